@@ -1,0 +1,73 @@
+"""Spillway's own errors: each message says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+
+class SpillwayError(Exception):
+    """Base of every error that a user can cause and mend."""
+
+
+class UnknownName(SpillwayError):
+    """A model, machine or planner that does not exist; `nearest` holds the closest names."""
+
+    def __init__(self, what: str, name: str, nearest: list[str], hint: str = "") -> None:
+        self.what, self.name, self.nearest = what, name, nearest
+        text = f"unknown {what} {name!r}"
+        if nearest:
+            text += "; did you mean " + " or ".join(repr(n) for n in nearest) + "?"
+        super().__init__(text + (f" ({hint})" if hint else ""))
+
+
+class BadInput(SpillwayError):
+    """A file, option or argument that cannot be used as it is."""
+
+
+class ImportFailed(SpillwayError):
+    """A model that exists but could not be turned into a graph."""
+
+
+class BudgetTooSmall(SpillwayError):
+    """No plan exists within the budget: `need_bytes` > `have_bytes`, and `operator` binds."""
+
+    def __init__(
+        self, need_bytes: int, have_bytes: int, operator: str, tensors: tuple[str, ...] = ()
+    ) -> None:
+        self.need_bytes, self.have_bytes = need_bytes, have_bytes
+        self.operator, self.tensors = operator, tensors
+        binds = f"operator {operator!r}" + (f" ({', '.join(tensors)})" if tensors else "")
+        super().__init__(
+            f"infeasible: {binds} needs {need_bytes} bytes at once, the budget is {have_bytes}, "
+            f"short by {need_bytes - have_bytes}; the smallest feasible budget is MR = {need_bytes}"
+        )
+
+    def __reduce__(self) -> tuple[type[BudgetTooSmall], tuple[int, int, str, tuple[str, ...]]]:
+        return type(self), (self.need_bytes, self.have_bytes, self.operator, self.tensors)
+
+
+class InvalidPlan(SpillwayError):
+    """A program that does not do what it claims: the step, the address and the reason."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        step: int | None = None,
+        instruction: int | None = None,
+        memory: str | None = None,
+        address: int | None = None,
+        kind: str = "invalid",
+    ) -> None:
+        self.reason, self.step, self.instruction = reason, step, instruction
+        self.memory, self.address, self.kind = memory, address, kind
+        where = []
+        if step is not None:
+            where.append(f"step {step}")
+        if instruction is not None:
+            where.append(f"instruction {instruction}")
+        if address is not None:
+            where.append(f"{memory or 'address'}@{address:#x}")
+        super().__init__((", ".join(where) + ": " if where else "") + reason)
+
+
+class Cancelled(SpillwayError):
+    """Planning was stopped before there was anything to keep."""

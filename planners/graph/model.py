@@ -1,0 +1,260 @@
+"""A network as operators and tensors; nothing here knows of any machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+from typing import Any, Literal
+
+from planners.errors import BadInput
+
+TensorKind = Literal["input", "activation", "parameter"]
+Granularity = Literal["aten", "folded", "fused"]
+FORMAT = "spillway-graph"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A value with an address of its own: `shape` in elements, `dtype` as torch names it.
+
+    Views are not tensors: they are aliases of the tensor they look at.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: TensorKind = "activation"
+    dtype: str = "float32"
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One call of the source model inside an operator: its name there and its kind (`relu`)."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A unit of the schedule: reads `inputs` and `parameters`, writes `outputs`, all whole.
+
+    `inputs` and `parameters` name distinct tensors. `parts` are the source calls that it runs, in
+    order, views included. `kernel`, `stride`, `padding`, `dilation` hold one number a spatial
+    axis and are empty where the operator has no window. `block` is the module path in the source.
+    """
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    macs: int = 0
+    kernel: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    padding: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
+    groups: int = 1
+    parts: tuple[Part, ...] = ()
+    block: str = ""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A network in its default schedule: `operators` are in an order that can run.
+
+    `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` says how to
+    build the model again (`{"catalogue": "resnet50", "input_shape": [[1, 3, 224, 224]]}`).
+    Each element of each tensor counts `bytes_per_element` bytes.
+    """
+
+    name: str
+    tensors: Mapping[str, Tensor]
+    operators: tuple[Operator, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    bytes_per_element: int = 1
+    granularity: str = "fused"
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _validate(self)
+
+    def size_bytes(self, tensor: str) -> int:
+        """Bytes of a whole tensor."""
+        return self.tensors[tensor].elements * self.bytes_per_element
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Position of each operator in the default schedule, by name."""
+        return {op.name: i for i, op in enumerate(self.operators)}
+
+    @cached_property
+    def producer(self) -> Mapping[str, int]:
+        """Position of the operator that writes each tensor; inputs and parameters are absent."""
+        return {t: i for i, op in enumerate(self.operators) for t in op.outputs}
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[int, ...]]:
+        """Positions of the operators that read each tensor, ascending; empty where none does."""
+        found: dict[str, list[int]] = {name: [] for name in self.tensors}
+        for i, op in enumerate(self.operators):
+            for name in (*op.inputs, *op.parameters):
+                found[name].append(i)
+        return {name: tuple(uses) for name, uses in found.items()}
+
+    @property
+    def macs(self) -> int:
+        return sum(op.macs for op in self.operators)
+
+    @property
+    def parameter_count(self) -> int:
+        """Elements of all parameters."""
+        return sum(t.elements for t in self.tensors.values() if t.kind == "parameter")
+
+    def with_bytes_per_element(self, bytes_per_element: int) -> Graph:
+        """The same graph with another width of all elements, in bytes."""
+        return replace(self, bytes_per_element=bytes_per_element)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the graph's JSON: equal graphs, equal digests."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `json.dumps`; `from_json` reads it back."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "granularity": self.granularity,
+            "bytes_per_element": self.bytes_per_element,
+            "source": dict(self.source),
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+            "tensors": [[t.name, t.kind, t.dtype, list(t.shape)] for t in self.tensors.values()],
+            "operators": [_operator_json(op) for op in self.operators],
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Graph:
+        """The graph that `to_json` wrote. Raises `BadInput` for anything else."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise BadInput(f"not a graph: expected a JSON object with format {FORMAT!r}")
+        if data.get("version") != VERSION:
+            raise BadInput(f"graph version {data.get('version')!r} is not {VERSION}")
+        try:
+            tensors = {
+                name: Tensor(name, _sizes(shape), kind, dtype)
+                for name, kind, dtype, shape in data["tensors"]
+            }
+            return Graph(
+                name=str(data["name"]),
+                tensors=tensors,
+                operators=tuple(_operator_from(item) for item in data["operators"]),
+                inputs=_names(data["inputs"]),
+                outputs=_names(data["outputs"]),
+                bytes_per_element=data["bytes_per_element"],
+                granularity=str(data["granularity"]),
+                source=dict(data["source"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
+            raise BadInput(f"malformed graph: {reason}") from error
+
+
+_WINDOW = ("kernel", "stride", "padding", "dilation")
+
+
+def _operator_json(op: Operator) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "name": op.name,
+        "kind": op.kind,
+        "inputs": list(op.inputs),
+        "outputs": list(op.outputs),
+        "macs": op.macs,
+        "parts": [[p.name, p.kind] for p in op.parts],
+    }
+    item |= {key: list(getattr(op, key)) for key in _WINDOW if getattr(op, key)}
+    if op.parameters:
+        item["parameters"] = list(op.parameters)
+    if op.groups != 1:
+        item["groups"] = op.groups
+    if op.block:
+        item["block"] = op.block
+    return item
+
+
+def _operator_from(item: Mapping[str, Any]) -> Operator:
+    return Operator(
+        name=str(item["name"]),
+        kind=str(item["kind"]),
+        inputs=_names(item["inputs"]),
+        outputs=_names(item["outputs"]),
+        parameters=_names(item.get("parameters", ())),
+        macs=_count(item["macs"]),
+        groups=_count(item.get("groups", 1)),
+        parts=tuple(Part(str(name), str(kind)) for name, kind in item.get("parts", ())),
+        block=str(item.get("block", "")),
+        **{key: _sizes(item.get(key, ())) for key in _WINDOW},
+    )
+
+
+def _names(items: Any) -> tuple[str, ...]:
+    if not isinstance(items, (list, tuple)) or not all(isinstance(i, str) for i in items):
+        raise ValueError(f"expected a list of names, got {items!r:.60}")
+    return tuple(items)
+
+
+def _sizes(items: Any) -> tuple[int, ...]:
+    return tuple(_count(item) for item in items)
+
+
+def _count(item: Any) -> int:
+    if not isinstance(item, int) or isinstance(item, bool) or item < 0:
+        raise ValueError(f"expected a whole number ≥ 0, got {item!r:.60}")
+    return item
+
+
+def _validate(graph: Graph) -> None:
+    """Every name resolves, each tensor has one writer, and the order of operators can run."""
+    if not isinstance(graph.bytes_per_element, int) or graph.bytes_per_element < 1:
+        raise BadInput(f"bytes per element must be at least 1, not {graph.bytes_per_element!r}")
+    for name, tensor in graph.tensors.items():
+        if tensor.kind not in ("input", "activation", "parameter"):
+            raise BadInput(f"tensor {name!r} has unknown kind {tensor.kind!r}")
+        if not tensor.elements:
+            raise BadInput(f"tensor {name!r} is empty: shape {tensor.shape}")
+    known = {n for n, t in graph.tensors.items() if t.kind == "parameter"} | set(graph.inputs)
+    seen: set[str] = set()
+    for op in graph.operators:
+        if op.name in seen:
+            raise BadInput(f"two operators are named {op.name!r}")
+        seen.add(op.name)
+        if not op.outputs:
+            raise BadInput(f"operator {op.name!r} writes nothing")
+        operands = (*op.inputs, *op.parameters)
+        if len(set(operands)) != len(operands):
+            raise BadInput(f"operator {op.name!r} names an operand twice")
+        for name in operands:
+            if name not in known:
+                raise BadInput(f"operator {op.name!r} reads {name!r} before it exists")
+        for name in op.outputs:
+            if name not in graph.tensors or name in known:
+                raise BadInput(f"operator {op.name!r} cannot write {name!r}: unknown or written")
+            known.add(name)
+    for name in (*graph.inputs, *graph.outputs):
+        if name not in graph.tensors or name not in known:
+            raise BadInput(f"graph input or output {name!r} does not exist")
+    if len(known) != len(graph.tensors):
+        lost = sorted(set(graph.tensors) - known)
+        raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")

@@ -1,0 +1,146 @@
+"""A plan: a program, what it is for, and what its planner claims about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from planners.errors import BadInput
+from planners.graph.model import Graph
+from planners.machine import Machine
+from planners.program import Program
+from planners.program_json import program_from_json, program_to_json
+
+Status = Literal["optimal", "feasible"]
+FORMAT = "spillway-plan"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a planner says of its program; `check` replays the program and compares to the byte.
+
+    `objective_bytes` is what was minimised and `bound_bytes` a proven lower bound on it, under
+    the options the plan was made with (`schedule=default` compares within that schedule). `gap`
+    is (objective − bound) / objective. `optimal` means proven: the gap is zero. `peak_bytes` is
+    the most bytes resident on chip at any time, `extent_bytes` the highest address in use.
+    """
+
+    status: Status
+    objective_bytes: int
+    bound_bytes: int
+    compulsory_bytes: int
+    noncompulsory_bytes: int
+    peak_bytes: int
+    extent_bytes: int
+    plan_s: float
+    solver: str
+
+    @property
+    def offchip_bytes(self) -> int:
+        return self.compulsory_bytes + self.noncompulsory_bytes
+
+    @property
+    def gap(self) -> float:
+        if self.objective_bytes == self.bound_bytes:
+            return 0.0
+        return (self.objective_bytes - self.bound_bytes) / self.objective_bytes
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A program for a graph on a machine within a budget, with its planner's claims.
+
+    `budget_bytes` bounds the on-chip memory, `options` are the planner's, `notes` say in words
+    what the numbers rest on.
+    """
+
+    planner: str
+    graph: Graph
+    machine: Machine
+    budget_bytes: int
+    program: Program
+    claims: Claims
+    options: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def with_machine(self, machine: Machine) -> Plan:
+        """The same plan, timed on another machine."""
+        return replace(self, machine=machine)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "planner": self.planner,
+            "budget_bytes": self.budget_bytes,
+            "options": dict(self.options),
+            "notes": list(self.notes),
+            "claims": asdict(self.claims),
+            "machine": self.machine.to_json(),
+            "graph": self.graph.to_json(),
+            "program": program_to_json(self.program),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> Plan:
+        """The plan that `to_json` wrote. Raises `BadInput` for anything else."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise BadInput(f"not a plan: expected a JSON object with format {FORMAT!r}")
+        if data.get("version") != VERSION:
+            raise BadInput(f"plan version {data.get('version')!r} is not {VERSION}")
+        try:
+            return Plan(
+                planner=str(data["planner"]),
+                graph=Graph.from_json(data["graph"]),
+                machine=Machine.from_json(data["machine"]),
+                budget_bytes=int(data["budget_bytes"]),
+                program=program_from_json(data["program"]),
+                claims=Claims(**data["claims"]),
+                options=dict(data["options"]),
+                notes=tuple(data["notes"]),
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
+            raise BadInput(f"malformed plan: {reason}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan as JSON; the file is replaced whole or not at all."""
+        write_json(path, self.to_json())
+
+    @staticmethod
+    def load(path: str | Path) -> Plan:
+        """Read a plan that `save` wrote. Raises `BadInput` with the reason."""
+        return Plan.from_json(read_json(path))
+
+
+def read_json(path: str | Path) -> Any:
+    """The JSON in a file. Raises `BadInput` where it cannot be read or parsed."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    """Write JSON beside `path` and move it into place. Raises `BadInput` where it cannot."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file, separators=(",", ":"))
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,90 @@
+"""Programs as JSON and back: pieces are listed once, instructions are short rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from planners.program import (
+    Barrier,
+    Compute,
+    Instruction,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Store,
+)
+
+
+def program_to_json(program: Program) -> dict[str, Any]:
+    """Plain data for `json.dumps`; a lazy program is written out in full."""
+    pieces: dict[Piece, int] = {}
+
+    def number(piece: Piece) -> int:
+        return pieces.setdefault(piece, len(pieces))
+
+    def operands(items: tuple[Operand, ...]) -> list[Any]:
+        return [[number(o.piece), *o.region] for o in items]
+
+    def row(item: Instruction) -> list[Any]:
+        match item:
+            case Load() | Store():
+                name = "load" if isinstance(item, Load) else "store"
+                move = [list(item.source), list(item.target), item.engine]
+                return [name, item.step, number(item.piece), *move]
+            case Compute():
+                sides = [operands(item.reads), operands(item.writes)]
+                tail = [item.macs, list(item.frees), item.engine]
+                return ["compute", item.step, item.operator, *sides, *tail]
+            case Release():
+                return ["release", item.step, number(item.piece), list(item.region)]
+            case Barrier():
+                return ["barrier", item.step]
+
+    rows = [row(item) for item in program.instructions]
+    return {
+        "memories": [asdict(memory) for memory in program.memories],
+        "homes": dict(program.homes),
+        "steps": list(program.steps),
+        "pieces": [[p.tensor, [list(axis) for axis in p.box]] for p in pieces],
+        "instructions": rows,
+    }
+
+
+def program_from_json(data: Any) -> Program:
+    """The program that `program_to_json` wrote. Raises `KeyError`, `TypeError`, `ValueError`."""
+    pieces = [Piece(str(t), tuple((int(a), int(b)) for a, b in box)) for t, box in data["pieces"]]
+
+    def region(item: Any) -> Region:
+        memory, offset, size = item
+        return Region(str(memory), None if offset is None else int(offset), int(size))
+
+    def operands(items: Any) -> tuple[Operand, ...]:
+        return tuple(Operand(pieces[i], region(rest)) for i, *rest in items)
+
+    def instruction(row: Any) -> Instruction:
+        name, step, *rest = row
+        if name in ("load", "store"):
+            piece, source, target, engine = rest
+            kind = Load if name == "load" else Store
+            return kind(int(step), pieces[piece], region(source), region(target), str(engine))
+        if name == "compute":
+            operator, reads, writes, macs, frees, engine = rest
+            sides = (operands(reads), operands(writes))
+            return Compute(int(step), str(operator), *sides, int(macs), tuple(frees), str(engine))
+        if name == "release":
+            return Release(int(step), pieces[rest[0]], region(rest[1]))
+        if name == "barrier":
+            return Barrier(int(step))
+        raise ValueError(f"unknown instruction {name!r}")
+
+    return Program(
+        memories=tuple(Memory(**memory) for memory in data["memories"]),
+        instructions=tuple(instruction(row) for row in data["instructions"]),
+        homes={str(k): str(v) for k, v in data["homes"].items()},
+        steps=tuple(str(step) for step in data["steps"]),
+    )
