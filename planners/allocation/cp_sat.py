@@ -1,0 +1,63 @@
+"""The packing question as OR-Tools CP-SAT sees it: boxes that may not overlap in the plane."""
+
+from __future__ import annotations
+
+from threading import Event, Thread
+from typing import Any
+
+from planners.allocation.clock import Clock
+from planners.allocation.heuristics import Offsets
+from planners.allocation.instance import Instance
+
+POLL_S = 0.05
+
+
+def solve(instance: Instance, clock: Clock, workers: int = 2) -> tuple[bool | None, Offsets]:
+    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended."""
+    from ortools.sat.python import cp_model  # slow to import, and never with highspy loaded
+
+    model = cp_model.CpModel()
+    offsets = _build(instance, model)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = workers
+    solver.parameters.max_time_in_seconds = clock.left_s()
+    status = _solve_watched(solver, model, clock)
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return True, [int(solver.value(offset)) for offset in offsets]
+    return (False, []) if status == cp_model.INFEASIBLE else (None, [])
+
+
+def _build(instance: Instance, model: Any) -> list[Any]:
+    times, places, offsets = [], [], []
+    for block in range(len(instance)):
+        start, stop, size = instance.start[block], instance.stop[block], instance.size[block]
+        offset = model.new_int_var(0, instance.capacity - size, "")
+        offsets.append(offset)
+        times.append(model.new_fixed_size_interval_var(start, stop - start, ""))
+        places.append(model.new_fixed_size_interval_var(offset, size, ""))
+    model.add_no_overlap_2d(times, places)
+    lengths = [b - a for a, b in zip(instance.start, instance.stop, strict=True)]
+    model.add_cumulative(times, list(instance.size), instance.capacity)
+    model.add_cumulative(places, lengths, instance.sections)
+    return offsets
+
+
+def _solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
+    """Solve, and let a thread ask now and then whether someone wants to stop."""
+    if clock.should_stop is None:
+        return solver.solve(model)
+    done = Event()
+
+    def watch() -> None:
+        while not done.wait(POLL_S):
+            if clock.stopped():
+                solver.stop_search()
+                return
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        return solver.solve(model)
+    finally:
+        done.set()
+        watcher.join()

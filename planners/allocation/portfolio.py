@@ -1,0 +1,98 @@
+"""`pack`: cheap answers first, then search, then CP-SAT, each only on what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from planners.allocation import cp_sat, heuristics
+from planners.allocation.clock import Clock
+from planners.allocation.instance import Instance, reduce
+from planners.allocation.model import Lifetime, Packing, live_peak
+from planners.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one part of the portfolio says: packed, proved infeasible (False), or open (None)."""
+
+    fits: bool | None
+    offsets: list[int] = field(default_factory=list)
+    solver: str = ""
+
+
+def pack(
+    lifetimes: Sequence[Lifetime],
+    capacity_bytes: int,
+    *,
+    time_limit_s: float = 10.0,
+    explain: bool = True,
+    should_stop: Callable[[], bool] | None = None,
+) -> Packing:
+    """Addresses for lifetimes within `capacity_bytes`, or the proof that there are none.
+
+    With `explain`, the conflict of an infeasible answer is made smaller in the time that is left.
+    Raises BadInput for duplicate ids or a negative capacity.
+    """
+    _validate(lifetimes, capacity_bytes)
+    clock = Clock(time_limit_s, should_stop)
+    solid = [item for item in lifetimes if item.size_bytes > 0]
+    peak, peak_time = live_peak(solid)
+    if peak > capacity_bytes:
+        conflict = overload(solid, peak_time, capacity_bytes)
+        return Packing("infeasible", {}, 0, conflict, "load", clock.elapsed_s())
+    offsets = {item.id: 0 for item in lifetimes}
+    extent, solvers = 0, ["trivial"]
+    for instance in reduce(solid, capacity_bytes) if solid else []:
+        verdict = settle(instance, clock)
+        if verdict.fits is None:
+            return Packing("unknown", {}, 0, (), verdict.solver, clock.elapsed_s())
+        if not verdict.fits:
+            conflict = instance.ids
+            return Packing("infeasible", {}, 0, conflict, verdict.solver, clock.elapsed_s())
+        offsets |= instance.in_bytes(verdict.offsets)
+        extent = max(extent, instance.extent(verdict.offsets) * instance.unit_bytes)
+        solvers.append(verdict.solver)
+    solver = max(solvers, key=STAGES.index)
+    return Packing("packed", offsets, extent, (), solver, clock.elapsed_s())
+
+
+STAGES = ("trivial", "order", "promotion", "search", "cp-sat")
+
+
+def settle(instance: Instance, clock: Clock) -> Verdict:
+    """Try one part of the portfolio after another on an instance whose load fits."""
+    if (found := heuristics.list_placement(instance, clock)) is not None:
+        return Verdict(True, found, "order")
+    if (found := heuristics.promotion(instance, clock.part(0.2), 40)) is not None:
+        return Verdict(True, found, "promotion")
+    if clock.expired():
+        return Verdict(None, [], "promotion")
+    fits, offsets = cp_sat.solve(instance, clock)
+    return Verdict(fits, offsets, "cp-sat")
+
+
+def overload(lifetimes: Sequence[Lifetime], time: int, capacity_bytes: int) -> tuple[str, ...]:
+    """Lifetimes live at `time` that together exceed the capacity; without any one they fit."""
+    live = sorted(
+        (item for item in lifetimes if item.lower <= time < item.upper),
+        key=lambda item: -item.size_bytes,
+    )
+    excess = sum(item.size_bytes for item in live) - capacity_bytes
+    needed = []
+    for item in reversed(live):  # the smallest go first, as long as an excess remains
+        if item.size_bytes < excess:
+            excess -= item.size_bytes
+        else:
+            needed.append(item.id)
+    return tuple(reversed(needed))
+
+
+def _validate(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> None:
+    if capacity_bytes < 0:
+        raise BadInput(f"capacity {capacity_bytes} is negative")
+    seen: set[str] = set()
+    for lifetime in lifetimes:
+        if lifetime.id in seen:
+            raise BadInput(f"two lifetimes have the id {lifetime.id!r}")
+        seen.add(lifetime.id)

@@ -1,0 +1,125 @@
+"""`pack` against an enumeration of all offsets, on instances with a known answer, and in limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planners.allocation import Lifetime, check_packing, load_lower_bound, pack
+from planners.allocation.generate import cut_rectangle, network_like
+from planners.errors import BadInput, InvalidPlan
+
+
+def fits(lifetimes: Sequence[Lifetime], capacity: int) -> bool:
+    """Whether any offsets at all are right, by trying them all."""
+
+    def extend(placed: list[tuple[Lifetime, int]]) -> bool:
+        if len(placed) == len(lifetimes):
+            return True
+        new = lifetimes[len(placed)]
+        return any(
+            all(
+                old.upper <= new.lower
+                or new.upper <= old.lower
+                or at + old.size_bytes <= offset
+                or offset + new.size_bytes <= at
+                for old, at in placed
+            )
+            and extend([*placed, (new, offset)])
+            for offset in range(capacity - new.size_bytes + 1)
+        )
+
+    return extend([])
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[list[Lifetime], int]:
+    lifetimes = []
+    for index in range(draw(st.integers(0, 6))):
+        lower = draw(st.integers(0, 5))
+        upper = draw(st.integers(lower + 1, 6))
+        lifetimes.append(Lifetime(f"t{index}", lower, upper, draw(st.integers(0, 5))))
+    slack = draw(st.integers(-1, 2))
+    return lifetimes, min(12, max(0, load_lower_bound(lifetimes) + slack))
+
+
+@settings(max_examples=400, deadline=None)
+@given(questions())
+def test_agrees_with_trying_all_offsets(question: tuple[list[Lifetime], int]) -> None:
+    lifetimes, capacity = question
+    packing = pack(lifetimes, capacity)
+    assert packing.status == ("packed" if fits(lifetimes, capacity) else "infeasible")
+    if packing.status == "packed":
+        check_packing(lifetimes, packing.offsets, capacity)
+        tops = [packing.offsets[item.id] + item.size_bytes for item in lifetimes if item.size_bytes]
+        assert packing.extent_bytes == max(tops, default=0)
+    else:
+        conflict = [item for item in lifetimes if item.id in packing.conflict]
+        assert conflict
+        assert not fits(conflict, capacity)
+
+
+@pytest.mark.parametrize("boxes", [30, 60, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cut_rectangle_is_put_together_again(boxes: int, seed: int) -> None:
+    lifetimes = cut_rectangle(boxes, seed=seed)
+    packing = pack(lifetimes, 1 << 12)
+    assert packing.status == "packed"
+    check_packing(lifetimes, packing.offsets, 1 << 12)
+    assert packing.extent_bytes == load_lower_bound(lifetimes) == 1 << 12
+
+
+@pytest.mark.parametrize("boxes", [50, 200])
+def test_a_network_is_packed(boxes: int) -> None:
+    lifetimes = network_like(boxes)
+    packing = pack(lifetimes, 1 << 10)
+    assert packing.status == "packed"
+    check_packing(lifetimes, packing.offsets, 1 << 10)
+
+
+def test_nothing_to_pack() -> None:
+    assert pack([], 0).status == "packed"
+    assert pack([Lifetime("a", 0, 1, 0)], 0).offsets == {"a": 0}
+
+
+def test_an_overload_names_only_what_it_takes() -> None:
+    lifetimes = [Lifetime("small", 0, 4, 1), Lifetime("a", 0, 2, 5), Lifetime("b", 1, 3, 6)]
+    packing = pack([*lifetimes, Lifetime("elsewhere", 3, 4, 9)], 10)
+    assert (packing.status, packing.solver) == ("infeasible", "load")
+    assert set(packing.conflict) == {"a", "b"}
+
+
+def test_a_wrong_question_is_refused() -> None:
+    with pytest.raises(BadInput, match="two lifetimes have the id 'a'"):
+        pack([Lifetime("a", 0, 1, 1), Lifetime("a", 1, 2, 1)], 8)
+    with pytest.raises(BadInput, match="negative"):
+        pack([], -1)
+    with pytest.raises(BadInput, match="upper 3 is not above 3"):
+        Lifetime("a", 3, 3, 1)
+
+
+def test_who_asks_to_stop_gets_no_answer_or_a_right_one() -> None:
+    lifetimes = cut_rectangle(200, seed=5)
+    packing = pack(lifetimes, 1 << 12, should_stop=lambda: True)
+    assert packing.status == "unknown"
+    assert packing.seconds < 2
+
+
+@pytest.mark.parametrize(
+    ("offsets", "why"),
+    [
+        ({"a": 0, "b": 3}, "'b' overlaps 'a'"),
+        ({"a": 0, "b": 7}, "outside the 10"),
+        ({"a": -1, "b": 4}, "outside the 10"),
+        ({"a": 0}, "'b' has no offset"),
+        ({"a": 0, "b": 4, "c": 0}, "'c', which is no lifetime"),
+    ],
+)
+def test_check_says_what_is_wrong(offsets: dict[str, int], why: str) -> None:
+    lifetimes = [Lifetime("a", 0, 2, 4), Lifetime("b", 1, 3, 4)]
+    check_packing(lifetimes, {"a": 0, "b": 4}, 10)
+    with pytest.raises(InvalidPlan, match=why):
+        check_packing(lifetimes, offsets, 10)
