@@ -6,7 +6,7 @@ import difflib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -48,7 +48,8 @@ class Machine:
 
     `macs_per_s` at the precision `bits_per_mac`; `mac_pj` the energy of one. `onchip` names the
     memory that a budget replaces, `offchip` the one where graph inputs and outputs live, and
-    `parameters` the one where parameters live.
+    `parameters` the one where parameters live. `sources` is keyed by field: `clock_hz`,
+    `scratchpad.size_bytes`. Raises `BadInput` naming the field where a value makes no sense.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Machine:
     offchip: str = "host"
     parameters: str = "host"
     notes: str = ""
-    sources: Mapping[str, str] | None = None
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -86,8 +87,23 @@ class Machine:
     def scratchpad_bytes(self) -> int:
         return self.memory(self.onchip).size_bytes
 
+    def numbers(self) -> dict[str, float]:
+        """Every quantity by the name that `sources` has for it."""
+        found: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
+        items: tuple[MemoryLevel | Engine, ...] = (*self.memories, *self.engines)
+        for item in items:
+            for name, value in asdict(item).items():
+                if name != "name":
+                    found[f"{item.name}.{name}"] = value
+        return found
+
     def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads."""
         return asdict(self)
+
+    def to_toml(self) -> str:
+        """The text of a machine file, as the presets are written."""
+        return _to_toml(self.to_json())
 
     @staticmethod
     def from_json(data: Any) -> Machine:
@@ -95,21 +111,28 @@ class Machine:
         if not isinstance(data, dict):
             raise BadInput("a machine is a table of fields")
         values = dict(data)
-        values["memories"] = _tables(MemoryLevel, values.get("memories"), "memories")
-        values["engines"] = _tables(Engine, values.get("engines"), "engines")
-        return _build(Machine, values, "machine")
+        for name, kind in (("memories", MemoryLevel), ("engines", Engine)):
+            if name in values:
+                values[name] = _tables(kind, values[name], name)
+        machine: Machine = _build(Machine, values, "machine")
+        return machine
+
+
+_QUANTITIES = ("clock_hz", "macs_per_s", "bits_per_mac", "mac_pj")
+_ENGINES = ("compute", "dma_in", "dma_out")
+_TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
 
 
 def _tables(kind: type[Any], items: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(items, (list, tuple)) or not items:
-        raise BadInput(f"machine: {where!r} must be a non-empty list of tables")
+        raise BadInput(f"machine: {where} must be a non-empty list of tables")
     return tuple(_build(kind, item, f"{where}[{i}]") for i, item in enumerate(items))
 
 
 def _build(kind: type[Any], values: Any, where: str) -> Any:
     """An instance of a dataclass from a table: unknown, missing and mistyped fields are named."""
     if not isinstance(values, dict):
-        raise BadInput(f"{where}: expected a table of fields")
+        raise BadInput(f"{where}: expected a table of fields, not {values!r}")
     known = {f.name: f for f in fields(kind)}
     for name in values:
         if name not in known:
@@ -117,42 +140,75 @@ def _build(kind: type[Any], values: Any, where: str) -> Any:
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise BadInput(f"{where}: unknown field {name!r}{hint}")
     for name, spec in known.items():
-        kinds = {"int": (int,), "float": (int, float), "str": (str,)}.get(str(spec.type))
-        if name in values and kinds:
-            value = values[name]
-            if not isinstance(value, kinds) or isinstance(value, bool):
-                raise BadInput(f"{where}: {name} must be of type {spec.type}, not {value!r}")
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise BadInput(f"{where}: {str(error).split('()', 1)[-1].strip()}") from error
+        if name in values:
+            _check_type(values[name], str(spec.type), f"{where}: {name}")
+        elif spec.default is MISSING and spec.default_factory is MISSING:
+            raise BadInput(f"{where}: field {name!r} is missing")
+    return kind(**values)
+
+
+def _check_type(value: Any, kind: str, what: str) -> None:
+    if kind in _TYPES:
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+            raise BadInput(f"{what} must be of type {kind}, not {value!r}")
+    elif kind.startswith("Mapping"):
+        texts = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+        if not texts:
+            raise BadInput(f"{what} must be a table of texts, not {value!r}")
 
 
 def _validate(machine: Machine) -> None:
-    def positive(value: float, what: str) -> None:
-        if not value > 0 or value == float("inf"):
-            raise BadInput(f"machine {machine.name!r}: {what} must be above zero, not {value!r}")
+    def fail(reason: str) -> None:
+        raise BadInput(f"machine {machine.name!r}: {reason}")
 
-    for name in ("clock_hz", "macs_per_s", "bits_per_mac"):
-        positive(getattr(machine, name), name)
-    for level in machine.memories:
-        positive(level.read_bytes_per_s, f"{level.name}.read_bytes_per_s")
-        positive(level.write_bytes_per_s, f"{level.name}.write_bytes_per_s")
-        if level.size_bytes < 0 or min(level.read_pj_per_byte, level.write_pj_per_byte) < 0:
-            raise BadInput(f"machine {machine.name!r}: {level.name} has a negative field")
-    for engine in machine.engines:
-        positive(engine.bytes_per_s, f"{engine.name}.bytes_per_s")
-        if engine.latency_s < 0:
-            raise BadInput(f"machine {machine.name!r}: {engine.name}.latency_s is negative")
     for what in ("memories", "engines"):
         names = [item.name for item in getattr(machine, what)]
         if len(set(names)) != len(names):
-            raise BadInput(f"machine {machine.name!r}: two {what} share a name")
-    for role in (machine.onchip, machine.offchip, machine.parameters):
-        machine.memory(role)
-    for name in ("compute", "dma_in", "dma_out"):
-        machine.engine(name)
-    positive(machine.scratchpad_bytes, f"{machine.onchip}.size_bytes")
+            fail(f"two {what} share a name")
+    for role in ("onchip", "offchip", "parameters"):
+        if getattr(machine, role) not in {level.name for level in machine.memories}:
+            fail(f"{role} names no memory: {getattr(machine, role)!r}")
+    for name in _ENGINES:
+        if name not in {engine.name for engine in machine.engines}:
+            fail(f"engine {name!r} is missing")
+    numbers = machine.numbers()
+    bounded = f"{machine.onchip}.size_bytes"
+    for name, value in numbers.items():
+        # Written so that NaN fails; the bound keeps integers of any length convertible to float.
+        if not 0 <= value < 1e30:
+            fail(f"{name} must be a finite number, zero or above, not {value!r}")
+        may_be_zero = name.endswith(("_pj", "_pj_per_byte", ".latency_s", ".size_bytes"))
+        if value == 0 and (name == bounded or not may_be_zero):
+            fail(f"{name} must be above zero")
+    for name in machine.sources:
+        if name not in numbers:
+            near = difflib.get_close_matches(name, numbers, 1)
+            fail(f"sources: unknown field {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near)))
+
+
+def _to_toml(table: Mapping[str, Any]) -> str:
+    """TOML for a table of scalars, one level of tables and lists of tables."""
+
+    def quote(text: str) -> str:
+        # A TOML basic string is a JSON string that escapes DEL as well.
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    def pairs(items: Mapping[str, Any]) -> list[str]:
+        return [
+            f"{key if key.isidentifier() and key.isascii() else quote(key)} = "
+            + (quote(value) if isinstance(value, str) else repr(value))
+            for key, value in items.items()
+        ]
+
+    scalars = {k: v for k, v in table.items() if not isinstance(v, (dict, list, tuple))}
+    lines = pairs(scalars)
+    for name, value in table.items():
+        if isinstance(value, dict):
+            lines += ["", f"[{name}]", *pairs(value)]
+        elif name not in scalars:
+            for item in value:
+                lines += ["", f"[[{name}]]", *pairs(item)]
+    return "\n".join(lines) + "\n"
 
 
 @cache
@@ -185,9 +241,12 @@ def load_machine(machine: str | Path | Machine) -> Machine:
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is malformed: {error}") from error
-    return Machine.from_json(data)
+    try:
+        return Machine.from_json(data)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
 
 
 def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
