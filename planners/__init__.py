@@ -1,0 +1,71 @@
+"""Spillway: plan how a neural network runs in a memory that is too small for it.
+
+>>> import planners as sp
+>>> graph = sp.load("squeezenet1_1")
+>>> plan = sp.plan(graph, budget=sp.budgets(graph).MR)
+>>> sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
+True
+"""
+
+from planners.api import execute, from_torch, plan, simulate
+from planners.catalogue import load, models
+from planners.errors import (
+    BadInput,
+    BudgetTooSmall,
+    Cancelled,
+    ImportFailed,
+    InvalidPlan,
+    SpillwayError,
+    UnknownName,
+)
+from planners.graph.model import Graph, Operator, Tensor
+from planners.machine import Machine, load_machine, presets
+from planners.plan import Claims, Plan
+from planners.progress import Progress
+from planners.registry import PlannerInfo, planners
+from planners.simulator.check import CheckReport, check
+from planners.simulator.residency import Residency
+from planners.simulator.simulate import Trace
+from planners.simulator.timing import Interval
+from planners.study.budgets import Budgets, budgets
+from planners.study.sweep import even_budgets, summary, sweep
+from planners.units import format_bytes, parse_size
+
+__all__ = [
+    "BadInput",
+    "BudgetTooSmall",
+    "Budgets",
+    "Cancelled",
+    "CheckReport",
+    "Claims",
+    "Graph",
+    "ImportFailed",
+    "Interval",
+    "InvalidPlan",
+    "Machine",
+    "Operator",
+    "Plan",
+    "PlannerInfo",
+    "Progress",
+    "Residency",
+    "SpillwayError",
+    "Tensor",
+    "Trace",
+    "UnknownName",
+    "budgets",
+    "check",
+    "even_budgets",
+    "execute",
+    "format_bytes",
+    "from_torch",
+    "load",
+    "load_machine",
+    "models",
+    "parse_size",
+    "plan",
+    "planners",
+    "presets",
+    "simulate",
+    "summary",
+    "sweep",
+]

@@ -255,4 +255,6 @@ def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
         replace(level, size_bytes=size_bytes) if level.name == machine.onchip else level
         for level in machine.memories
     )
-    return replace(machine, memories=memories)
+    size = f"{machine.onchip}.size_bytes"
+    sources = {**machine.sources, size: "the budget"} if machine.sources else {}
+    return replace(machine, memories=memories, sources=sources)

@@ -1,0 +1,1 @@
+"""Questions over many plans: budgets, sweeps and Pareto fronts."""

@@ -1,0 +1,87 @@
+"""The public interface in functions: everything that the README, notebooks and app call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planners.graph.model import Graph
+from planners.machine import Machine, load_machine
+from planners.plan import Plan
+from planners.progress import ProgressCallback
+from planners.registry import planner as find_planner
+from planners.simulator.simulate import Trace
+from planners.simulator.simulate import simulate as simulate_plan
+from planners.study.budgets import resolve_budget
+
+if TYPE_CHECKING:
+    from planners.simulator.execute import Execution
+
+
+def plan(
+    graph: Graph,
+    planner: str = "cosma",
+    budget: int | str = "MR",
+    machine: str | Path | Machine = "npu_small",
+    time_limit: float = 60.0,
+    progress: ProgressCallback | None = None,
+    **options: Any,
+) -> Plan:
+    """Plan a graph on a machine within a budget.
+
+    `budget`: bytes, `"MR"`, `"MH"`, `"MP"`, or a size such as `"256KiB"`; it replaces the
+    machine's scratchpad size. `time_limit` in seconds; `progress` hears of stages, incumbents and
+    bounds, and stops planning by returning False. `options` are the planner's own.
+
+    Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong input.
+    """
+    function = find_planner(planner).function()
+    size = resolve_budget(graph, budget, parameters=bool(options.get("parameters", False)))
+    settings = {**options, "time_limit": time_limit}
+    return function(graph, load_machine(machine), size, settings, progress)
+
+
+def simulate(
+    plan: Plan, machine: str | Path | Machine | None = None, *, serial: bool = False
+) -> Trace:
+    """Time, traffic, energy and peak of a plan, on its own machine unless another is given.
+
+    `serial` runs one instruction after the other. Raises `InvalidPlan` and `BadInput`.
+    """
+    return simulate_plan(plan, None if machine is None else load_machine(machine), serial=serial)
+
+
+def from_torch(
+    module: Any,
+    example_inputs: Any,
+    *,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+    name: str | None = None,
+) -> Graph:
+    """The graph of a PyTorch module, through `torch.export`. Raises `ImportFailed`."""
+    from planners.graph.importers.torch_export import from_torch as import_module
+
+    return import_module(
+        module,
+        example_inputs,
+        name=name,
+        granularity=granularity,
+        bytes_per_element=bytes_per_element,
+    )
+
+
+def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0) -> Execution:
+    """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
+
+    Without `module` and `inputs`, the graph's own model is built with random weights from `seed`.
+    Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not to be had.
+    """
+    from planners.simulator.execute import execute as run
+
+    if module is None:
+        from planners.catalogue import build
+
+        module, built = build(plan.graph.source, seed=seed)
+        inputs = built if inputs is None else inputs
+    return run(plan, module, inputs)

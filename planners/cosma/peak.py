@@ -1,0 +1,211 @@
+"""The minimum peak memory footprint over all schedules (MP, and the MPMF schedule; eqs. 13–15).
+
+A bottleneck shortest path over the sets D of executed operators: the least peak at which D can be
+reached. An operator that fits under the least open peak and leaves no more behind than it found
+is run at once: brought forward in any continuation it raises no footprint.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planners.graph.model import Graph
+from planners.progress import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The least peak found and its schedule; `proven` where no schedule has less.
+
+    `bound_bytes` is a proven lower bound, equal to `peak_bytes` where proven.
+    """
+
+    peak_bytes: int
+    bound_bytes: int
+    schedule: tuple[int, ...]
+    states: int
+
+    @property
+    def proven(self) -> bool:
+        return self.peak_bytes == self.bound_bytes
+
+
+class _Op(NamedTuple):
+    predecessors: int
+    fresh: int  # bytes of outputs
+    inputs: tuple[tuple[int, int, bool], ...]  # size, consumers, not made by an operator
+    outputs: tuple[tuple[int, int], ...]  # size, consumers
+    successors: tuple[int, ...]
+
+
+class _Move(NamedTuple):
+    footprint: int
+    live: int
+    done: int
+
+
+class Footprints:
+    """Live bytes of a set of executed operators, and what running one more makes of them."""
+
+    def __init__(self, graph: Graph, parameters: bool) -> None:
+        self.ops = [_describe(graph, i, parameters) for i in range(len(graph.operators))]
+        self.all = (1 << len(self.ops)) - 1
+
+    def move(self, done: int, live: int, position: int) -> _Move:
+        """Run an operator: the bytes resident while it runs, and those live after it."""
+        op = self.ops[position]
+        after = done | 1 << position
+        footprint = live + op.fresh
+        dying = 0
+        for size, consumers, external in op.inputs:
+            if external and not consumers & done:
+                footprint += size
+            if not consumers & ~after:
+                dying += size
+        for size, consumers in op.outputs:
+            if not consumers:
+                dying += size
+        return _Move(footprint, footprint - dying, after)
+
+    def ready(self, done: int, ready: int, position: int) -> int:
+        """The operators that can run after `position` was run from `done`, as a mask."""
+        after = done | 1 << position
+        ready &= ~(1 << position)
+        for successor in self.ops[position].successors:
+            if not self.ops[successor].predecessors & ~after:
+                ready |= 1 << successor
+        return ready
+
+    def first_ready(self) -> int:
+        return sum(1 << i for i, op in enumerate(self.ops) if not op.predecessors)
+
+
+def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
+    op = graph.operators[position]
+
+    def mask(tensor: str) -> int:
+        return sum(1 << i for i in graph.consumers[tensor])
+
+    producers = [graph.producer[t] for t in op.inputs if t in graph.producer]
+    successors = {i for t in op.outputs for i in graph.consumers[t]}
+    reads = (*op.inputs, *(op.parameters if parameters else ()))
+    return _Op(
+        predecessors=sum(1 << i for i in set(producers)),
+        fresh=sum(graph.size_bytes(t) for t in op.outputs),
+        inputs=tuple((graph.size_bytes(t), mask(t), t not in graph.producer) for t in reads),
+        outputs=tuple((graph.size_bytes(t), mask(t)) for t in op.outputs),
+        successors=tuple(sorted(successors)),
+    )
+
+
+def bits(mask: int) -> Iterator[int]:
+    """Positions of the ones of a mask, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def order_peak(graph: Graph, schedule: tuple[int, ...], parameters: bool = False) -> int:
+    """Peak bytes of a schedule that spills nothing."""
+    prints = Footprints(graph, parameters)
+    done = live = peak = 0
+    for position in schedule:
+        footprint, live, done = prints.move(done, live, position)
+        peak = max(peak, footprint)
+    return peak
+
+
+def minimum_peak(
+    graph: Graph, parameters: bool = False, *, clock: Clock | None = None, max_states: int = 400_000
+) -> Peak:
+    """The schedule of least peak, by bottleneck search.
+
+    Where states or time run out, the result is the best schedule known with the least open peak
+    as its bound.
+    """
+    search = _Search(Footprints(graph, parameters), clock or Clock(30.0), max_states)
+    bound, schedule = search.run()
+    if schedule is not None:
+        return Peak(bound, bound, schedule, search.states)
+    known = [tuple(range(len(graph.operators))), _greedy(Footprints(graph, parameters))]
+    peaks = [order_peak(graph, order, parameters) for order in known]
+    best = min(range(len(known)), key=peaks.__getitem__)
+    return Peak(peaks[best], min(bound, peaks[best]), known[best], search.states)
+
+
+class _Search:
+    def __init__(self, prints: Footprints, clock: Clock, max_states: int) -> None:
+        self.prints, self.clock, self.max_states = prints, clock, max_states
+        self.came: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
+        self.states = 0
+
+    def run(self) -> tuple[int, tuple[int, ...] | None]:
+        """The least peak and its schedule; or the least open peak and None."""
+        heap = [(0, 0, 0, 0, self.prints.first_ready())]  # peak, -depth, done, live, ready
+        closed: set[int] = set()
+        while heap:
+            peak, _, done, live, ready = heapq.heappop(heap)
+            if done == self.prints.all:
+                return peak, self._schedule()
+            if done in closed:
+                continue
+            closed.add(done)
+            self.states += 1
+            if self.states > self.max_states or (not self.states % 512 and self.clock.expired()):
+                return peak, None
+            for item in self._expand(peak, done, live, ready):
+                heapq.heappush(heap, item)
+        return 0, ()
+
+    def _expand(
+        self, peak: int, done: int, live: int, ready: int
+    ) -> Iterator[tuple[int, int, int, int, int]]:
+        for position in bits(ready):
+            move = self.prints.move(done, live, position)
+            if move.done in self.came and self.came[move.done][0] <= max(peak, move.footprint):
+                continue
+            after = self.prints.ready(done, ready, position)
+            reached, state, rest, path = self._dive(max(peak, move.footprint), move, after)
+            old = self.came.get(state.done)
+            if old is None or reached < old[0]:
+                self.came[state.done] = (reached, (done, position, *path))
+                yield reached, -state.done.bit_count(), state.done, state.live, rest
+
+    def _dive(self, peak: int, move: _Move, ready: int) -> tuple[int, _Move, int, list[int]]:
+        """Run all operators that raise nothing, one after the other."""
+        path: list[int] = []
+        while True:
+            for position in bits(ready):
+                then = self.prints.move(move.done, move.live, position)
+                if then.footprint <= peak and then.live <= move.live:
+                    ready = self.prints.ready(move.done, ready, position)
+                    path.append(position)
+                    move = then
+                    break
+            else:
+                return peak, move, ready, path
+
+    def _schedule(self) -> tuple[int, ...]:
+        parts: list[tuple[int, ...]] = []
+        state = self.prints.all
+        while state:
+            _, (before, *path) = self.came[state]
+            parts.append(tuple(path))
+            state = before
+        return tuple(position for part in reversed(parts) for position in part)
+
+
+def _greedy(prints: Footprints) -> tuple[int, ...]:
+    """Always the operator of least footprint, then of least bytes left behind."""
+    done, live, ready, order = 0, 0, prints.first_ready(), []
+    while ready:
+        moves = ((prints.move(done, live, position), position) for position in bits(ready))
+        move, position = min(moves, key=lambda item: (item[0].live, item[0].footprint))
+        ready = prints.ready(done, ready, position)
+        done, live = move.done, move.live
+        order.append(position)
+    return tuple(order)

@@ -1,0 +1,122 @@
+"""A fixed schedule as uses and gaps: what must be resident when, and what a drop would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from planners.errors import BudgetTooSmall
+from planners.graph.model import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tensor along a schedule: the steps that use it, the one that makes it among them.
+
+    `host_copy` says that the host has it whenever it is dropped without a store of its own:
+    graph inputs, parameters, and graph outputs, whose store is compulsory.
+    """
+
+    tensor: str
+    size_bytes: int
+    uses: tuple[int, ...]
+    produced: bool
+    host_copy: bool
+
+
+class Gap(NamedTuple):
+    """The time between two consecutive uses, `(before, after)`, of line number `line`."""
+
+    line: int
+    before: int
+    after: int
+
+    @property
+    def interior(self) -> range:
+        """Steps at which a kept tensor takes space that the step itself does not need."""
+        return range(self.before + 1, self.after)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Which tensors to keep over which gaps, for one schedule and budget."""
+
+    graph: Graph
+    schedule: tuple[int, ...]
+    parameters: bool
+    budget_bytes: int
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """All tensors that any operator touches, in order of first use."""
+        uses: dict[str, list[int]] = {}
+        produced = set()
+        for step, position in enumerate(self.schedule):
+            op = self.graph.operators[position]
+            for name in (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs):
+                uses.setdefault(name, []).append(step)
+            produced.update(op.outputs)
+        outputs = set(self.graph.outputs)
+        return tuple(
+            Line(
+                tensor=name,
+                size_bytes=self.graph.size_bytes(name),
+                uses=tuple(steps),
+                produced=name in produced,
+                host_copy=name not in produced or name in outputs,
+            )
+            for name, steps in uses.items()
+        )
+
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        return tuple(
+            Gap(i, a, b) for i, line in enumerate(self.lines) for a, b in pairwise(line.uses)
+        )
+
+    @cached_property
+    def required(self) -> tuple[int, ...]:
+        """Bytes that each step needs resident: its inputs, outputs and counted parameters."""
+        need = [0] * len(self.schedule)
+        for line in self.lines:
+            for step in line.uses:
+                need[step] += line.size_bytes
+        return tuple(need)
+
+    def cost(self, dropped: Sequence[Gap] | frozenset[Gap]) -> int:
+        """Non-compulsory bytes when these gaps are dropped: each reload, and one store a tensor."""
+        reloads = sum(self.lines[gap.line].size_bytes for gap in dropped)
+        stored = {gap.line for gap in dropped if not self.lines[gap.line].host_copy}
+        return reloads + sum(self.lines[i].size_bytes for i in stored)
+
+    def assert_feasible(self) -> None:
+        """Raise `BudgetTooSmall` with the operator that needs the most, where it does not fit."""
+        need = max(self.required, default=0)
+        if need > self.budget_bytes:
+            op = self.graph.operators[self.schedule[self.required.index(need)]]
+            tensors = (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs)
+            raise BudgetTooSmall(need, self.budget_bytes, op.name, tensors)
+
+
+class Run(NamedTuple):
+    """A stay of line number `line` over the uses at steps `first` to `last`, both included."""
+
+    line: int
+    first: int
+    last: int
+
+
+def runs(problem: Problem, dropped: frozenset[Gap]) -> tuple[Run, ...]:
+    """The stays that remain when these gaps are dropped and all others kept."""
+    found = []
+    for i, line in enumerate(problem.lines):
+        first = line.uses[0]
+        for before, after in pairwise(line.uses):
+            if Gap(i, before, after) in dropped:
+                found.append(Run(i, first, before))
+                first = after
+        found.append(Run(i, first, line.uses[-1]))
+    return tuple(found)

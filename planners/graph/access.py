@@ -1,0 +1,111 @@
+"""What an operator must read to write a part of its output: the access relation of each kind.
+
+Kinds that are not listed, and operators whose parts reshape what they read, need everything.
+"""
+
+from __future__ import annotations
+
+from planners.graph.model import Graph, Operator, Tensor
+from planners.program import Box
+
+ELEMENTWISE = frozenset(
+    "relu relu6 silu gelu hardswish hardsigmoid hardtanh sigmoid tanh elu leaky_relu mish softplus "
+    "add sub mul div neg exp sqrt rsqrt clamp clamp_min pow abs maximum minimum".split()
+)
+NORMS = frozenset({"batch_norm"})
+POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3))
+CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
+
+
+def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
+    """Boxes of the inputs and parameters that `op` reads to write `box` of `output`."""
+    out = graph.tensors[output]
+    operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
+    if box == _full(out) or not _is_local(op):
+        return [(t.name, _full(t)) for t in operands]
+    main = graph.tensors[op.inputs[0]] if op.inputs else None
+    found = []
+    for tensor in operands:
+        if tensor.kind == "parameter":
+            found.append((tensor.name, _parameter_box(op, tensor, out, box)))
+        elif op.kernel and tensor is main:
+            found.append((tensor.name, _window_box(op, tensor, out, box)))
+        elif op.kind == "linear":
+            found.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
+        else:
+            found.append((tensor.name, _broadcast_box(tensor, out, box)))
+    return found
+
+
+def share_of_macs(graph: Graph, op: Operator, output: str, box: Box) -> int:
+    """MACs for the part of `op` that writes `box` of `output`, rounded up."""
+    elements = 1
+    for start, stop in box:
+        elements *= stop - start
+    return -(-op.macs * elements // graph.tensors[output].elements)
+
+
+def _is_local(op: Operator) -> bool:
+    """Whether every source call keeps the axes, so that a part needs only a part."""
+    windows = CONVOLUTIONS | POOLS
+    if op.kind == "linear":
+        allowed = ELEMENTWISE | {"linear"}
+    elif op.kind in windows:
+        allowed = ELEMENTWISE | NORMS | {op.kind}
+    else:
+        allowed = ELEMENTWISE | NORMS
+    kinds = {part.kind for part in op.parts} or {op.kind}
+    return kinds <= allowed and (op.kind not in windows or bool(op.kernel))
+
+
+def _full(tensor: Tensor) -> Box:
+    return tuple((0, n) for n in tensor.shape)
+
+
+def _window_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
+    """Batch as written, the channels of the groups touched, and the window of each axis."""
+    rank = len(op.kernel)
+    if len(tensor.shape) != rank + 2 or len(box) != rank + 2:
+        return _full(tensor)
+    spatial = tuple(
+        _window(axis, size, k, s, p, d)
+        for axis, size, k, s, p, d in zip(
+            box[2:], tensor.shape[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True
+        )
+    )
+    return (box[0], _channels(op, tensor.shape[1], out.shape[1], box[1]), *spatial)
+
+
+def _window(axis: tuple[int, int], size: int, k: int, s: int, p: int, d: int) -> tuple[int, int]:
+    """Input range of an output range: t·S + K − S for K without dilation (Optimus, eq. 4)."""
+    start = min(max(0, axis[0] * s - p), size)
+    stop = min(max(0, (axis[1] - 1) * s - p + d * (k - 1) + 1), size)
+    return start, max(start, stop)
+
+
+def _channels(op: Operator, inputs: int, outputs: int, axis: tuple[int, int]) -> tuple[int, int]:
+    if op.kind in POOLS:
+        return axis
+    per_in, per_out = inputs // op.groups, outputs // op.groups
+    return axis[0] // per_out * per_in, ((axis[1] - 1) // per_out + 1) * per_in
+
+
+def _parameter_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
+    """Parameters are sliced by output channel where their first axis counts those."""
+    axis = len(box) - 1 if op.kind == "linear" else 1
+    if axis >= len(box) or not tensor.shape or tensor.shape[0] != out.shape[axis]:
+        return _full(tensor)
+    if op.kind not in CONVOLUTIONS | {"linear"} and "batch_norm" not in {p.kind for p in op.parts}:
+        return _full(tensor)
+    return (box[axis], *_full(tensor)[1:])
+
+
+def _broadcast_box(tensor: Tensor, out: Tensor, box: Box) -> Box:
+    """The same box, with axes of one element and missing leading axes as broadcasting has them."""
+    if len(tensor.shape) > len(box):
+        return _full(tensor)
+    tail = box[len(box) - len(tensor.shape) :]
+    sizes = out.shape[len(box) - len(tensor.shape) :]
+    if any(n not in (1, full) for n, full in zip(tensor.shape, sizes, strict=True)):
+        return _full(tensor)
+    return tuple((0, 1) if n == 1 else axis for n, axis in zip(tensor.shape, tail, strict=True))

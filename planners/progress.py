@@ -1,0 +1,53 @@
+"""What a planner tells while it works, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment of planning: the best objective so far and the proven bound, in bytes."""
+
+    stage: str
+    elapsed_s: float
+    incumbent_bytes: int | None = None
+    bound_bytes: int | None = None
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
+"""Called from time to time; returning False asks the planner to stop and keep its best plan."""
+
+
+class Clock:
+    """Time since planning began, the limit, and the caller's wish to stop."""
+
+    def __init__(self, time_limit_s: float, callback: ProgressCallback | None = None) -> None:
+        self._began = time.perf_counter()
+        self._limit_s = time_limit_s
+        self._callback = callback
+        self._stopped = False
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, at least zero; none once a stop was asked for."""
+        return 0.0 if self._stopped else max(0.0, self._limit_s - self.elapsed_s)
+
+    def expired(self) -> bool:
+        """Whether the time is over or a stop was asked for."""
+        return self.left_s <= 0.0
+
+    def report(
+        self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None
+    ) -> None:
+        """Tell the caller where planning is, and hear whether to stop."""
+        if self._callback is not None:
+            moment = Progress(stage, self.elapsed_s, incumbent_bytes, bound_bytes)
+            self._stopped = self._callback(moment) is False or self._stopped

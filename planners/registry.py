@@ -1,0 +1,66 @@
+"""Planners by name: ours, and those that others bring through the entry points."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeAlias
+
+from planners.errors import BadInput, UnknownName
+from planners.graph.model import Graph
+from planners.machine import Machine
+from planners.plan import Plan
+from planners.progress import ProgressCallback
+
+PlanFunction: TypeAlias = Callable[
+    [Graph, Machine, int, Mapping[str, Any], ProgressCallback | None], Plan
+]
+GROUP = "spillway.planners"
+
+
+@dataclass(frozen=True)
+class PlannerInfo:
+    """A planner: its `plan` function as `module:function`, and its options with defaults."""
+
+    name: str
+    title: str
+    target: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def function(self) -> PlanFunction:
+        """Import the planner. Raises `BadInput` where it cannot be imported."""
+        module, _, name = self.target.partition(":")
+        try:
+            found: PlanFunction = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise BadInput(f"planner {self.name!r} ({self.target}): {error}") from error
+        return found
+
+
+COSMA = PlannerInfo(
+    "cosma",
+    "COSMA: optimal replacement and addresses",
+    "planners.cosma:plan",
+    {"schedule": ("default", "mpmf"), "replacement": ("optimal", "belady", "greedy")},
+)
+
+
+@cache
+def planners() -> Mapping[str, PlannerInfo]:
+    """All planners by name. An entry point in the group `spillway.planners` adds one."""
+    found = {COSMA.name: COSMA}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
+    return found
+
+
+def planner(name: str) -> PlannerInfo:
+    """The planner of that name. Raises `UnknownName` with the nearest and all names."""
+    if name not in planners():
+        nearest = difflib.get_close_matches(name, planners(), 1)
+        raise UnknownName("planner", name, nearest, "available: " + ", ".join(planners()))
+    return planners()[name]

@@ -1,0 +1,34 @@
+"""Boxes as sets of elements: subtract one from another, and ask whether some cover another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from planners.program import Box
+
+
+def subtract(box: Box, other: Box) -> list[Box]:
+    """The elements of `box` outside `other`, as disjoint boxes (at most two for each axis)."""
+    if len(box) != len(other):
+        return [box]
+    for (a, b), (c, d) in zip(box, other, strict=True):
+        if min(b, d) <= max(a, c):
+            return [box]
+    rest: list[Box] = []
+    for axis, ((a, b), (c, d)) in enumerate(zip(box, other, strict=True)):
+        if a < c:
+            rest.append((*box[:axis], (a, c), *box[axis + 1 :]))
+        if d < b:
+            rest.append((*box[:axis], (d, b), *box[axis + 1 :]))
+        box = (*box[:axis], (max(a, c), min(b, d)), *box[axis + 1 :])
+    return rest
+
+
+def uncovered(box: Box, cover: Iterable[Box]) -> list[Box]:
+    """What is left of `box` outside all of `cover`; empty where it is covered."""
+    left = [box] if all(a < b for a, b in box) else []
+    for other in cover:
+        if not left:
+            break
+        left = [part for piece in left for part in subtract(piece, other)]
+    return left

@@ -1,0 +1,69 @@
+"""One trace of a plan on a machine: time, traffic, energy and peak from the same program."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planners.machine import Machine
+from planners.plan import Plan
+from planners.simulator.check import replay
+from planners.simulator.energy import energy
+from planners.simulator.timing import Interval, schedule
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a plan does on a machine.
+
+    `makespan_s` is when the last instruction ends; `busy_s` how long each engine works;
+    `energy` the joules by where they go and `energy_j` their sum.
+    """
+
+    machine: str
+    serial: bool
+    makespan_s: float
+    traffic_bytes: int
+    peak_bytes: int
+    extent_bytes: int
+    energy: Mapping[str, float]
+    busy_s: Mapping[str, float]
+    intervals: tuple[Interval, ...]
+
+    @property
+    def energy_j(self) -> float:
+        return sum(self.energy.values())
+
+    @property
+    def stall_s(self) -> Mapping[str, float]:
+        """Seconds that each engine stood free because of a hazard."""
+        found: dict[str, float] = defaultdict(float)
+        for interval in self.intervals:
+            found[interval.engine] += interval.stall_s
+        return dict(found)
+
+
+def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False) -> Trace:
+    """Replay and time a plan, on its own machine unless another is given.
+
+    `serial` overlaps nothing. Raises `InvalidPlan` for a program that is not right, and
+    `BadInput` where the machine lacks an engine or memory of the program.
+    """
+    machine = machine or plan.machine
+    report = replay(plan.graph, plan.program)
+    intervals = schedule(plan.program, machine, serial=serial)
+    busy: dict[str, float] = defaultdict(float)
+    for interval in intervals:
+        busy[interval.engine] += interval.stop_s - interval.start_s
+    return Trace(
+        machine=machine.name,
+        serial=serial,
+        makespan_s=max((interval.stop_s for interval in intervals), default=0.0),
+        traffic_bytes=report.traffic_bytes,
+        peak_bytes=report.peak_bytes,
+        extent_bytes=report.extent_bytes,
+        energy=energy(plan.program, machine),
+        busy_s=dict(busy),
+        intervals=intervals,
+    )

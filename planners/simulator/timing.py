@@ -1,0 +1,212 @@
+"""Run a program on a scoreboard: which engine does what, from when until when, and why it waited.
+
+An instruction starts when its engine is free (each engine keeps program order) and the hazards on
+its address ranges are cleared. Prefetch and double buffering follow from addresses and engines.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planners.machine import Machine
+from planners.program import (
+    AddressSpace,
+    Barrier,
+    Compute,
+    Instruction,
+    Load,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Span,
+    Store,
+)
+from planners.simulator.boxes import subtract
+from planners.simulator.hazards import START, Event, Hazards
+
+Cause = Literal["", "read after write", "write after read", "write after write", "barrier"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An instruction on its engine, in seconds `[start, stop)`.
+
+    `stall_s` is how long the engine stood free before, `cause` the hazard that held it and
+    `blocker` the instruction that it waited for.
+    """
+
+    engine: str
+    start_s: float
+    stop_s: float
+    instruction: int
+    step: int
+    label: str
+    stall_s: float
+    cause: Cause
+    blocker: int | None
+
+
+def schedule(
+    program: Program,
+    machine: Machine,
+    *,
+    serial: bool = False,
+    duration: Callable[[Instruction], float] | None = None,
+) -> tuple[Interval, ...]:
+    """Intervals of all loads, stores and computes, in program order.
+
+    `serial` starts each when the one before has ended. `duration` replaces the machine's times,
+    in seconds. Raises `BadInput` where the machine lacks an engine or a memory.
+    """
+    board = Scoreboard(program, machine, serial, duration)
+    return tuple(board.run())
+
+
+class Scoreboard:
+    """Free times of engines, and last reads and writes of every byte range and home."""
+
+    def __init__(
+        self,
+        program: Program,
+        machine: Machine,
+        serial: bool,
+        duration: Callable[[Instruction], float] | None,
+    ) -> None:
+        self.program, self.serial = program, serial
+        self.spaces = AddressSpace(program.memories)
+        self.duration = duration or Durations(machine, self.spaces)
+        self.free: dict[str, float] = defaultdict(float)
+        self.ranges: dict[str, Hazards] = defaultdict(Hazards)
+        self.homes: dict[tuple[str, str], list[tuple[Operand, Event]]] = defaultdict(list)
+        self.floor = START
+        self.last = START
+
+    def run(self) -> Iterator[Interval]:
+        """Schedule every instruction in program order."""
+        for index, item in enumerate(self.program.instructions):
+            match item:
+                case Load() | Store():
+                    reads = [Operand(item.piece, item.source)]
+                    writes = [Operand(item.piece, item.target)]
+                    label = item.piece.tensor
+                case Compute():
+                    reads, writes, label = list(item.reads), list(item.writes), item.operator
+                case Barrier():
+                    self.floor = max(self.floor, self.last)
+                    continue
+                case Release():
+                    continue
+            yield self._issue(index, item, reads, writes, label)
+
+    def _issue(
+        self,
+        index: int,
+        item: Load | Store | Compute,
+        reads: list[Operand],
+        writes: list[Operand],
+        label: str,
+    ) -> Interval:
+        free = self.free[item.engine]
+        ready, cause = self._ready(reads, writes)
+        start = max(free, ready.time_s)
+        if self.serial:
+            start = max(start, self.last.time_s)
+        end = Event(start + self.duration(item), index)
+        stalled = not self.serial and ready.time_s > free
+        self.free[item.engine] = end.time_s
+        self.last = max(self.last, end)
+        self._mark(reads, writes, end)
+        return Interval(
+            engine=item.engine,
+            start_s=start,
+            stop_s=end.time_s,
+            instruction=index,
+            step=item.step,
+            label=label,
+            stall_s=ready.time_s - free if stalled else 0.0,
+            cause=cause if stalled else "",
+            blocker=ready.instruction if stalled else None,
+        )
+
+    def _ready(self, reads: list[Operand], writes: list[Operand]) -> tuple[Event, Cause]:
+        """The last hazard to clear, and its kind."""
+        ready: Event = self.floor
+        cause: Cause = "barrier"
+        for operand in reads:
+            event = self._last_write(operand)
+            if event.time_s > ready.time_s:
+                ready, cause = event, "read after write"
+        for operand in writes:
+            for span in self._spans(operand.region):
+                hazards = self.ranges[span.memory]
+                event = hazards.last_write(span.start, span.stop)
+                if event.time_s > ready.time_s:
+                    ready, cause = event, "write after write"
+                event = hazards.last_read(span.start, span.stop)
+                if event.time_s > ready.time_s:
+                    ready, cause = event, "write after read"
+        return ready, cause
+
+    def _last_write(self, operand: Operand) -> Event:
+        piece, region = operand
+        if region.offset is None:
+            stored = self.homes.get((region.memory, piece.tensor), ())
+            touching = [e for o, e in stored if subtract(piece.box, o.piece.box) != [piece.box]]
+            return max(touching, default=START)
+        return max(
+            (self.ranges[s.memory].last_write(s.start, s.stop) for s in self._spans(region)),
+            default=START,
+        )
+
+    def _mark(self, reads: list[Operand], writes: list[Operand], end: Event) -> None:
+        for operand in reads:
+            for span in self._spans(operand.region):
+                self.ranges[span.memory].read(span.start, span.stop, end)
+        for operand in writes:
+            if operand.region.offset is None:
+                key = (operand.region.memory, operand.piece.tensor)
+                self.homes[key].append((operand, end))
+            for span in self._spans(operand.region):
+                self.ranges[span.memory].write(span.start, span.stop, end)
+
+    def _spans(self, region: Region) -> tuple[Span, ...]:
+        return () if region.offset is None else self.spaces.spans(region)
+
+
+class Durations:
+    """Seconds of an instruction on a machine.
+
+    A transfer takes its engine's latency and its bytes at the slowest of engine, source and
+    target. A compute takes the longest of its MACs, its reads and its writes.
+    """
+
+    def __init__(self, machine: Machine, spaces: AddressSpace) -> None:
+        self.machine = machine
+        self.level = {name: machine.memory(spaces.root(name).name) for name in spaces.memories}
+        self.engine = {engine.name: engine for engine in machine.engines}
+
+    def __call__(self, item: Instruction) -> float:
+        match item:
+            case Load() | Store():
+                engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
+                rate = min(
+                    engine.bytes_per_s,
+                    self.level[item.source.memory].read_bytes_per_s,
+                    self.level[item.target.memory].write_bytes_per_s,
+                )
+                return engine.latency_s + item.source.size_bytes / rate
+            case Compute():
+                reads = sum(
+                    r.size_bytes / self.level[r.memory].read_bytes_per_s for _, r in item.reads
+                )
+                writes = sum(
+                    r.size_bytes / self.level[r.memory].write_bytes_per_s for _, r in item.writes
+                )
+                engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
+                return engine.latency_s + max(item.macs / self.machine.macs_per_s, reads, writes)
+            case _:
+                return 0.0

@@ -1,0 +1,72 @@
+"""The three budgets of the COSMA paper (V-A): MR, MP and their mean MH."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planners.cosma.peak import minimum_peak, order_peak
+from planners.errors import BadInput
+from planners.graph.model import Graph
+from planners.progress import Clock
+from planners.units import parse_size
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Budgets in bytes.
+
+    `MR`: the largest need of one operator, no plan exists below it. `MP`: the least peak over all
+    schedules, where nothing needs to be spilled; `MP_bound` is a proven lower bound on it and
+    `MP_proven` whether they meet. `MH`: the mean of both, rounded down. `default_peak`: the peak
+    of the default schedule. `schedule`: operators (positions) in an order that reaches `MP`.
+    """
+
+    MR: int
+    MP: int
+    MP_bound: int
+    default_peak: int
+    binding_operator: str
+    schedule: tuple[int, ...]
+
+    @property
+    def MH(self) -> int:  # noqa: N802 (the paper's name)
+        return (self.MR + self.MP) // 2
+
+    @property
+    def MP_proven(self) -> bool:  # noqa: N802 (the paper's name)
+        return self.MP == self.MP_bound
+
+
+def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0) -> Budgets:
+    """MR, MH and MP of a graph, activations only unless `parameters`.
+
+    Where MP is not proven within `time_limit` seconds, `MP` is the best peak found.
+    """
+    needs = [
+        sum(
+            graph.size_bytes(t)
+            for t in (*op.inputs, *(op.parameters if parameters else ()), *op.outputs)
+        )
+        for op in graph.operators
+    ]
+    mr = max(needs)
+    default = order_peak(graph, tuple(range(len(graph.operators))), parameters)
+    peak = minimum_peak(graph, parameters, clock=Clock(time_limit))
+    return Budgets(
+        MR=mr,
+        MP=peak.peak_bytes,
+        MP_bound=max(mr, peak.bound_bytes),
+        default_peak=default,
+        binding_operator=graph.operators[needs.index(mr)].name,
+        schedule=peak.schedule,
+    )
+
+
+def resolve_budget(graph: Graph, budget: int | str, *, parameters: bool = False) -> int:
+    """Bytes of a budget given as a number, `"MR"`, `"MH"`, `"MP"` or a size such as `"256KiB"`."""
+    if isinstance(budget, str) and budget.strip().upper() in ("MR", "MH", "MP"):
+        return int(getattr(budgets(graph, parameters=parameters), budget.strip().upper()))
+    try:
+        return parse_size(budget)
+    except BadInput as error:
+        raise BadInput(f"budget: {error} (or MR, MH, MP)") from error
