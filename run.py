@@ -9,6 +9,7 @@ before the usual place, whose build brings several gigabytes of CUDA; set it emp
 """
 
 import hashlib
+import http.client
 import importlib.util
 import os
 import subprocess
@@ -62,7 +63,7 @@ def succeeds(command):
 
 def pip_install(*arguments):
     constraints = os.path.join(ROOT, "constraints.txt")
-    return succeeds([PYTHON, "-m", "pip", "install", "-q", "-c", constraints, *arguments])
+    return succeeds([PYTHON, "-m", "pip", "install", "-qq", "-c", constraints, *arguments])
 
 
 def is_reachable(index):
@@ -70,7 +71,7 @@ def is_reachable(index):
     try:
         with urllib.request.urlopen(index + "/torch/", timeout=5):
             return True
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return False
 
 
