@@ -1,0 +1,189 @@
+"""From a name or a file to a graph: shipped, cached, or traced now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planners.catalogue import cache, names
+from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
+from planners.graph.model import Granularity, Graph
+from planners.graph.passes import GRANULARITIES
+from planners.plan import read_json
+from planners.progress import Progress, ProgressCallback
+
+if TYPE_CHECKING:
+    import torch
+
+LARGEST_INPUT = 2**28
+"""Elements of an input beyond which its shape is taken for a slip."""
+
+_NOT_YET = {
+    ".pt2": "reading .pt2 runs code that the file brings; export the graph in your own process "
+    "with from_torch and save its JSON",
+    ".onnx": "ONNX files are not supported yet",
+    ".cfg": "Darknet files are not supported yet",
+}
+
+
+def models() -> list[str]:
+    """The names of torchvision's models, sorted; `timm:NAME` and files load besides."""
+    return list(names.TORCHVISION)
+
+
+def load(
+    name_or_path: str | Path,
+    *,
+    input_shape: Sequence[Any] | None = None,
+    granularity: Granularity = "fused",
+    bytes_per_element: int = 1,
+    progress: ProgressCallback | None = None,
+) -> Graph:
+    """The graph of a catalogue model, a `timm:` model or a graph JSON file.
+
+    `input_shape` is the shape of the input, or one shape an input; a file has its own. A detector
+    is loaded as its dense part (`planners.catalogue.detectors`). The first load of a model imports
+    torch and takes seconds; the graph is then kept on disk.
+
+    Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
+    """
+    if granularity not in GRANULARITIES:
+        raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    name = str(name_or_path)
+    if isinstance(name_or_path, Path) or _is_file(name):
+        if input_shape is not None:
+            raise BadInput(f"{name} has its own input shape; leave input_shape out")
+        graph = _from_file(Path(name_or_path))
+        return graph if bytes_per_element == 1 else graph.with_bytes_per_element(bytes_per_element)
+    shapes = _shapes(name, input_shape)
+    graph = _shipped(name, shapes, granularity) or _traced(name, shapes, granularity, progress)
+    return graph.with_bytes_per_element(bytes_per_element)
+
+
+def build(
+    source: Mapping[str, Any], *, seed: int = 0
+) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """The module that a graph's `source` names, with random weights, and random inputs for it.
+
+    On the CPU in eval mode. Raises `BadInput` where the source names no catalogue model.
+    """
+    from planners.catalogue import torch_models
+
+    name, shapes = source.get("catalogue"), source.get("input_shape")
+    if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):
+        raise BadInput(
+            "this graph does not come from the catalogue: give the module and its inputs"
+        )
+    inputs = torch_models.random_inputs(_shapes(name, shapes) or (), seed)
+    return torch_models.random_module(name, seed, inputs), inputs
+
+
+def trace(
+    name: str,
+    shapes: names.Shapes | None,
+    granularity: Granularity,
+    progress: ProgressCallback | None = None,
+) -> Graph:
+    """Import a catalogue model now, whatever is shipped or cached. Raises as `load`."""
+    from planners.catalogue import torch_models
+    from planners.graph.importers.torch_export import from_torch
+
+    began = time.perf_counter()
+    for stage in ("build", "trace"):
+        if progress and progress(Progress(stage, time.perf_counter() - began)) is False:
+            raise Cancelled(f"importing {name} was stopped")
+        if stage == "build":
+            module = torch_models.empty_module(name)
+    given, shapes = shapes, shapes or torch_models.timm_input(module)
+    source: dict[str, Any] = {"catalogue": name, "input_shape": [list(s) for s in shapes]}
+    if name in names.DETECTORS:
+        source["note"] = names.detector_note(name)
+    inputs = torch_models.empty_inputs(shapes)
+    try:
+        return from_torch(module, inputs, name=name, granularity=granularity, source=source)
+    except ImportFailed as error:
+        if given in (None, *_defaults(name)):
+            raise
+        raise BadInput(f"{name} cannot take the input {_text(shapes)}: {error}") from error
+
+
+def _traced(
+    name: str,
+    shapes: names.Shapes | None,
+    granularity: Granularity,
+    progress: ProgressCallback | None,
+) -> Graph:
+    entry = cache.key(name, shapes, granularity)
+    graph = cache.get(entry)
+    if graph is None:
+        graph = trace(name, shapes, granularity, progress)
+        cache.put(entry, graph)
+    return graph
+
+
+def _shipped(name: str, shapes: names.Shapes | None, granularity: str) -> Graph | None:
+    if shapes not in _defaults(name):
+        return None
+    file = files("planners.catalogue") / "graphs" / f"{name}.{granularity}.json.gz"
+    return cache.decode(file.read_bytes()) if file.is_file() else None
+
+
+def _defaults(name: str) -> tuple[names.Shapes, ...]:
+    return (names.default_inputs(name),) if name in names.TORCHVISION else ()
+
+
+def _is_file(name: str) -> bool:
+    known = name in names.TORCHVISION or name.startswith("timm:")
+    return not known and (Path(name).suffix in (".json", *_NOT_YET) or "/" in name)
+
+
+def _from_file(path: Path) -> Graph:
+    if path.suffix in _NOT_YET:
+        raise BadInput(f"cannot load {path}: {_NOT_YET[path.suffix]}")
+    return Graph.from_json(read_json(path))
+
+
+def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
+    """The shapes of all inputs; None for a timm model's own. Raises `UnknownName`, `BadInput`."""
+    if name.startswith("timm:"):
+        return None if given is None else _checked(name, given, ((1, 3, 224, 224),))
+    if name not in names.TORCHVISION:
+        every = (*names.TORCHVISION, *names.TIMM_SUGGESTED)
+        near = get_close_matches(name.lower(), every, n=3)
+        raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
+    default = names.default_inputs(name)
+    return default if given is None else _checked(name, given, default)
+
+
+def _checked(name: str, given: Any, default: names.Shapes) -> names.Shapes:
+    wants = f"{name} takes {_text(default)}"
+    if not isinstance(given, (list, tuple)) or not given:
+        raise BadInput(f"{wants}, not {given!r:.60}")
+    several = all(isinstance(shape, (list, tuple)) for shape in given)
+    shapes = tuple(map(tuple, given)) if several else (tuple(given),)
+    if len(shapes) == 1:
+        shapes = shapes * 2 if name in names.OPTICAL_FLOW else (*shapes, *default[1:])
+    for shape in shapes:
+        if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape):
+            raise BadInput(f"{wants}: a shape is whole numbers above zero, not {given!r:.60}")
+    if [len(shape) for shape in shapes] != [len(shape) for shape in default]:
+        raise BadInput(f"{wants}, not {_text(shapes)}")
+    for shape in shapes:
+        if _elements(shape) > LARGEST_INPUT:
+            raise BadInput(f"{wants}; {_text((shape,))} is more than {LARGEST_INPUT} elements")
+    return shapes
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _text(shapes: names.Shapes) -> str:
+    return " and ".join("x".join(map(str, shape)) for shape in shapes)

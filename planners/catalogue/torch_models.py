@@ -1,0 +1,155 @@
+"""Modules of the catalogue: built without weights for import, with random ones for execution."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from planners.catalogue import names
+from planners.catalogue.detectors import DenseDetector
+from planners.errors import BadInput, ImportFailed, UnknownName
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_DRAWS = _words("normal_ uniform_ trunc_normal_ erfinv_")
+_FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_ zeros_ ones_ constant_")
+_schemas: list[torch.library.Library] = []
+
+
+class _NoInitialisation(TorchFunctionMode):
+    """Leaves new weights as they are: memory that is never touched costs nothing."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in _DRAWS or name in _FILLS:
+            first = args[0] if args else kwargs.get("tensor")
+            if name in _DRAWS or isinstance(first, torch.nn.Parameter):
+                return first
+        return func(*args, **kwargs)
+
+
+def empty_module(name: str) -> torch.nn.Module:
+    """The named model on the CPU in eval mode, its weights uninitialised memory.
+
+    Raises `BadInput` where a package is missing, `UnknownName` where it has no such model,
+    `ImportFailed` where the model cannot be built.
+    """
+    with _NoInitialisation():
+        return _construct(name)
+
+
+def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch.nn.Module:
+    """The named model on the CPU in eval mode with the random weights that it starts with.
+
+    Each batch norm gets the mean and the variance of what reaches it for `inputs`, so that
+    activations stay finite however deep the model is. Raises as `empty_module`.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = _construct(name)
+    _calibrate(module, inputs)
+    return module
+
+
+def random_inputs(shapes: names.Shapes, seed: int) -> tuple[torch.Tensor, ...]:
+    """Normally distributed inputs of these shapes."""
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(shape, generator=generator) for shape in shapes)
+
+
+def empty_inputs(shapes: names.Shapes) -> tuple[torch.Tensor, ...]:
+    """Inputs of these shapes whose values do not matter."""
+    return tuple(torch.empty(shape) for shape in shapes)
+
+
+def timm_input(module: torch.nn.Module) -> names.Shapes:
+    """One image of the size that a timm model was made for."""
+    config = getattr(module, "pretrained_cfg", {})
+    return ((1, *config.get("input_size", (3, 224, 224))),)
+
+
+def _construct(name: str) -> torch.nn.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            models = _import_torchvision()
+            if name.startswith("timm:"):
+                return _timm(name.removeprefix("timm:")).eval()
+            return _torchvision(models, name).eval()
+    except ImportError as error:
+        raise BadInput(f"{name} needs a package that is not installed: {error}") from error
+    except (BadInput, UnknownName):
+        raise
+    except Exception as error:
+        raise ImportFailed(f"cannot build {name}: {type(error).__name__}: {error}") from error
+
+
+def _import_torchvision() -> Any:
+    """torchvision's models, with the schemas of its compiled operators where those do not load."""
+    try:
+        import torchvision.models
+    except RuntimeError as error:
+        if "nms" not in str(error):
+            raise
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _schemas.append(library)
+        import torchvision.models
+    return torchvision.models
+
+
+def _torchvision(models: Any, name: str) -> torch.nn.Module:
+    options: dict[str, Any] = {"weights": None}
+    if name in names.QUANTIZED:
+        options["quantize"] = False
+    if name in names.DETECTORS or name in names.SEGMENTERS:
+        options["weights_backbone"] = None
+    if "googlenet" in name or "inception" in name:
+        options["init_weights"] = False  # torchvision's own takes half a minute
+    model: torch.nn.Module = models.get_model(name, **options)
+    return DenseDetector(model) if name in names.DETECTORS else model
+
+
+def _timm(name: str) -> torch.nn.Module:
+    try:
+        import timm
+    except ImportError:
+        raise BadInput(f"timm:{name} needs timm: pip install 'spillway[timm]'") from None
+    if not timm.is_model(name):
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, timm.list_models(), n=3)
+        raise UnknownName("model", f"timm:{name}", [f"timm:{other}" for other in near])
+    model: torch.nn.Module = timm.create_model(name, pretrained=False)
+    return model
+
+
+def _calibrate(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> None:
+    """Run once, setting each batch norm's statistics to those of its input on the way."""
+    kinds = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d, torch.nn.BatchNorm3d)
+    norms = [part for part in module.modules() if isinstance(part, kinds)]
+    hooks = [norm.register_forward_pre_hook(_match) for norm in norms]
+    if norms:
+        with torch.no_grad():
+            module(*inputs)
+    for hook in hooks:
+        hook.remove()
+
+
+def _match(norm: Any, arguments: tuple[torch.Tensor, ...]) -> None:
+    value = arguments[0].transpose(0, 1).flatten(1)
+    variance, mean = torch.var_mean(value, dim=1, correction=0)
+    flat = variance < 1e-12  # a single pixel has no variance
+    norm.running_mean.copy_(torch.where(flat, torch.zeros_like(mean), mean))
+    norm.running_var.copy_(torch.where(flat, torch.ones_like(variance), variance))

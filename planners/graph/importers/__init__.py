@@ -1,0 +1,1 @@
+"""Other people's models as graphs; each importer is imported by itself, torch only where needed."""
