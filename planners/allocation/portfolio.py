@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from planners.allocation import cp_sat, heuristics
+from planners.allocation import cp_sat, heuristics, skyline
 from planners.allocation.clock import Clock
 from planners.allocation.instance import Instance, reduce
 from planners.allocation.model import Lifetime, Packing, live_peak
@@ -57,6 +57,7 @@ def pack(
     return Packing("packed", offsets, extent, (), solver, clock.elapsed_s())
 
 
+SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
 STAGES = ("trivial", "order", "promotion", "search", "cp-sat")
 
 
@@ -64,10 +65,11 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
     """Try one part of the portfolio after another on an instance whose load fits."""
     if (found := heuristics.list_placement(instance, clock)) is not None:
         return Verdict(True, found, "order")
-    if (found := heuristics.promotion(instance, clock.part(0.2), 40)) is not None:
+    if (found := heuristics.promotion(instance, clock.part(0.02), 10)) is not None:
         return Verdict(True, found, "promotion")
-    if clock.expired():
-        return Verdict(None, [], "promotion")
+    fits, offsets = skyline.solve(instance, clock.part(SEARCH_SHARE * clock.left_s()))
+    if fits is not None or clock.expired():
+        return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)
     return Verdict(fits, offsets, "cp-sat")
 

@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planners.allocation import Lifetime, check_packing, load_lower_bound, pack
+from planners.allocation.clock import Clock
 from planners.allocation.generate import cut_rectangle, network_like
+from planners.allocation.instance import reduce
+from planners.allocation.skyline import SkylineSearch, Strategy
 from planners.errors import BadInput, InvalidPlan
 
 
@@ -78,6 +81,23 @@ def test_a_network_is_packed(boxes: int) -> None:
     packing = pack(lifetimes, 1 << 10)
     assert packing.status == "packed"
     check_packing(lifetimes, packing.offsets, 1 << 10)
+
+
+@settings(max_examples=400, deadline=None)
+@given(questions(), st.sampled_from(["low", "left", "sweep"]), st.sampled_from([0.0, 0.6]))
+def test_the_search_alone_agrees_with_trying_all_offsets(
+    question: tuple[list[Lifetime], int], by: str, noise: float
+) -> None:
+    lifetimes, capacity = question
+    solid = [item for item in lifetimes if item.size_bytes]
+    offsets: dict[str, int] = {}
+    for instance in reduce(solid, capacity) if solid else []:
+        search = SkylineSearch(instance)
+        if not search.run(Strategy(by, noise, 1), 100_000, Clock(60)):
+            assert not fits(solid, capacity)
+            return
+        offsets |= instance.in_bytes(search.offsets)
+    check_packing(solid, offsets, capacity)
 
 
 def test_nothing_to_pack() -> None:
