@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from planners.allocation import cp_sat, heuristics, skyline
 from planners.allocation.clock import Clock
+from planners.allocation.explain import overload, shrink
 from planners.allocation.instance import Instance, reduce
 from planners.allocation.model import Lifetime, Packing, live_peak
 from planners.errors import BadInput
@@ -49,6 +50,8 @@ def pack(
             return Packing("unknown", {}, 0, (), verdict.solver, clock.elapsed_s())
         if not verdict.fits:
             conflict = instance.ids
+            if explain:
+                conflict = shrink(solid, conflict, capacity_bytes, clock)
             return Packing("infeasible", {}, 0, conflict, verdict.solver, clock.elapsed_s())
         offsets |= instance.in_bytes(verdict.offsets)
         extent = max(extent, instance.extent(verdict.offsets) * instance.unit_bytes)
@@ -72,22 +75,6 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
         return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)
     return Verdict(fits, offsets, "cp-sat")
-
-
-def overload(lifetimes: Sequence[Lifetime], time: int, capacity_bytes: int) -> tuple[str, ...]:
-    """Lifetimes live at `time` that together exceed the capacity; without any one they fit."""
-    live = sorted(
-        (item for item in lifetimes if item.lower <= time < item.upper),
-        key=lambda item: -item.size_bytes,
-    )
-    excess = sum(item.size_bytes for item in live) - capacity_bytes
-    needed = []
-    for item in reversed(live):  # the smallest go first, as long as an excess remains
-        if item.size_bytes < excess:
-            excess -= item.size_bytes
-        else:
-            needed.append(item.id)
-    return tuple(reversed(needed))
 
 
 def _validate(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> None:

@@ -55,9 +55,10 @@ class Part(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Put `block` (or, if −1, nothing) at the bottom of the valley at step `at`, beside an empty stretch.
+    """Put `block` (or, if −1, nothing) at the bottom of the valley at step `at`.
 
-    The stretch `[gap_start, gap_stop)` of the valley rises by `gap_height`; it may have no width.
+    The stretch `[gap_start, gap_stop)` beside it, which may have no width, is left empty for
+    `gap_height`.
     """
 
     at: int
