@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from planners.errors import BadInput
+from planners.files import read_json, write_json
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import Program
@@ -117,30 +115,3 @@ class Plan:
     def load(path: str | Path) -> Plan:
         """Read a plan that `save` wrote. Raises `BadInput` with the reason."""
         return Plan.from_json(read_json(path))
-
-
-def read_json(path: str | Path) -> Any:
-    """The JSON in a file. Raises `BadInput` where it cannot be read or parsed."""
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not JSON: {error}") from error
-
-
-def write_json(path: str | Path, data: Any) -> None:
-    """Write JSON beside `path` and move it into place. Raises `BadInput` where it cannot."""
-    target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file, separators=(",", ":"))
-            os.chmod(name, 0o644)
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
-    except OSError as error:
-        raise BadInput(f"cannot write {path}: {error.strerror}") from error

@@ -53,7 +53,7 @@ class Problem:
     def lines(self) -> tuple[Line, ...]:
         """All tensors that any operator touches, in order of first use."""
         uses: dict[str, list[int]] = {}
-        produced = set()
+        produced: set[str] = set()
         for step, position in enumerate(self.schedule):
             op = self.graph.operators[position]
             for name in (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs):

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
+from pathlib import Path
 from typing import Any, Literal
 
 from planners.errors import BadInput
+from planners.files import read_json, write_json
 
 TensorKind = Literal["input", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
@@ -144,6 +146,15 @@ class Graph:
             "tensors": [[t.name, t.kind, t.dtype, list(t.shape)] for t in self.tensors.values()],
             "operators": [_operator_json(op) for op in self.operators],
         }
+
+    def save(self, path: str | Path) -> None:
+        """Write the graph as JSON; the file is replaced whole or not at all."""
+        write_json(path, self.to_json())
+
+    @staticmethod
+    def load(path: str | Path) -> Graph:
+        """Read a graph that `save` wrote. Raises `BadInput` with the reason."""
+        return Graph.from_json(read_json(path))
 
     @staticmethod
     def from_json(data: Any) -> Graph:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph
 from planners.machine import Machine, load_machine
+from planners.plan import Plan
 from planners.registry import planner as find_planner
 from planners.simulator.check import check
 from planners.simulator.simulate import simulate
@@ -20,11 +21,11 @@ from planners.units import parse_size
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = (
-    "model planner budget budget_bytes status objective_bytes bound_bytes gap noncompulsory_bytes "
-    "compulsory_bytes offchip_bytes peak_bytes extent_bytes makespan_s energy_j operators "
-    "timesteps plan_s solver"
-).split()
+COLUMNS = [
+    *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
+    *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
+    *("extent_bytes", "makespan_s", "energy_j", "operators", "timesteps", "plan_s", "solver"),
+]
 
 
 def sweep(
@@ -58,7 +59,10 @@ def sweep(
         rows[index] = row
         if on_row is not None:
             on_row(row)
-    return pd.DataFrame([rows[i] for i in range(len(tasks))], columns=COLUMNS)
+    table = pd.DataFrame([rows[i] for i in range(len(tasks))], columns=COLUMNS)
+    # Whole numbers stay whole beside the empty cells of infeasible rows.
+    whole = [c for c in COLUMNS if c.endswith("_bytes") or c in ("operators", "timesteps")]
+    return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def _run(tasks: Sequence[Any], executor: Executor | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -93,7 +97,7 @@ def _row(task: Any) -> dict[str, Any]:
     return {"budget": str(budget)} | summary(plan)
 
 
-def summary(plan: Any) -> dict[str, Any]:
+def summary(plan: Plan) -> dict[str, Any]:
     """A plan in one flat row of plain values: its claims, its time and its energy."""
     claims, trace = plan.claims, simulate(plan)
     return {

@@ -1,0 +1,113 @@
+"""What the command prints: answers on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from types import FrameType, TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from planners.plan import Plan
+from planners.progress import Progress
+from planners.units import format_bytes
+
+
+class Answer:
+    """The answer of a command: one JSON object, or text for people."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def give(self, facts: Mapping[str, Any], text: str) -> None:
+        print(json.dumps(facts) if self.as_json else text)
+
+
+class Reporter:
+    """A line on standard error that lives while something runs; Ctrl-C asks it to stop once."""
+
+    def __init__(self, quiet: bool, title: str) -> None:
+        self.title, self.stop = title, False
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        hidden = not console.is_terminal
+        self.bar = Bar(*columns, console=console, transient=True, disable=hidden)
+        self.plain = None if not hidden or quiet else console
+        self.console = console
+
+    def __enter__(self) -> Reporter:
+        self.bar.start()
+        self.task = self.bar.add_task(self.title)
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+        self.bar.stop()
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.stop:
+            raise KeyboardInterrupt
+        self.stop = True
+        self.console.print("stopping: the best plan so far is kept (again to abort)")
+
+    def say(self, text: str) -> None:
+        """Show what is being done now."""
+        self.bar.update(self.task, description=f"{self.title}: {text}")
+
+    def progress(self, moment: Progress) -> bool:
+        """A planner's progress: stage, best so far and bound. False once a stop was asked for."""
+        parts = [moment.stage]
+        if moment.incumbent_bytes is not None:
+            parts.append(f"best {format_bytes(moment.incumbent_bytes)}")
+        if moment.bound_bytes is not None:
+            parts.append(f"bound {format_bytes(moment.bound_bytes)}")
+        self.say(", ".join(parts))
+        return not self.stop
+
+
+def size_text(count: Any) -> str:
+    """Bytes in full and in binary units."""
+    return f"{int(count)} ({format_bytes(int(count))})"
+
+
+def print_table(facts: Mapping[str, Any]) -> str:
+    """Facts as two aligned columns."""
+    width = max(len(name) for name in facts)
+    return "\n".join(f"{name:<{width}}  {_text(value)}" for name, value in facts.items())
+
+
+def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
+    """A plan for people: what it is for, how good it is proven to be, and what it costs."""
+    claims = plan.claims
+    proof = {
+        "optimal": "proven optimal",
+        "feasible": f"within {claims.gap:.2%} of the bound",
+    }[claims.status]
+    facts = {
+        "model": f"{row['model']} ({row['operators']} operators, {plan.graph.granularity})",
+        "planner": f"{plan.planner}: {claims.solver}",
+        "budget": size_text(plan.budget_bytes),
+        "status": f"{claims.status}: {proof}",
+        "non-compulsory traffic": size_text(claims.noncompulsory_bytes),
+        "  proven bound": size_text(claims.bound_bytes),
+        "compulsory traffic": size_text(claims.compulsory_bytes),
+        "peak": size_text(claims.peak_bytes),
+        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}",
+        "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
+        "planned in": f"{claims.plan_s:.3f} s",
+    }
+    return print_table(facts) + "\n" + "\n".join(plan.notes)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,38 @@
+"""JSON files, read with exact errors and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from planners.errors import BadInput
+
+
+def read_json(path: str | Path) -> Any:
+    """The JSON in a file. Raises `BadInput` where it cannot be read or parsed."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    """Write JSON beside `path` and move it into place. Raises `BadInput` where it cannot."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(data, file, separators=(",", ":"))
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
