@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,6 +22,7 @@ def _words(text: str) -> frozenset[str]:
 
 _DRAWS = _words("normal_ uniform_ trunc_normal_ erfinv_")
 _FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_ zeros_ ones_ constant_")
+_building = threading.RLock()
 _schemas: list[torch.library.Library] = []
 
 
@@ -44,8 +47,14 @@ def empty_module(name: str) -> torch.nn.Module:
     Raises `BadInput` where a package is missing, `UnknownName` where it has no such model,
     `ImportFailed` where the model cannot be built.
     """
-    with _NoInitialisation():
+    # Rejection sampling would wait for ever for memory to become normally distributed.
+    skip = mock.patch.object(torch.nn.init, "_no_grad_trunc_normal_", _as_it_is)
+    with _building, _NoInitialisation(), skip:
         return _construct(name)
+
+
+def _as_it_is(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+    return tensor
 
 
 def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch.nn.Module:
@@ -54,9 +63,9 @@ def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch
     Each batch norm gets the mean and the variance of what reaches it for `inputs`, so that
     activations stay finite however deep the model is. Raises as `empty_module`.
     """
-    with torch.random.fork_rng(devices=[]):
+    with _building, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = _construct(name)
+        module = _construct(name).requires_grad_(False)
     _calibrate(module, inputs)
     return module
 

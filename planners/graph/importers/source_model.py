@@ -49,9 +49,13 @@ class SourceModel:
         return {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
 
     def parameter(self, name: str) -> torch.Tensor:
-        """A parameter, buffer or constant by its graph name. Raises `BadInput` for another."""
+        """A parameter, buffer or constant by its graph name, the module's own: do not write it.
+
+        Whether it requires a gradient decides which kernel some products take, even with gradients
+        off: a copy equals eager bit by bit only with the same flag. Raises `BadInput`.
+        """
         try:
-            return self._traced.parameters[name].detach()
+            return self._traced.parameters[name]
         except KeyError:
             raise BadInput(f"the model has no parameter named {name!r}") from None
 
@@ -78,7 +82,7 @@ class SourceModel:
         return torch.utils._pytree.tree_unflatten(leaves, self._traced.out_spec)
 
     def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
-        names = needed(self._calls, wanted, known)
+        names = needed(self._calls, (*wanted, *self._traced.writes), known)
         return [name for name in self._calls if name in names]
 
 

@@ -110,4 +110,6 @@ def is_view(kind: str, args: Mapping[str, Any]) -> bool:
 
 def is_unary(kind: str, tensor_operands: int) -> bool:
     """Whether a call is element-wise with one tensor operand (`prelu` has its slope besides)."""
-    return kind in UNARY or (kind in ARITHMETIC and tensor_operands == 1)
+    if kind in UNARY | ARITHMETIC:
+        return tensor_operands == 1 or kind == "prelu"
+    return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,14 +59,15 @@ class WriteThrough:
 class TorchTrace:
     """A trace with the means to run it: steps by call name, tensors by parameter name.
 
-    `returns` are the leaves of what the model returns, a `Ref` for each value of the trace.
+    `returns` are the leaves of what the model returns, a `Ref` for each value of the trace;
+    `writes` are the calls that write into constants among them.
     """
 
     trace: Trace
     steps: Mapping[str, Step]
     parameters: Mapping[str, torch.Tensor]
     returns: tuple[Any, ...]
-    in_spec: Any
+    writes: tuple[str, ...]
     out_spec: Any
 
 
@@ -81,8 +84,7 @@ def trace_module(
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad(), _quietly():
             program = torch.export.export(module, inputs, strict=False)
     except Exception as error:  # the exporter raises anything, from UserError to AssertionError
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -91,6 +93,23 @@ def trace_module(
         for part, training in modes:
             part.training = training
     return _Reader(program, label).read()
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """No warnings, and no log of an exception that is raised all the same."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    log.addFilter(_nothing)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _on_cpu(
@@ -150,9 +169,9 @@ class _Reader:
             tuple(self.calls.values()),
             names,
         )
-        spec = self.program.call_spec
         values = {tensor.name: value for tensor, value in self.parameters.values()}
-        return TorchTrace(trace, self.steps, values, returns, spec.in_spec, spec.out_spec)
+        spec = self.program.call_spec.out_spec
+        return TorchTrace(trace, self.steps, values, returns, self._writes_into(names), spec)
 
     def _placeholders(self, nodes: Mapping[str, Any]) -> None:
         """Graph inputs by their argument's name, parameters and constants by their path."""
@@ -169,7 +188,8 @@ class _Reader:
             stored = program.state_dict.get(spec.target)
             real = program.constants[spec.target] if stored is None else stored
             self.parameters[node] = (_tensor(name, value, "parameter"), real)
-            self.now[node] = name
+            if name != node:
+                self.now[node] = name
 
     def _returned(self, spec: Any) -> Any:
         if spec.kind != OutputKind.USER_OUTPUT:
@@ -181,10 +201,14 @@ class _Reader:
     def _resolve(self, name: str) -> str:
         if name in self.through:
             raise ImportFailed(f"{self.label}: the part that {name} wrote is read by itself")
-        while name in self.now:
-            name = self.now[name]
+        name = self._holder(name)
         if name in self.stale:
             raise ImportFailed(f"{self.label}: {name} is read after what it views was written")
+        return name
+
+    def _holder(self, name: str) -> str:
+        while name in self.now:
+            name = self.now[name]
         return name
 
     def _call(self, node: Any) -> None:
@@ -199,6 +223,8 @@ class _Reader:
         schema = node.target._schema.arguments
         named = {a.name: v for a, v in zip(schema, node.args)} | dict(node.kwargs)
         if not isinstance(value, torch.Tensor):
+            if not isinstance(value, (list, tuple)):
+                raise ImportFailed(f"{self.label}: {node.name} depends on the values of the input")
             value = None
         operands = [v for v in named.values() if isinstance(v, torch.fx.Node)]
         first = operands[0] if operands else None
@@ -234,13 +260,13 @@ class _Reader:
         args = torch.fx.node.map_arg(node.args, refer)
         kwargs = torch.fx.node.map_arg(node.kwargs, refer)
         target = node.target
-        after = [w for name in reads for w in self.writes.get(self.root.get(name, name), ())]
+        after = self._writes_into(reads)
         if target._schema.is_mutable:
             kind = kind.removesuffix("_")
             operand = args[0].name
             views = self._views_to(operand)
             if views and self.root[operand] in self.dynamic and self._seen_later(node, operand):
-                return self._write_through(node, kind, args, kwargs)
+                return self._write_through(node, args, kwargs)
             target = self._written(node, operand, kind)
         shapes = {k: tuple(v.meta["val"].shape) for k, v in _tensors(named).items()}
         out = () if value is None else tuple(value.shape)
@@ -252,7 +278,7 @@ class _Reader:
             None if value is None else _tensor(node.name, value),
             view=view,
             unary=torch_ops.is_unary(kind, len(reads)),
-            after=tuple(dict.fromkeys(after)),
+            after=after,
             macs=torch_ops.macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
             block=_block(node),
@@ -261,6 +287,11 @@ class _Reader:
         if view and reads and kind != "clone":
             first = next(iter(reads))
             self.root[node.name] = self.root.get(first, first)
+
+    def _writes_into(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The calls so far that wrote into constants that these are, or look at."""
+        found = (self.writes.get(self.root.get(name, name), ()) for name in names)
+        return tuple(dict.fromkeys(write for writes in found for write in writes))
 
     def _filled(self, node: Any, kind: str, named: Mapping[str, Any], value: Any) -> None:
         """A tensor made like another one, of which only the shape matters: a constant."""
@@ -287,9 +318,9 @@ class _Reader:
     def _seen_later(self, node: Any, operand: str) -> bool:
         """Whether what this call writes into is read after it, other than through `operand`."""
         root = self.root[operand]
-        family = [name for name, of in self.root.items() if of == root and name != operand]
-        users = (user for name in (root, *family) for user in self.nodes[name].users)
-        return any(self.place[user.name] > self.place[node.name] for user in users)
+        family = {root} | {name for name, of in self.root.items() if of == root} - {operand}
+        later = list(self.nodes.values())[self.place[node.name] + 1 :]
+        return any(self._holder(read.name) in family for n in later for read in n.all_input_nodes)
 
     def _copies_itself(self, node: Any) -> bool:
         """Whether `x[i] += y` ends here: the part just written in place is copied onto itself."""
@@ -300,7 +331,7 @@ class _Reader:
         here = self._views_to(self._resolve(part.name))
         return [(v.target, v.args[1:]) for v in here] == [(v.target, v.args[1:]) for v in views]
 
-    def _write_through(self, node: Any, kind: str, args: Any, kwargs: Any) -> None:
+    def _write_through(self, node: Any, args: Any, kwargs: Any) -> None:
         """Record a write through views into an activation as a call that gives all of it anew."""
         operand = args[0].name
         views, whole = self._views_to(operand), self.root[operand]
@@ -310,7 +341,7 @@ class _Reader:
         reads = tuple(dict.fromkeys((whole, *others)))
         tensor = replace(self.calls[whole].tensor or Tensor("", ()), name=node.name)
         step = Step(WriteThrough(views, node.target), (Ref(whole), *args[1:]), kwargs)
-        self._add(Call(node.name, kind, reads, tensor, block=_block(node)), step)
+        self._add(Call(node.name, "slice_scatter", reads, tensor, block=_block(node)), step)
         self.stale |= {name for name, of in self.root.items() if of == whole}
         self.now[whole] = node.name
         self.through[node.name] = views
