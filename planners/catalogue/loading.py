@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from planners.catalogue import cache, names
 from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
+from planners.files import read_json
 from planners.graph.model import Granularity, Graph
 from planners.graph.passes import GRANULARITIES
-from planners.plan import read_json
 from planners.progress import Progress, ProgressCallback
 
 if TYPE_CHECKING:

@@ -47,10 +47,9 @@ def test_damaged_graphs_are_bad_input(data: st.DataObject, value: Any) -> None:
         del place[last]
     try:
         found = Graph.from_json(broken)
-    except BadInput as error:
-        assert "\n" not in str(error)
-    else:
-        assert Graph.from_json(json.loads(json.dumps(found.to_json()))) == found
+    except BadInput:
+        return
+    assert Graph.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 @given(value=_JSON)

@@ -174,7 +174,7 @@ def test_what_cannot_be_traced_says_why() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x if x.sum() > 0 else -x
 
-    with pytest.raises(ImportFailed, match="torch.export cannot trace Decides") as caught:
+    with pytest.raises(ImportFailed, match=r"torch\.export cannot trace Decides") as caught:
         from_torch(Decides(), [torch.randn(3)])
     assert "\n" not in str(caught.value)
 

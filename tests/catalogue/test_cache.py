@@ -1,0 +1,106 @@
+"""The cache on disk: found again, made again where damaged, done without where it cannot be."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planners.catalogue import cache, load, loading
+from planners.errors import BadInput
+from planners.graph.model import Graph, Operator, Tensor
+
+
+def tiny() -> Graph:
+    tensors = {n: Tensor(n, (1,), k) for n, k in (("x", "input"), ("y", "activation"))}  # type: ignore
+    operators = (Operator("f", "relu", ("x",), ("y",)),)
+    return Graph("tiny", tensors, operators, ("x",), ("y",))
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """An empty cache, and the names imported since, without torch."""
+    found: list[str] = []
+
+    def trace(name: str, *_: object) -> Graph:
+        found.append(name)
+        return tiny()
+
+    monkeypatch.setenv("SPILLWAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "trace", trace)
+    return found
+
+
+def test_second_load_comes_from_disk(traced: list[str]) -> None:
+    assert load("vgg11") == load("vgg11") == load("vgg11", bytes_per_element=1)
+    assert load("vgg11", bytes_per_element=4) == tiny().with_bytes_per_element(4)
+    assert traced == ["vgg11"]
+    load("vgg11", granularity="aten")
+    load("vgg11", input_shape=(1, 3, 64, 64))
+    load("timm:other")
+    assert len(traced) == 4
+    assert len(list(cache.directory().iterdir())) == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"not gzip", b"\x1f\x8b\x08\x00", None])
+def test_damaged_entries_are_made_again(traced: list[str], damage: bytes | None) -> None:
+    load("vgg11")
+    (entry,) = cache.directory().iterdir()
+    entry.write_bytes(entry.read_bytes()[:-9] if damage is None else damage)
+    assert load("vgg11") == load("vgg11") == tiny()
+    assert len(traced) == 2
+
+
+def test_an_unwritable_cache_warns_once(
+    traced: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SPILLWAY_CACHE", str(tmp_path / "file" / "below"))
+    with pytest.warns(UserWarning, match="graphs are not cached: cannot write"):
+        assert load("vgg11") == tiny()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert load("vgg11") == tiny()
+    assert len(traced) == 2
+
+
+def _put_and_get(place: str) -> bool:
+    os.environ["SPILLWAY_CACHE"] = place
+    for _ in range(50):
+        cache.put("one", tiny())
+        if cache.get("one") != tiny():
+            return False
+    return True
+
+
+def test_many_at_once(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(3, mp_context=spawn) as pool:
+        assert all(pool.map(_put_and_get, [str(tmp_path / "cache")] * 3))
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["one.json.gz"]
+
+
+def test_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    monkeypatch.delenv("SPILLWAY_CACHE", raising=False)
+    assert cache.directory() == Path("/x/spillway")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert cache.directory() == Path("/home/me/Library/Caches/spillway")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert cache.directory() == Path("/home/me/.cache/spillway")
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.binary(max_size=40))
+def test_only_graphs_are_decoded(data: bytes) -> None:
+    assert cache.decode(cache.encode(tiny())) == tiny()
+    with pytest.raises(BadInput):
+        cache.decode(data)
