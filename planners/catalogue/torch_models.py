@@ -21,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _DRAWS = _words("normal_ uniform_ trunc_normal_ erfinv_")
-_FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_ zeros_ ones_ constant_")
+_FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_")
 _building = threading.RLock()
 _schemas: list[torch.library.Library] = []
 
@@ -34,10 +34,10 @@ class _NoInitialisation(TorchFunctionMode):
     ) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name in _DRAWS or name in _FILLS:
-            first = args[0] if args else kwargs.get("tensor")
-            if name in _DRAWS or isinstance(first, torch.nn.Parameter):
-                return first
+        first = args[0] if args else kwargs.get("tensor")
+        drawn = name in _DRAWS or getattr(func, "__module__", "") == "torch.nn.init"
+        if drawn or (name in _FILLS and isinstance(first, torch.nn.Parameter)):
+            return first
         return func(*args, **kwargs)
 
 
