@@ -15,6 +15,8 @@ What cuts the tree:
 * *support*: the blocks within a valley must reach its lower wall at its ends, but for the slack;
 * *independence*: stretches that no block left to place connects are separate searches;
 * *memory*: a skyline with the same blocks left to place fails again;
+* *backjumping*: a failure is due to the sections whose skyline and blocks were looked at to prove
+  it; a choice that touches none of them has no part in it, and its alternatives would fail too;
 * *symmetry*: of blocks alike in all respects the first goes first.
 
 Related: Burke, Kendall, Whitwell (2004) for the skyline, TelaMalloc (Maas et al., 2022) and
@@ -98,7 +100,7 @@ class SkylineSearch:
             back = sections - section - 1
             self.starts_from[back] |= self.starts_from[back + 1]
         self.twins_before = self._twins()
-        self.failed: set[Key] = set()
+        self.failed: dict[Key, int] = {}  # and the sections to blame
         self.offsets = [0] * count
         self.nodes = self.limit = 0
         self.strategy = Strategy("low", 0.0, 0)
@@ -134,58 +136,84 @@ class SkylineSearch:
         with _deep_recursion(4 * count + 1000):
             try:
                 whole = Part([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
-                return self._solve(whole)
+                return not self._solve(whole)
             except OutOfNodes:
                 return None
 
-    def _solve(self, part: Part) -> bool:
-        """Place `part.rest`, or say that no offsets exist; forced moves need no recursion."""
-        seen: list[Key] = []
+    def _solve(self, part: Part) -> int:
+        """Place `part.rest` and return 0, or the set of sections because of which it cannot be.
+
+        Moves without an alternative need no recursion; they wait in `trail` for the blame.
+        """
+        trail: list[tuple[Key, int, int]] = []
         while part.rest:
             self._count()
             key = (part.rest, tuple(part.steps))
-            if key in self.failed:
-                return self._fail(seen)
-            seen.append(key)
-            choices = self._choices(part)
+            if blame := self.failed.get(key):
+                return self._fail(trail, blame)
+            choices, seen = self._choices(part)
             if len(choices) != 1:
-                if any(self._solve_all(self._apply(part, choice)) for choice in choices):
-                    return True
-                return self._fail(seen)
+                blame = self._branch(part, choices, seen)
+                return self._fail([*trail, (key, 0, 0)], blame) if blame else 0
+            trail.append((key, self._touched(choices[0]), seen))
             parts = self._apply(part, choices[0])
-            if len(parts) > 1:
-                return self._solve_all(parts) or self._fail(seen)
-            if not parts:
-                return True
+            if len(parts) != 1:
+                blame = self._solve_all(parts)
+                return self._fail(trail, blame) if blame else 0
             part = parts[0]
-        return True
+        return 0
 
-    def _solve_all(self, parts: list[Part]) -> bool:
-        parts.sort(key=lambda part: part.rest.bit_count())
-        return all(self._solve(part) for part in parts)
+    def _branch(self, part: Part, choices: list[Choice], seen: int) -> int:
+        blame = seen
+        for choice in choices:
+            found = self._solve_all(self._apply(part, choice))
+            if not found:
+                return 0
+            if not found & self._touched(choice):
+                return found
+            blame |= found
+        return blame
 
-    def _fail(self, seen: list[Key]) -> bool:
-        if len(self.failed) < MEMORY:
-            self.failed.update(seen)
-        return False
+    def _solve_all(self, parts: list[Part]) -> int:
+        for part in sorted(parts, key=lambda part: part.rest.bit_count()):
+            if blame := self._solve(part):
+                return blame
+        return 0
+
+    def _fail(self, trail: list[tuple[Key, int, int]], blame: int) -> int:
+        """Remember that every skyline on the trail fails, and return the blame of the first."""
+        for key, touched, seen in reversed(trail):
+            if touched & blame:
+                blame |= seen
+            if len(self.failed) < MEMORY:
+                self.failed[key] = blame
+        return blame
+
+    def _touched(self, choice: Choice) -> int:
+        """The sections whose skyline a choice changes."""
+        touched = _span(choice.gap_start, choice.gap_stop)
+        if choice.block >= 0:
+            touched |= _span(self.start[choice.block], self.stop[choice.block])
+        return touched
 
     def _count(self) -> None:
         self.nodes += 1
         if self.nodes > self.limit or (self.nodes % STOP_EVERY == 0 and self.clock.expired()):
             raise OutOfNodes
 
-    def _choices(self, part: Part) -> list[Choice]:
-        """The choices at the valley that has fewest; none where some valley has none."""
+    def _choices(self, part: Part) -> tuple[list[Choice], int]:
+        """The choices at the valley that has fewest, and the sections looked at to tell."""
         steps, last = part.steps, len(part.steps) - 1
         best: list[Choice] = []
         best_rank: tuple[int, int] | None = None
+        seen = 0
         left = WALL
         for index, (start, height) in enumerate(steps):
             right_start, right = steps[index + 1] if index < last else (part.stop, WALL)
             if left > height < right:
                 found = self._valley(part, index, start, right_start, height, left, right)
                 if len(found) < 2:
-                    return found
+                    return found, _span(max(0, start - 1), right_start + 1)
                 tie = start if self.strategy.by == "left" else height
                 if self.strategy.by == "sweep":
                     rank = (0, start)
@@ -193,8 +221,9 @@ class SkylineSearch:
                     rank = (len(found), tie)
                 if best_rank is None or rank < best_rank:
                     best, best_rank = found, rank
+                    seen = _span(max(0, start - 1), right_start + 1)
             left = height
-        return self._ordered(best)
+        return self._ordered(best), seen
 
     def _valley(
         self, part: Part, index: int, start: int, stop: int, height: int, left: int, right: int
@@ -324,6 +353,11 @@ class SkylineSearch:
                 parts.append(Part([(begin, before), *inner], cut, rest, part.slack))
             begin = cut
         return parts
+
+
+def _span(start: int, stop: int) -> int:
+    """The set of sections `[start, stop)`."""
+    return (1 << stop) - (1 << start)
 
 
 def _append(steps: Steps, start: int, height: int) -> None:
