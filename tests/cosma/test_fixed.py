@@ -1,0 +1,167 @@
+"""Fixed-schedule plans: optimal by brute force, valid by replay, never better than proven."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import planners as sp
+from planners.cosma.peak import Footprints, minimum_peak, order_peak
+from planners.cosma.problem import Problem, runs
+from planners.cosma.relaxation import relax
+from planners.cosma.repair import repair
+from planners.progress import Clock, Progress
+from tests.cosma.brute_force import optimum
+from tests.random_graphs import random_graph
+
+SCHEMES = [(s, r) for s in ("default", "mpmf") for r in ("optimal", "belady", "greedy")]
+
+
+@given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0, 1))
+def test_equals_brute_force(seed: int, operators: int, share: float) -> None:
+    graph = random_graph(seed, operators, largest=3)
+    b = sp.budgets(graph)
+    budget = min(b.MR + round(share * (b.default_peak - b.MR)), 11)
+    if budget < b.MR:
+        return
+    plan = sp.plan(graph, budget=budget)
+    sp.check(plan)
+    assert plan.claims.status == "optimal"
+    assert plan.claims.noncompulsory_bytes == optimum(graph, budget)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 30), st.booleans(), st.floats(0, 1.2))
+def test_every_scheme_is_valid_and_none_beats_the_bound(
+    seed: int, operators: int, parameters: bool, share: float
+) -> None:
+    graph = random_graph(seed, operators, largest=200)
+    b = sp.budgets(graph, parameters=parameters)
+    budget = b.MR + round(share * (b.MP - b.MR))
+    cost = {}
+    for schedule, replacement in SCHEMES:
+        plan = sp.plan(
+            graph, budget=budget, schedule=schedule, replacement=replacement, parameters=parameters
+        )
+        report = sp.check(plan)
+        assert report.traffic_bytes == plan.claims.offchip_bytes
+        assert report.peak_bytes <= report.extent_bytes <= budget
+        assert plan.claims.bound_bytes <= plan.claims.noncompulsory_bytes
+        cost[schedule, replacement] = plan.claims
+    for schedule in ("default", "mpmf"):
+        best = cost[schedule, "optimal"]
+        for other in ("belady", "greedy"):
+            assert best.bound_bytes <= cost[schedule, other].noncompulsory_bytes
+            if best.status == "optimal":
+                assert best.noncompulsory_bytes <= cost[schedule, other].noncompulsory_bytes
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40))
+def test_nothing_is_spilled_where_the_schedule_of_least_peak_can_be_packed(
+    seed: int, operators: int
+) -> None:
+    graph = random_graph(seed, operators)
+    claims = sp.plan(graph, budget="MP", schedule="mpmf").claims
+    # Fragmentation may cost something; the capacity alone never does.
+    problem = Problem(graph, sp.budgets(graph).schedule, False, sp.budgets(graph).MP)
+    relaxed = relax(problem)
+    assert relaxed is not None
+    assert relaxed.objective_bytes == 0
+    assert claims.noncompulsory_bytes >= 0
+
+
+@given(st.integers(0, 10**6), st.integers(1, 7), st.booleans())
+def test_peak_equals_brute_force(seed: int, operators: int, parameters: bool) -> None:
+    graph = random_graph(seed, operators)
+    best = min(
+        order_peak(graph, order, parameters)
+        for order in itertools.permutations(range(operators))
+        if _can_run(graph, order)
+    )
+    found = minimum_peak(graph, parameters)
+    assert found.proven
+    assert found.peak_bytes == best == order_peak(graph, found.schedule, parameters)
+
+
+def _can_run(graph: sp.Graph, order: tuple[int, ...]) -> bool:
+    done: set[int] = set()
+    for position in order:
+        inputs = graph.operators[position].inputs
+        if any(graph.producer.get(t, position) not in {*done, position} for t in inputs):
+            return False
+        done.add(position)
+    return True
+
+
+@given(st.integers(0, 10**6), st.integers(5, 14))
+def test_peak_search_cut_short_keeps_a_true_bound(seed: int, operators: int) -> None:
+    graph = random_graph(seed, operators)
+    exact = minimum_peak(graph)
+    short = minimum_peak(graph, max_states=2)
+    assert short.bound_bytes <= exact.peak_bytes <= short.peak_bytes
+    assert sorted(short.schedule) == list(range(operators))
+    assert order_peak(graph, short.schedule) == short.peak_bytes
+
+
+@given(st.integers(0, 10**6), st.integers(2, 20))
+def test_repair_always_places_everything(seed: int, operators: int) -> None:
+    graph = random_graph(seed, operators, largest=50)
+    budget = sp.budgets(graph).MR
+    problem = Problem(graph, tuple(range(operators)), False, budget)
+    relaxed = relax(problem)
+    assert relaxed is not None
+    stays = repair(problem, relaxed.dropped, Clock(10))
+    assert len(stays) >= len(runs(problem, relaxed.dropped))
+    assert all(at + problem.lines[run.line].size_bytes <= budget for run, at in stays.items())
+
+
+def test_live_bytes_return_to_zero() -> None:
+    graph = random_graph(7, 20)
+    prints = Footprints(graph, parameters=True)
+    done = live = 0
+    for position in range(20):
+        _, live, done = prints.move(done, live, position)
+    assert (live, done) == (0, prints.all)
+
+
+def test_too_small_a_budget_names_what_binds() -> None:
+    graph = random_graph(3, 8, largest=100)
+    b = sp.budgets(graph)
+    with pytest.raises(sp.BudgetTooSmall, match=b.binding_operator) as error:
+        sp.plan(graph, budget=b.MR - 1)
+    assert (error.value.need_bytes, error.value.have_bytes) == (b.MR, b.MR - 1)
+
+
+def test_wrong_options_say_what_there_is() -> None:
+    graph = random_graph(3, 4)
+    with pytest.raises(sp.BadInput, match="no option 'shedule'"):
+        sp.plan(graph, shedule="mpmf")
+    with pytest.raises(sp.BadInput, match="choose one of default, mpmf"):
+        sp.plan(graph, schedule="best")
+    with pytest.raises(sp.UnknownName, match="did you mean 'cosma'"):
+        sp.plan(graph, planner="cosmo")
+
+
+def test_progress_is_told_and_a_stop_keeps_a_valid_plan() -> None:
+    graph = random_graph(11, 30, largest=100)
+    heard: list[Progress] = []
+
+    def stop_at_once(moment: Progress) -> bool:
+        heard.append(moment)
+        return False
+
+    plan = sp.plan(graph, budget="MR", progress=stop_at_once)
+    assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
+    assert heard[0].stage == "capacity relaxation"
+    assert heard[-1].stage == "done"
+
+
+def test_a_plan_survives_json(tmp_path: object) -> None:
+    plan = sp.plan(random_graph(5, 12, largest=90), budget="MH")
+    path = f"{tmp_path}/plan.json"
+    plan.save(path)
+    again = sp.Plan.load(path)
+    assert again == plan
+    assert sp.check(again) == sp.check(plan)
