@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -47,14 +48,25 @@ def empty_module(name: str) -> torch.nn.Module:
     Raises `BadInput` where a package is missing, `UnknownName` where it has no such model,
     `ImportFailed` where the model cannot be built.
     """
-    # Rejection sampling would wait for ever for memory to become normally distributed.
-    skip = mock.patch.object(torch.nn.init, "_no_grad_trunc_normal_", _as_it_is)
-    with _building, _NoInitialisation(), skip:
+    with _building, _NoInitialisation(), _no_rejection_sampling():
         return _construct(name)
 
 
-def _as_it_is(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
-    return tensor
+@contextlib.contextmanager
+def _no_rejection_sampling() -> Iterator[None]:
+    """In this thread, truncated normal weights stay as they are too.
+
+    PyTorch draws them until all lie within their bounds, and memory left as it is never will.
+    """
+    name, here = "_no_grad_trunc_normal_", threading.get_ident()
+    original = getattr(torch.nn.init, name)
+
+    def skip(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        mine = threading.get_ident() == here
+        return tensor if mine else original(tensor, *args, **kwargs)
+
+    with mock.patch.object(torch.nn.init, name, skip):
+        yield
 
 
 def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch.nn.Module:

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from planners.errors import BadInput
-from planners.graph.importers.torch_trace import Ref, TorchTrace, trace_module
+from planners.graph.importers.torch_steps import Ref, TorchTrace, fill
+from planners.graph.importers.torch_trace import trace_module
 from planners.graph.passes import needed
 
 
@@ -44,7 +45,7 @@ class SourceModel:
                 step = self._traced.steps.get(name)
                 if step is None:
                     raise BadInput(f"the model has no call named {name!r}")
-                args, kwargs = _fill(step.args, value), _fill(dict(step.kwargs), value)
+                args, kwargs = fill(step.args, value), fill(dict(step.kwargs), value)
                 found[name] = step.target(*args, **kwargs)
         return {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
 
@@ -78,20 +79,9 @@ class SourceModel:
         def value(name: str) -> Any:
             return values[name] if name in values else self.parameter(name)
 
-        leaves = [_fill(leaf, value) for leaf in returns]
+        leaves = [fill(leaf, value) for leaf in returns]
         return torch.utils._pytree.tree_unflatten(leaves, self._traced.out_spec)
 
     def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
         names = needed(self._calls, (*wanted, *self._traced.writes), known)
         return [name for name in self._calls if name in names]
-
-
-def _fill(item: Any, value: Any) -> Any:
-    """The same structure with every `Ref` replaced by the value of its name."""
-    if isinstance(item, Ref):
-        return value(item.name)
-    if isinstance(item, dict):
-        return {key: _fill(part, value) for key, part in item.items()}
-    if isinstance(item, (list, tuple)):
-        return [_fill(part, value) for part in item]
-    return item
