@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from planners.catalogue import cache, names
 from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.files import read_json
-from planners.graph.model import Granularity, Graph
+from planners.graph.model import Graph
 from planners.graph.passes import GRANULARITIES
 from planners.progress import Progress, ProgressCallback
 
@@ -39,7 +39,7 @@ def load(
     name_or_path: str | Path,
     *,
     input_shape: Sequence[Any] | None = None,
-    granularity: Granularity = "fused",
+    granularity: str = "fused",
     bytes_per_element: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Graph:
@@ -85,7 +85,7 @@ def build(
 def trace(
     name: str,
     shapes: names.Shapes | None,
-    granularity: Granularity,
+    granularity: str,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """Import a catalogue model now, whatever is shipped or cached. Raises as `load`."""
@@ -114,7 +114,7 @@ def trace(
 def _traced(
     name: str,
     shapes: names.Shapes | None,
-    granularity: Granularity,
+    granularity: str,
     progress: ProgressCallback | None,
 ) -> Graph:
     entry = cache.key(name, shapes, granularity)

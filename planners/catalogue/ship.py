@@ -7,9 +7,8 @@ from pathlib import Path
 from planners.catalogue import cache
 from planners.catalogue.loading import trace
 from planners.catalogue.names import default_inputs
-from planners.graph.model import Granularity
 
-SHIPPED: tuple[tuple[str, Granularity], ...] = (
+SHIPPED: tuple[tuple[str, str], ...] = (
     ("resnet18", "fused"),
     ("resnet18", "folded"),
     ("resnet50", "fused"),

@@ -164,13 +164,12 @@ class Graph:
         if data.get("version") != VERSION:
             raise BadInput(f"graph version {data.get('version')!r} is not {VERSION}")
         try:
-            tensors = {
-                name: Tensor(name, _sizes(shape), kind, dtype)
-                for name, kind, dtype, shape in data["tensors"]
-            }
+            tensors = [_tensor_from(*item) for item in data["tensors"]]
+            if len({t.name for t in tensors}) != len(tensors):
+                raise ValueError("two tensors have one name")
             return Graph(
                 name=str(data["name"]),
-                tensors=tensors,
+                tensors={t.name: t for t in tensors},
                 operators=tuple(_operator_from(item) for item in data["operators"]),
                 inputs=_names(data["inputs"]),
                 outputs=_names(data["outputs"]),
@@ -203,6 +202,11 @@ def _operator_json(op: Operator) -> dict[str, Any]:
     if op.block:
         item["block"] = op.block
     return item
+
+
+def _tensor_from(name: Any, kind: Any, dtype: Any, shape: Any) -> Tensor:
+    _names([name, kind, dtype])
+    return Tensor(name, _sizes(shape), kind, dtype)
 
 
 def _operator_from(item: Mapping[str, Any]) -> Operator:
@@ -238,8 +242,9 @@ def _count(item: Any) -> int:
 
 def _validate(graph: Graph) -> None:
     """Every name resolves, each tensor has one writer, and the order of operators can run."""
-    if not isinstance(graph.bytes_per_element, int) or graph.bytes_per_element < 1:
-        raise BadInput(f"bytes per element must be at least 1, not {graph.bytes_per_element!r}")
+    width = graph.bytes_per_element
+    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        raise BadInput(f"bytes per element must be a whole number above zero, not {width!r:.60}")
     for name, tensor in graph.tensors.items():
         if tensor.kind not in ("input", "activation", "parameter"):
             raise BadInput(f"tensor {name!r} has unknown kind {tensor.kind!r}")
@@ -262,10 +267,15 @@ def _validate(graph: Graph) -> None:
         for name in op.outputs:
             if name not in graph.tensors or name in known:
                 raise BadInput(f"operator {op.name!r} cannot write {name!r}: unknown or written")
+            if graph.tensors[name].kind != "activation":
+                raise BadInput(f"operator {op.name!r} writes {name!r}, which is no activation")
             known.add(name)
     for name in (*graph.inputs, *graph.outputs):
         if name not in graph.tensors or name not in known:
             raise BadInput(f"graph input or output {name!r} does not exist")
+    for name in graph.inputs:
+        if graph.tensors[name].kind != "input":
+            raise BadInput(f"graph input {name!r} is of kind {graph.tensors[name].kind!r}")
     if len(known) != len(graph.tensors):
         lost = sorted(set(graph.tensors) - known)
         raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")

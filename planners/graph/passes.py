@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planners.errors import BadInput, ImportFailed
-from planners.graph.model import Granularity, Graph, Operator, Part, Tensor
+from planners.graph.model import Graph, Operator, Part, Tensor
 
 GRANULARITIES = ("aten", "folded", "fused")
 TAKES_BATCH_NORM = {"conv1d", "conv2d", "conv3d", "linear"}
@@ -90,7 +90,7 @@ class _Values:
 
 def to_graph(
     trace: Trace,
-    granularity: Granularity,
+    granularity: str,
     *,
     bytes_per_element: int = 1,
     source: Mapping[str, Any] | None = None,
@@ -173,7 +173,7 @@ def _sources(call: Call, stored: Mapping[str, tuple[str, ...]]) -> tuple[str, ..
     return tuple(dict.fromkeys(s for name in call.reads for s in stored[name]))
 
 
-def _groups(values: _Values, granularity: Granularity) -> list[_Group]:
+def _groups(values: _Values, granularity: str) -> list[_Group]:
     """Calls that become operators, grouped; in the order of their main calls."""
     group_of: dict[str, _Group] = {}
     for call in values.calls.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from planners.graph.model import Granularity, Graph
+from planners.graph.model import Graph
 from planners.graph.passes import to_graph
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def from_torch(
     example_inputs: Sequence[Any],
     *,
     name: str | None = None,
-    granularity: Granularity = "fused",
+    granularity: str = "fused",
     bytes_per_element: int = 1,
     source: Mapping[str, Any] | None = None,
 ) -> Graph:
