@@ -72,12 +72,14 @@ def _no_rejection_sampling() -> Iterator[None]:
 def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch.nn.Module:
     """The named model on the CPU in eval mode with the random weights that it starts with.
 
-    Each batch norm gets the mean and the variance of what reaches it for `inputs`, so that
+    Those that start out constant (a bias of zeros, a gain of ones) are varied, so that an element
+    out of place shows in the result. Each batch norm gets the mean and the variance of what reaches it for `inputs`, so that
     activations stay finite however deep the model is. Raises as `empty_module`.
     """
     with _building, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module = _construct(name).requires_grad_(False)
+        _vary(module)
     _calibrate(module, inputs)
     return module
 
@@ -154,6 +156,15 @@ def _timm(name: str) -> torch.nn.Module:
         raise UnknownName("model", f"timm:{name}", [f"timm:{other}" for other in near])
     model: torch.nn.Module = timm.create_model(name, pretrained=False)
     return model
+
+
+def _vary(module: torch.nn.Module) -> None:
+    """Make the elements of constant parameters differ: by a tenth, or about 0.02 from zero."""
+    for parameter in module.parameters():
+        first = parameter.flatten()[0]
+        if parameter.numel() > 1 and bool((parameter == first).all()):
+            scale = 0.1 * abs(float(first)) or 0.02
+            parameter.add_(scale * torch.randn_like(parameter))
 
 
 def _calibrate(module: torch.nn.Module, inputs: Sequence[torch.Tensor]) -> None:

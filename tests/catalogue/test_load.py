@@ -144,6 +144,8 @@ def test_build_is_random_finite_and_repeatable() -> None:
         assert found.isfinite().all()
         assert found.std() > 1e-3
     assert not torch.equal(inputs[0], build(source, seed=4)[1][0])
+    assert all(value.unique().numel() > 1 for value in module.parameters())
+    assert not any(value.requires_grad for value in module.parameters())
 
 
 @pytest.mark.parametrize("source", [{}, {"catalogue": "resnet18"}, {"catalogue": 1}])
