@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 import planners as sp
-from planners.cli_output import Answer, Reporter, planning_table, print_table, size_text
+from planners.cli_output import (
+    Answer,
+    Reporter,
+    answers_only,
+    planning_table,
+    print_table,
+    size_text,
+)
 from planners.errors import BadInput, BudgetTooSmall, SpillwayError
 
 app = typer.Typer(
@@ -301,9 +309,16 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command line; every failure is one clear line and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
-    command = typer.main.get_command(app)
+    with answers_only() if as_json else nullcontext():
+        code = _run(arguments, as_json)
+    sys.exit(code)
+
+
+def _run(arguments: list[str], as_json: bool) -> int:
     try:
-        code = command.main(args=arguments, prog_name="spillway", standalone_mode=False)
+        code = typer.main.get_command(app).main(
+            args=arguments, prog_name="spillway", standalone_mode=False
+        )
     except BudgetTooSmall as error:
         facts = {
             "status": "infeasible",
@@ -313,22 +328,25 @@ def main(arguments: list[str] | None = None) -> None:
             "binds": error.operator,
             "tensors": list(error.tensors),
         }
-        fail(str(error), facts, as_json, 3)
+        return _fail(str(error), facts, as_json, 3)
     except SpillwayError as error:
-        fail(str(error), {"error": str(error)}, as_json, 2)
+        return _fail(str(error), {"error": str(error)}, as_json, 2)
     except KeyboardInterrupt:
-        fail("interrupted", {"error": "interrupted"}, as_json, 130)
+        return _fail("interrupted", {"error": "interrupted"}, as_json, 130)
     except Exception as error:
         if not hasattr(error, "format_message"):  # Not a usage error of the command line.
             raise
-        fail(error.format_message(), {"error": error.format_message()}, as_json, 2)
-    else:
-        sys.exit(code or 0)
+        return _fail(error.format_message(), {"error": error.format_message()}, as_json, 2)
+    return int(code or 0)
 
 
-def fail(message: str, facts: dict[str, Any], as_json: bool, code: int) -> None:
-    """One line on standard error, the facts as JSON where asked for, and the exit code."""
+def _fail(message: str, facts: dict[str, Any], as_json: bool, code: int) -> int:
+    """One line on standard error, and the facts as JSON where asked for."""
     print(f"spillway: {' '.join(message.split())}", file=sys.stderr)
     if as_json:
         print(json.dumps(facts))
-    sys.exit(code)
+    return code
+
+
+if __name__ == "__main__":
+    main()

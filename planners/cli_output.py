@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -15,6 +18,22 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from planners.plan import Plan
 from planners.progress import Progress
 from planners.units import format_bytes
+
+
+@contextmanager
+def answers_only() -> Iterator[None]:
+    """Send what libraries print from C (HiGHS does) to standard error; Python's prints stay."""
+    sys.stdout.flush()
+    before, kept = sys.stdout, os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = os.fdopen(os.dup(kept), "w", encoding="utf-8")
+    try:
+        yield
+    finally:
+        sys.stdout.close()
+        sys.stdout = before
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 class Answer:

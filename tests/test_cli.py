@@ -1,0 +1,189 @@
+"""The command line: the same answers as text and as JSON, exact errors, exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planners as sp
+from planners.cli import main
+from planners.cli_output import Reporter
+from planners.progress import Progress
+
+PLAN_KEYS = (
+    "model planner budget_bytes status objective_bytes bound_bytes gap noncompulsory_bytes "
+    "compulsory_bytes offchip_bytes peak_bytes makespan_s energy_j operators timesteps plan_s solver"
+)
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture()
+def spillway(capfd: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as stop:
+            main([str(a) for a in arguments])
+        out, err = capfd.readouterr()
+        return Outcome(int(stop.value.code or 0), out, err)
+
+    return run
+
+
+def test_plan_check_simulate_and_run_agree(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    planned = spillway("plan", "resnet18", "--budget", "MR", "--out", out, "--json").json
+    assert set(PLAN_KEYS.split()) <= set(planned)
+    assert planned["status"] == "optimal"
+    assert planned["offchip_bytes"] == planned["compulsory_bytes"] + planned["noncompulsory_bytes"]
+    checked = spillway("check", out, "--json").json
+    assert checked["traffic_bytes"] == planned["offchip_bytes"]
+    assert checked["peak_bytes"] == planned["peak_bytes"]
+    timed = spillway("simulate", out, "--json").json
+    assert timed["makespan_s"] == pytest.approx(planned["makespan_s"])
+    assert spillway("simulate", out, "--serial", "--json").json["makespan_s"] >= timed["makespan_s"]
+    ran = spillway("run", out, "--json").json
+    assert ran["bit_exact"] is True
+    assert ran["arena_bytes"] == 4 * planned["budget_bytes"]
+
+
+def test_budgets_names_and_values(spillway: Any) -> None:
+    found = spillway("budgets", "densenet121", "--json").json
+    assert {"MR", "MH", "MP", "MP_proven", "default_peak", "operators"} <= set(found)
+    assert found["MR"] < found["MH"] < found["MP"]
+    assert found["MP_proven"] is True
+
+
+@pytest.mark.parametrize("command", [["models"], ["budgets", "resnet18"], ["plan", "resnet18"]])
+def test_text_is_for_people(spillway: Any, command: list[str]) -> None:
+    found = spillway(*command)
+    assert found.code == 0
+    assert "resnet18" in found.out
+
+
+def test_infeasible_is_an_answer(spillway: Any) -> None:
+    found = spillway("plan", "resnet18", "--budget", "10KB", "--json")
+    need = sp.budgets(sp.load("resnet18")).MR
+    assert found.code == 3
+    assert found.json["status"] == "infeasible"
+    assert found.json["need_bytes"] == need
+    assert found.json["short_by_bytes"] == need - 10_000
+    assert found.json["binds"] in found.err
+
+
+def test_graph_is_saved_and_read_back(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "graph.json"
+    assert spillway("graph", "squeezenet1_1", "--out", out, "--json").json["operators"] == 38
+    assert sp.Graph.load(out) == sp.load("squeezenet1_1")
+    assert spillway("plan", out, "--json").json["model"] == "squeezenet1_1"
+
+
+def test_sweep_writes_one_row_a_plan(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "table.csv"
+    budgets = "MR,MP,10KB"
+    found = spillway(
+        "sweep", "resnet18", "squeezenet1_1", "--budgets", budgets, "--out", out, "--json"
+    )
+    rows = found.json["rows"]
+    assert [row["status"] for row in rows] == ["optimal", "optimal", "infeasible"] * 2
+    assert len(out.read_text().splitlines()) == 7
+
+
+def test_pack(spillway: Any, tmp_path: Path) -> None:
+    file = tmp_path / "lifetimes.csv"
+    file.write_text("id,lower,upper,size\na,0,2,3\nb,1,3,4\nc,2,4,3\n")
+    found = spillway("pack", file, "--capacity", "7", "--json")
+    assert found.json["status"] == "packed"
+    assert sorted(found.json["offsets"]) == ["a", "b", "c"]
+    short = spillway("pack", file, "--capacity", "6", "--json")
+    assert short.code == 3
+    assert set(short.json["conflict"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["plan", "resnet5"], "did you mean 'resnet"),
+        (["plan", "resnet18", "--budget", "lots"], "'lots' is not a size"),
+        (["plan", "resnet18", "--budget", "-3"], "'-3' is not a size"),
+        (["plan", "resnet18", "--machine", "npu"], "unknown machine 'npu'"),
+        (["plan", "resnet18", "--planner", "cosmo"], "did you mean 'cosma'"),
+        (["plan", "resnet18", "--schedule", "joint"], "choose one of default, mpmf"),
+        (["plan", "resnet18", "--input", "1x3xa"], "write sizes joined by x"),
+        (["plan", "resnet18", "--bugdet", "MR"], "No such option"),
+        (["plan", "resnet18", "--out", "/no/such/place.json"], "cannot write /no/such/place.json"),
+        (["plan"], "Missing argument"),
+        (["check", "/no/such/plan.json"], "cannot read /no/such/plan.json"),
+        (["pack", "/no/such.csv", "--capacity", "5"], "/no/such.csv"),
+        (["reprodce"], "No such command"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(spillway: Any, arguments: list[str], says: str) -> None:
+    found = spillway(*arguments)
+    assert found.code == 2
+    assert found.out == ""
+    assert says in found.err
+    assert len(found.err.strip().splitlines()) == 1
+    assert json.loads(spillway(*arguments, "--json").out)["error"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"format": "spillway-plan"}',
+        '{"format": "spillway-plan", "version": 1}',
+        "[" * 100_000,
+    ],
+)
+def test_a_malformed_plan_is_one_clear_line(spillway: Any, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(text)
+    for command in ("check", "simulate", "run"):
+        found = spillway(command, file)
+        assert found.code == 2
+        assert len(found.err.strip().splitlines()) == 1
+
+
+def test_a_plan_whose_program_was_tampered_with_is_refused(spillway: Any, tmp_path: Path) -> None:
+    plan = sp.plan(sp.load("resnet18"), budget="MR")
+    data = plan.to_json()
+    load = next(row for row in data["program"]["instructions"] if row[0] == "load")
+    load[4][1] += 1
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(data))
+    found = spillway("check", file)
+    assert found.code == 2
+    assert "step 0" in found.err
+
+
+def test_the_installed_command_answers_on_standard_output_alone() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "planners.cli", "plan", "resnet18", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["status"] == "optimal"
+
+
+def test_an_interrupt_asks_the_planner_to_keep_its_best() -> None:
+    with Reporter(True, "planning") as reporter:
+        assert reporter.progress(Progress("search", 0.1, 10, 5)) is True
+        signal.raise_signal(signal.SIGINT)
+        assert reporter.progress(Progress("search", 0.2, 9, 5)) is False
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
