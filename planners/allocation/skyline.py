@@ -4,9 +4,9 @@ The blocks placed so far have a *skyline*, the height they reach in each section
 stretch of it lower than both neighbours. In a packing with the smallest sum of offsets every block
 rests on the floor or on another, so one of two things is true of any valley at height h: some
 block that lies within it sits at h, or everything up to its lower wall is empty. The search
-branches on the first such block from the valley's left end (or its right end), or on emptiness,
-in the valley with the fewest choices. Each packing with the smallest sum is reached in one way
-only, so a search that ends without one is a proof.
+branches on the first such block from the valley's left end, or on emptiness, in the valley with
+the fewest choices; at an end with no room for emptiness there is little to choose from. No packing
+with the smallest sum is left out, so a search that ends without one is a proof.
 
 What cuts the tree:
 * *slack*: a section can lose no more bytes to emptiness than its capacity exceeds its load;
@@ -14,9 +14,9 @@ What cuts the tree:
 * *forced moves*: a valley no block lies within is empty; one with one choice has no alternative;
 * *support*: the blocks within a valley must reach its lower wall at its ends, but for the slack;
 * *independence*: stretches that no block left to place connects are separate searches;
-* *memory*: a skyline with the same blocks left to place fails again;
 * *backjumping*: a failure is due to the sections whose skyline and blocks were looked at to prove
   it; a choice that touches none of them has no part in it, and its alternatives would fail too;
+* *memory*: the same sections, with the same blocks left to place, fail again;
 * *symmetry*: of blocks alike in all respects the first goes first.
 
 Related: Burke, Kendall, Whitwell (2004) for the skyline, TelaMalloc (Maas et al., 2022) and
@@ -34,49 +34,35 @@ from typing import NamedTuple
 
 from planners.allocation.clock import Clock
 from planners.allocation.instance import Instance
+from planners.allocation.skyline_nogoods import Nogoods
+from planners.allocation.skyline_parts import WALL, BlockSets, Choice, Part, span
+from planners.allocation.skyline_valleys import choices_in_valley
 
-WALL = 1 << 62  # the height of what no block left to place can cross
-MEMORY = 1_000_000  # failed skylines remembered at most
+FIRST_NODES, MORE_NODES = 1000, 1.05  # the first run's limit, and by how much each next one grows
+NOISE = 0.9  # of the later runs: the time to a packing has a heavy tail, and restarts cut it off
 STOP_EVERY = 256  # nodes between two looks at the clock
-
-Steps = list[tuple[int, int]]  # (first section, height) of each stretch of a skyline
-Key = tuple[int, tuple[tuple[int, int], ...]]
 
 
 class OutOfNodes(Exception):
     """The node limit of this run, or the time, has come to its end."""
 
 
-class Part(NamedTuple):
-    """Blocks `rest` (a bit set) still to place on the skyline `steps` of sections up to `stop`."""
-
-    steps: Steps
-    stop: int
-    rest: int
-    slack: list[int]
-
-
-class Choice(NamedTuple):
-    """Put `block` (or, if −1, nothing) at the bottom of the valley at step `at`.
-
-    The stretch `[gap_start, gap_stop)` beside it, which may have no width, is left empty for
-    `gap_height`.
-    """
-
-    at: int
-    block: int
-    gap_start: int
-    gap_stop: int
-    gap_height: int
-
-
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Which valley among those with as few choices (`by`), and how random the order of choices."""
+    """Of valleys with equally few choices which one (the lowest?), and how random the order is."""
 
-    by: str
-    noise: float
-    seed: int
+    leftmost: bool = False
+    noise: float = 0.0
+    seed: int = 0
+
+
+class Moment(NamedTuple):
+    """A partial packing on the way down: what was looked at, and what was then changed."""
+
+    part: Part
+    anchor: int
+    seen: int
+    touched: int
 
 
 class SkylineSearch:
@@ -84,46 +70,15 @@ class SkylineSearch:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        count, sections = len(instance), instance.sections
-        self.start, self.stop, self.size = instance.start, instance.stop, instance.size
-        self.area = [
-            (b - a) * size for a, b, size in zip(self.start, self.stop, self.size, strict=True)
-        ]
-        self.starts_from = [0] * (sections + 1)
-        self.stops_by = [0] * (sections + 1)
-        self.covers = [0] * sections
-        self.crosses = [0] * (sections + 1)
-        for block in range(count):
-            self._index(block)
-        for section in range(sections):
-            self.stops_by[section + 1] |= self.stops_by[section]
-            back = sections - section - 1
-            self.starts_from[back] |= self.starts_from[back + 1]
-        self.twins_before = self._twins()
-        self.failed: dict[Key, int] = {}  # and the sections to blame
-        self.offsets = [0] * count
+        self.sets = BlockSets(instance)
+        self.nogoods = Nogoods(self.sets)
+        spans = zip(instance.start, instance.stop, instance.size, strict=True)
+        self.area = [(stop - start) * size for start, stop, size in spans]
+        self.offsets = [0] * len(instance)
         self.nodes = self.limit = 0
-        self.strategy = Strategy("low", 0.0, 0)
+        self.strategy = Strategy()
         self.random = Random(0)
         self.clock = Clock(0.0)
-
-    def _index(self, block: int) -> None:
-        bit, start, stop = 1 << block, self.start[block], self.stop[block]
-        self.starts_from[start] |= bit
-        self.stops_by[stop] |= bit
-        for section in range(start, stop):
-            self.covers[section] |= bit
-        for boundary in range(start + 1, stop):
-            self.crosses[boundary] |= bit
-
-    def _twins(self) -> list[int]:
-        """For each block the set of earlier blocks with its sections and size."""
-        seen: dict[tuple[int, int, int], int] = {}
-        before = []
-        for block, kind in enumerate(zip(self.start, self.stop, self.size, strict=True)):
-            before.append(seen.get(kind, 0))
-            seen[kind] = seen.get(kind, 0) | 1 << block
-        return before
 
     def run(self, strategy: Strategy, limit: int, clock: Clock) -> bool | None:
         """True with `self.offsets` set, False where none exist, None where the limit came first."""
@@ -133,9 +88,9 @@ class SkylineSearch:
         slack = [capacity - load for load in self.instance.loads()]
         if min(slack) < 0:
             return False
+        whole = Part([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
         with _deep_recursion(4 * count + 1000):
             try:
-                whole = Part([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
                 return not self._solve(whole)
             except OutOfNodes:
                 return None
@@ -145,17 +100,19 @@ class SkylineSearch:
 
         Moves without an alternative need no recursion; they wait in `trail` for the blame.
         """
-        trail: list[tuple[Key, int, int]] = []
+        trail: list[Moment] = []
         while part.rest:
             self._count()
-            key = (part.rest, tuple(part.steps))
-            if blame := self.failed.get(key):
-                return self._fail(trail, blame)
             choices, seen = self._choices(part)
-            if len(choices) != 1:
+            if not choices:
+                return self._fail(trail, seen)
+            anchor = part.steps[choices[0].at][0]
+            if blame := self.nogoods.recall(part, anchor):
+                return self._fail(trail, blame)
+            if len(choices) > 1:
                 blame = self._branch(part, choices, seen)
-                return self._fail([*trail, (key, 0, 0)], blame) if blame else 0
-            trail.append((key, self._touched(choices[0]), seen))
+                return self._fail([*trail, Moment(part, anchor, 0, 0)], blame) if blame else 0
+            trail.append(Moment(part, anchor, seen, self.sets.touched(choices[0])))
             parts = self._apply(part, choices[0])
             if len(parts) != 1:
                 blame = self._solve_all(parts)
@@ -169,8 +126,8 @@ class SkylineSearch:
             found = self._solve_all(self._apply(part, choice))
             if not found:
                 return 0
-            if not found & self._touched(choice):
-                return found
+            if not found & self.sets.touched(choice):
+                return found  # it would fail all the same with any other choice
             blame |= found
         return blame
 
@@ -180,21 +137,18 @@ class SkylineSearch:
                 return blame
         return 0
 
-    def _fail(self, trail: list[tuple[Key, int, int]], blame: int) -> int:
-        """Remember that every skyline on the trail fails, and return the blame of the first."""
-        for key, touched, seen in reversed(trail):
+    def _fail(self, trail: list[Moment], blame: int) -> int:
+        """Remember that every moment on the trail fails, and return the blame of the first."""
+        for part, anchor, seen, touched in reversed(trail):
             if touched & blame:
                 blame |= seen
-            if len(self.failed) < MEMORY:
-                self.failed[key] = blame
+            self.nogoods.keep(part, anchor, blame)
         return blame
 
-    def _touched(self, choice: Choice) -> int:
-        """The sections whose skyline a choice changes."""
-        touched = _span(choice.gap_start, choice.gap_stop)
+    def _apply(self, part: Part, choice: Choice) -> list[Part]:
         if choice.block >= 0:
-            touched |= _span(self.start[choice.block], self.stop[choice.block])
-        return touched
+            self.offsets[choice.block] = part.steps[choice.at][1]
+        return self.sets.apply(part, choice)
 
     def _count(self) -> None:
         self.nodes += 1
@@ -203,173 +157,33 @@ class SkylineSearch:
 
     def _choices(self, part: Part) -> tuple[list[Choice], int]:
         """The choices at the valley that has fewest, and the sections looked at to tell."""
-        steps, last = part.steps, len(part.steps) - 1
+        steps, leftmost = part.steps, self.strategy.leftmost
         best: list[Choice] = []
-        best_rank: tuple[int, int] | None = None
-        seen = 0
+        best_rank, best_seen = (1 << 30, 0), 0
         left = WALL
-        for index, (start, height) in enumerate(steps):
-            right_start, right = steps[index + 1] if index < last else (part.stop, WALL)
+        for at, (start, height) in enumerate(steps):
+            stop, right = steps[at + 1] if at + 1 < len(steps) else (part.stop, WALL)
             if left > height < right:
-                found = self._valley(part, index, start, right_start, height, left, right)
-                if len(found) < 2:
-                    return found, _span(max(0, start - 1), right_start + 1)
-                tie = start if self.strategy.by == "left" else height
-                if self.strategy.by == "sweep":
-                    rank = (0, start)
-                else:
-                    rank = (len(found), tie)
-                if best_rank is None or rank < best_rank:
+                found = choices_in_valley(self.sets, part, at, left, right)
+                rank = (len(found), start if leftmost else height)
+                if rank < best_rank:
                     best, best_rank = found, rank
-                    seen = _span(max(0, start - 1), right_start + 1)
+                    best_seen = span(max(0, start - 1), stop + 1)
+                if len(found) < 2:
+                    break
             left = height
-        return self._ordered(best), seen
-
-    def _valley(
-        self, part: Part, index: int, start: int, stop: int, height: int, left: int, right: int
-    ) -> list[Choice]:
-        """What may lie at the bottom of one valley, seen from the end with fewer choices."""
-        depth = (left if left < right else right) - height
-        inside = self.starts_from[start] & self.stops_by[stop] & part.rest
-        room = part.slack
-        found: list[Choice] = []
-        if left != WALL or right != WALL:
-            found = self._empty(part, index, start, stop, depth, inside)
-            if not inside:
-                return found
-            for end in (start, stop - 1):
-                if self._total(inside & self.covers[end]) + room[end] < depth:
-                    return []
-        if room[start] == 0 or room[stop - 1] == 0:
-            here = [inside & self.covers[end] for end in (start, stop - 1) if room[end] == 0]
-            bits = min(here, key=int.bit_count)
-            return found + [
-                Choice(index, block, start, start, 0) for block in self._members(bits, part.rest)
-            ]
-        for block in self._members(inside, part.rest):
-            rise = min(left - height, self.size[block])
-            gap_stop = self.start[block]
-            if self._may_be_empty(part, start, gap_stop, rise, inside & ~(1 << block)):
-                found.append(Choice(index, block, start, gap_stop, rise))
-        return found
-
-    def _empty(
-        self, part: Part, index: int, start: int, stop: int, depth: int, inside: int
-    ) -> list[Choice]:
-        if self._may_be_empty(part, start, stop, depth, inside):
-            return [Choice(index, -1, start, stop, depth)]
-        return []
-
-    def _may_be_empty(self, part: Part, start: int, stop: int, rise: int, inside: int) -> bool:
-        """Whether slack allows an empty stretch, and no block left would fit into it."""
-        if start == stop:
-            return True
-        if min(part.slack[start:stop]) < rise:
-            return False
-        inside &= self.starts_from[start] & self.stops_by[stop]
-        while inside:
-            bit = inside & -inside
-            if self.size[bit.bit_length() - 1] <= rise:
-                return False
-            inside ^= bit
-        return True
-
-    def _total(self, bits: int) -> int:
-        total = 0
-        while bits:
-            bit = bits & -bits
-            total += self.size[bit.bit_length() - 1]
-            bits ^= bit
-        return total
-
-    def _members(self, bits: int, rest: int) -> Iterator[int]:
-        """The blocks of a set, of twins only the first that is still to place."""
-        while bits:
-            bit = bits & -bits
-            bits ^= bit
-            block = bit.bit_length() - 1
-            if not self.twins_before[block] & rest:
-                yield block
+        return self._ordered(best), best_seen
 
     def _ordered(self, choices: list[Choice]) -> list[Choice]:
-        """Without waste first, then by area; the noise of later runs shuffles what is close."""
-        noise, area = self.strategy.noise, self.area
-        if noise:
-            spread = self.random.uniform
-            rank = {
-                choice: area[choice.block] * spread(1.0 - noise, 1.0) if choice.block >= 0 else -1
-                for choice in choices
-            }
-            return sorted(
-                choices, key=lambda c: (c.gap_height * (c.gap_stop - c.gap_start), -rank[c])
-            )
-        return sorted(
-            choices,
-            key=lambda c: (
-                c.block < 0,
-                c.gap_height * (c.gap_stop - c.gap_start),
-                -area[c.block],
-            ),
-        )
+        """Nothing last, then with little waste, then large first; noise shuffles the large."""
+        noise, spread = self.strategy.noise, self.random.uniform
 
-    def _apply(self, part: Part, choice: Choice) -> list[Part]:
-        """What is left to place after a choice, in independent parts."""
-        index, block, gap_start, gap_stop, rise = choice
-        height = part.steps[index][1]
-        stop = part.steps[index + 1][0] if index + 1 < len(part.steps) else part.stop
-        slack = part.slack
-        steps = part.steps[:index]
-        if gap_start < gap_stop:
-            slack = slack.copy()
-            for section in range(gap_start, gap_stop):
-                slack[section] -= rise
-            _append(steps, gap_start, height + rise)
-        if block < 0:
-            _extend(steps, part.steps, index + 1)
-            return [Part(steps, part.stop, part.rest, slack)]
-        low, high = self.start[block], self.stop[block]
-        if gap_stop < low:
-            _append(steps, gap_stop, height)
-        _append(steps, low, height + self.size[block])
-        if high < stop:
-            _append(steps, high, height)
-        _extend(steps, part.steps, index + 1)
-        self.offsets[block] = height
-        rest = part.rest & ~(1 << block)
-        cuts = [at for at in range(low + 1, high) if not self.crosses[at] & rest]
-        return self._split(Part(steps, part.stop, rest, slack), cuts)
+        def rank(choice: Choice) -> tuple[bool, int, float]:
+            waste = choice.gap_height * (choice.gap_stop - choice.gap_start)
+            area = self.area[choice.block] * (spread(1.0 - noise, 1.0) if noise else 1.0)
+            return choice.block < 0, waste, -area
 
-    def _split(self, part: Part, cuts: list[int]) -> list[Part]:
-        """The part in pieces between the cuts; pieces with nothing to place are left out."""
-        if not cuts:
-            return [part] if part.rest else []
-        parts = []
-        begin = part.steps[0][0]
-        for cut in [*cuts, part.stop]:
-            rest = part.rest & self.starts_from[begin] & self.stops_by[cut]
-            if rest:
-                before = [height for start, height in part.steps if start <= begin][-1]
-                inner = [step for step in part.steps if begin < step[0] < cut]
-                parts.append(Part([(begin, before), *inner], cut, rest, part.slack))
-            begin = cut
-        return parts
-
-
-def _span(start: int, stop: int) -> int:
-    """The set of sections `[start, stop)`."""
-    return (1 << stop) - (1 << start)
-
-
-def _append(steps: Steps, start: int, height: int) -> None:
-    if not steps or steps[-1][1] != height:
-        steps.append((start, height))
-
-
-def _extend(steps: Steps, others: Steps, index: int) -> None:
-    """Append `others[index:]`; only the first can be level with what is there."""
-    if index < len(others):
-        _append(steps, *others[index])
-        steps += others[index + 1 :]
+        return sorted(choices, key=rank) if len(choices) > 1 else choices
 
 
 @contextmanager
@@ -383,15 +197,18 @@ def _deep_recursion(depth: int) -> Iterator[None]:
 
 
 def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
-    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended."""
+    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended.
+
+    Runs of limited length with the choices in another order each time; what one run has learnt
+    the next ones know, so even a proof may take many runs.
+    """
     search = SkylineSearch(instance)
-    limit, turn = 2000.0, 0
+    limit, turn = float(FIRST_NODES), 0
     while not clock.expired():
-        by = ("low", "sweep", "left")[turn % 3]
-        strategy = Strategy(by, 0.0 if turn < 3 else 0.6, turn)
+        strategy = Strategy(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
         fits = search.run(strategy, int(limit), clock)
         if fits is not None:
             return fits, search.offsets if fits else []
         turn += 1
-        limit *= 1.15
+        limit *= MORE_NODES
     return None, []
