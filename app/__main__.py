@@ -1,0 +1,32 @@
+"""`python -m app`: serve the explorer on this machine and open it in the browser."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import panel as pn
+
+from app.jobs import shared_pool
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m app", description=__doc__)
+    parser.add_argument("--port", type=int, default=5006, help="default 5006; 0 takes a free one")
+    parser.add_argument("--address", default="localhost", help="which interface to listen on")
+    parser.add_argument("--no-show", action="store_true", help="do not open a browser")
+    given = parser.parse_args()
+    shared_pool().submit("warm")
+    pn.serve(
+        {"/": Path(__file__).with_name("main.py")},
+        port=given.port,
+        address=given.address,
+        show=not given.no_show,
+        title="Spillway",
+        websocket_max_message_size=100 * 2**20,
+    )
+
+
+if __name__ == "__main__":
+    main()

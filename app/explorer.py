@@ -1,0 +1,186 @@
+"""The explorer: one session, its views, and how they follow the plan, cursor and selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+from bokeh.models import Range1d
+
+from app.session import Session
+from app.state import operator_selection, tensor_selection
+from app.style import BOX, TEXT
+from app.views.address_map import AddressMap
+from app.views.bars import DagBar, Message, ParetoBar
+from app.views.cards import CSS as CARDS_CSS
+from app.views.cards import cards_html
+from app.views.dag import Dag
+from app.views.occupancy import Occupancy
+from app.views.palette import Theme
+from app.views.pareto import Pareto
+from app.views.rows import Rows
+from app.views.stepper import Stepper
+from app.views.switches import map_legend, serial_switch, unit_switch
+from app.views.tables import live_rows, live_title
+from app.views.timeline import Timeline
+
+
+class Explorer(pn.viewable.Viewer):
+    """The main area: views that show what the session holds and tell it what is tapped."""
+
+    def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.theme = session, theme
+        self.steps = Range1d(0, 1)
+        self.dag = Dag(theme, self._tap_node, self._close_block)
+        self.map = AddressMap(theme, self.steps, self._select_tensor)
+        self.occupancy = Occupancy(theme, self.steps)
+        self.timeline = Timeline(theme, self._select_label)
+        self.pareto = Pareto(theme, session.load_point)
+        self.stepper = Stepper(session, self._client_models())
+        self.cards = pn.pane.HTML(
+            "", stylesheets=[CARDS_CSS], css_classes=["cards"], sizing_mode="stretch_width", margin=0
+        )
+        self.live = Rows(
+            css_classes=["live"],
+            head=["live at the cursor", "bytes", "address"],
+            empty="nothing is on chip",
+            height=215,
+            sizing_mode="stretch_width",
+        )
+        self.live.on_msg(lambda message: self._choose(str(message.get("key", ""))))
+        self.live_title = pn.pane.HTML("", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT])
+        self._follow()
+
+    def _client_models(self) -> dict[str, Any]:
+        """What the client moves when the cursor moves."""
+        return {
+            "map_band": self.map.cursor,
+            "held_band": self.occupancy.cursor,
+            "time_band": self.timeline.cursor,
+            "times": self.timeline.times,
+            "where": self.dag.where,
+            "ring": self.dag.ring,
+            "dag_range": self.dag.x_range,
+        }
+
+    def _follow(self) -> None:
+        """Each view is redrawn by what it shows and by nothing else.
+
+        Closures, not bound methods: those keep closed sessions alive.
+        """
+        work, look = self.session.work, self.session.look
+        work.param.watch(lambda *_: self._show_plan(), "shown")
+        work.param.watch(lambda *_: self._show_pareto(), "points")
+        look.param.watch(lambda *_: self._show_pareto(), "metric")
+        look.param.watch(lambda *_: self._show_live(), ["step", "unit"])
+        look.param.watch(lambda *_: self._highlight(), "selection")
+        look.param.watch(lambda *_: self._show_dag(refit=False), ["expanded", "colour"])
+        look.param.watch(lambda *_: self._show_timeline(), "serial")
+        look.param.watch(lambda event: self._set_unit(event.new), "unit")
+
+    def _show_plan(self) -> None:
+        shown = self.session.work.shown
+        self.cards.object = cards_html(shown)
+        self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
+        self.map.show(shown, shown.memories[0])
+        self.occupancy.show(shown)
+        self._show_dag(refit=True)
+        self._show_timeline()
+        self._show_pareto()
+        self._place()
+        self._highlight()
+
+    def _place(self) -> None:
+        """Put the cursor where it is in the new plan; the client moves it from there."""
+        step = self.session.look.step
+        self.map.cursor.update(left=step, right=step + 1)
+        self.occupancy.cursor.update(left=step, right=step + 1)
+        self.timeline.place(step)
+        self.dag.place(step)
+
+    def _show_dag(self, *, refit: bool) -> None:
+        shown, look = self.session.work.shown, self.session.look
+        self.dag.show(shown, look.expanded, look.colour, refit=refit)
+        self.dag.place(look.step)
+        self.dag.highlight(shown, look.expanded, look.selection)
+
+    def _show_timeline(self) -> None:
+        shown, look = self.session.work.shown, self.session.look
+        self.timeline.show(shown, look.serial)
+        self.timeline.place(look.step)
+        self.timeline.highlight(shown, look.selection)
+
+    def _show_pareto(self) -> None:
+        work = self.session.work
+        self.pareto.show(work.points, work.shown, self.session.look.metric)
+
+    def _show_live(self) -> None:
+        shown, look = self.session.work.shown, self.session.look
+        if shown and look.step < shown.steps:
+            self.live.rows = live_rows(shown, look.step, look.selection, look.unit)
+            self.live_title.object = live_title(shown, look.step, shown.memories[0])
+
+    def _highlight(self) -> None:
+        shown, look = self.session.work.shown, self.session.look
+        self.map.highlight(shown, look.selection)
+        self.timeline.highlight(shown, look.selection)
+        self.dag.highlight(shown, look.expanded, look.selection)
+        self._show_live()
+
+    def _set_unit(self, unit: str) -> None:
+        self.map.set_unit(unit)
+        self.occupancy.set_unit(unit)
+
+    def _choose(self, selection: str) -> None:
+        """Select; a second tap on the same thing takes the selection away."""
+        look = self.session.look
+        look.selection = "" if look.selection == selection else selection
+
+    def _select_tensor(self, name: str) -> None:
+        self._choose(tensor_selection(name))
+
+    def _select_label(self, kind: str, name: str) -> None:
+        self._choose(operator_selection(name) if kind == "operator" else tensor_selection(name))
+
+    def _tap_node(self, name: str, is_block: bool) -> None:
+        look, shown = self.session.look, self.session.work.shown
+        if is_block:
+            look.expanded = sorted(shown.tree.expand(look.expanded, name))
+            return
+        self._choose(operator_selection(name))
+        if name in shown.plan.program.steps:
+            look.step = shown.plan.program.steps.index(name)
+
+    def _close_block(self, block: str) -> None:
+        look, shown = self.session.look, self.session.work.shown
+        look.expanded = sorted(shown.tree.collapse(look.expanded, block))
+
+    def __panel__(self) -> pn.Column:
+        session, wide = self.session, {"sizing_mode": "stretch_width"}
+
+        def plot(view: Any) -> pn.pane.Bokeh:
+            return pn.pane.Bokeh(view.figure, margin=0, **wide)
+
+        dag = pn.Column(DagBar(session, self.dag), plot(self.dag), css_classes=["box"], stylesheets=[BOX], **wide)
+        head = pn.Row(map_legend(), unit_switch(session), margin=0, **wide)
+        memory = pn.Column(
+            head, plot(self.map), plot(self.occupancy), css_classes=["box", "memory"], stylesheets=[BOX], **wide
+        )
+        timeline = pn.Column(
+            serial_switch(session), plot(self.timeline), css_classes=["box", "lanes"], stylesheets=[BOX], **wide
+        )
+        right = pn.Column(
+            pn.Column(self.live_title, self.live, css_classes=["box"], stylesheets=[BOX], **wide),
+            pn.Column(ParetoBar(session), plot(self.pareto), css_classes=["box"], stylesheets=[BOX], **wide),
+            css_classes=["right"],
+            width=330,
+            margin=(0, 0, 0, 8),
+        )
+        left = pn.Column(memory, timeline, css_classes=["left"], margin=0, **wide)
+        top = pn.Column(
+            self.cards, Message(session), self.stepper, css_classes=["top"], stylesheets=[BOX], margin=0, **wide
+        )
+        return pn.Column(
+            top, dag, pn.Row(left, right, margin=0, **wide), css_classes=["explorer"], margin=0, **wide
+        )

@@ -1,0 +1,202 @@
+"""Planning in processes of its own: one bounded pool for all sessions, progress, cancel, results.
+
+Each worker is `python -m app.worker` in its own process group. Messages are JSON lines; a job
+collects those that belong to it until its session asks for them. Cancelling asks nicely first, so
+that the planner keeps the best plan it has, and ends the whole process group two seconds later.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Literal
+
+GRACE_S = 2.0
+ROOT = Path(__file__).resolve().parent.parent
+Message = dict[str, Any]
+
+
+class Job:
+    """One request to the pool: `drain` gives what it has said since it was last asked."""
+
+    def __init__(self, pool: Pool, number: int, request: Mapping[str, Any]) -> None:
+        self.pool, self.number, self.request = pool, number, dict(request)
+        self.state: Literal["queued", "running", "ended"] = "queued"
+        self.cancelled = False
+        self._messages: SimpleQueue[Message] = SimpleQueue()
+
+    def put(self, message: Message) -> None:
+        """Add a message; the pool calls this from its reader threads."""
+        self._messages.put(message)
+
+    def drain(self) -> list[Message]:
+        """All messages since the last call, oldest first."""
+        found = []
+        with contextlib.suppress(Empty):
+            while True:
+                found.append(self._messages.get_nowait())
+        return found
+
+    def cancel(self) -> None:
+        """Stop it: at once where it waits, nicely and then by force where it runs."""
+        self.pool.cancel(self)
+
+
+class Pool:
+    """At most `size` workers; jobs wait in order of arrival. Safe to use from any thread."""
+
+    def __init__(self, size: int, command: list[str] | None = None) -> None:
+        self.size = size
+        self._command = command or [sys.executable, "-m", "app.worker"]
+        self._lock = threading.RLock()
+        self._waiting: deque[Job] = deque()
+        self._workers: list[_Worker] = []
+        self._numbers = itertools.count(1)
+        self._closed = False
+
+    def submit(self, kind: str, **fields: Any) -> Job:
+        """Queue a job; it starts as soon as a worker is free."""
+        job = Job(self, next(self._numbers), {"kind": kind, **fields})
+        with self._lock:
+            self._waiting.append(job)
+            self._dispatch()
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job; a second call does nothing."""
+        with self._lock:
+            if job.cancelled or job.state == "ended":
+                return
+            job.cancelled = True
+            worker = next((w for w in self._workers if w.job is job), None)
+            if worker is None:
+                self._waiting.remove(job)
+                self._end(job, {"type": "cancelled"})
+                return
+            worker.send({"cancel": job.number})
+        timer = threading.Timer(GRACE_S, self._kill_if_running, (worker, job))
+        timer.daemon = True
+        timer.start()
+
+    def close(self) -> None:
+        """End every worker and everything it has started."""
+        with self._lock:
+            self._closed = True
+            for worker in self._workers:
+                worker.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that are alive."""
+        with self._lock:
+            return [w.process.pid for w in self._workers]
+
+    def _dispatch(self) -> None:
+        while self._waiting and not self._closed:
+            worker = next((w for w in self._workers if w.job is None), None)
+            if worker is None and len(self._workers) < self.size:
+                worker = _Worker(self, self._command)
+                self._workers.append(worker)
+            if worker is None:
+                return
+            job = self._waiting.popleft()
+            worker.job, job.state = job, "running"
+            worker.send({"job": job.number, **job.request})
+
+    def _kill_if_running(self, worker: _Worker, job: Job) -> None:
+        with self._lock:
+            if worker.job is job:
+                worker.kill()
+
+    def _end(self, job: Job, message: Message) -> None:
+        job.state = "ended"
+        job.put(message)
+
+    def received(self, worker: _Worker, message: Message) -> None:
+        """A worker's reader thread has a message."""
+        with self._lock:
+            job = worker.job
+            if job is None or message.get("job") != job.number:
+                return
+            if message["type"] != "done":
+                job.put(message)
+                return
+            worker.job = None
+            self._end(job, {"type": "cancelled" if job.cancelled else "done"})
+            self._dispatch()
+
+    def lost(self, worker: _Worker) -> None:
+        """A worker has ended, by our hand or not."""
+        with self._lock:
+            self._workers.remove(worker)
+            job, worker.job = worker.job, None
+            if job is not None:
+                code = worker.process.wait()
+                self._end(job, {"type": "cancelled"} if job.cancelled else _died(code))
+            self._dispatch()
+
+
+class _Worker:
+    """A planning process and the thread that reads what it says."""
+
+    def __init__(self, pool: Pool, command: list[str]) -> None:
+        self.job: Job | None = None
+        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,  # setsid: solvers it starts end with it
+        )
+        threading.Thread(target=self._read, args=(pool,), daemon=True).start()
+
+    def send(self, message: Message) -> None:
+        """Write one line; a worker that has just died is noticed by its reader."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.write(json.dumps(message, separators=(",", ":")) + "\n")
+            self.process.stdin.flush()
+
+    def kill(self) -> None:
+        """End the whole process group."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _read(self, pool: Pool) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with contextlib.suppress(ValueError):  # a line cut short by a kill
+                pool.received(self, json.loads(line))
+        self.kill()  # a solver may outlive the worker that started it
+        self.process.wait()
+        pool.lost(self)
+
+
+def _died(code: int) -> Message:
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    hint = "; it may have run out of memory" if code == -signal.SIGKILL else ""
+    text = f"The planning process {how}{hint}. What is on screen is unchanged; try again."
+    return {"type": "died", "text": text}
+
+
+@cache
+def shared_pool() -> Pool:
+    """The pool of this server; it leaves the server a core where there are three or more."""
+    pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)))
+    atexit.register(pool.close)
+    return pool

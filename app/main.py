@@ -1,0 +1,15 @@
+"""What `panel serve app/main.py` serves."""
+
+import sys
+from pathlib import Path
+
+root = str(Path(__file__).resolve().parent.parent)
+if root not in sys.path:  # a checkout that is not installed: Panel puts only app/ on the path
+    sys.path.insert(0, root)
+
+import panel as pn  # noqa: E402
+
+from app.page import template  # noqa: E402
+
+pn.extension("codeeditor", notifications=False)
+template().servable()

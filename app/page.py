@@ -1,0 +1,158 @@
+"""The served page: a template around the explorer, and what happens when a visitor comes and goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+from panel.theme.fast import Fast
+
+from app.explorer import Explorer
+from app.jobs import shared_pool
+from app.session import Session
+from app.style import page_css
+from app.url import from_query, to_query
+from app.views.controls import Controls
+from app.views.palette import DARK, FONT, LIGHT
+from app.views.rows import Browser
+
+POLL_MS = 120
+HELP = """
+### Keys
+| key | does |
+|---|---|
+| `←` `→` | previous, next step |
+| `Home` `End` | first, last step |
+| `[` `]` | previous, next peak of occupancy |
+| `/` | search operators and tensors |
+| `Esc` | take the selection away |
+| `e` | open all blocks, or close them |
+| `?` | this help |
+
+### Reading the views
+* **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
+  dotted frame to close it. The dashed ring is the cursor.
+* **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
+  bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼.
+* **Occupancy**: bytes held in each step; the dashed line is the budget.
+* **Timeline**: what each engine does; hatched is waiting, hover tells for what.
+* **Pareto**: each point is a plan; faint ones are beaten by another. Tap one to see it.
+
+MR is the largest need of one operator: no plan exists below it. MP is the least peak of all orders:
+nothing is spilled from there on. MH is halfway. KiB = 1024 bytes.
+"""
+
+
+Fast._resources["font"] = {}  # it would fetch Open Sans: nothing may leave the machine
+
+
+def template() -> pn.template.FastListTemplate:
+    """A page of its own for one visitor, with a plan on it."""
+    theme = DARK if pn.config.theme == "dark" else LIGHT
+    session = Session(shared_pool())
+    explorer, controls = Explorer(session, theme), Controls(session)
+    browser = Browser(width=0, height=0, margin=0)
+    page = pn.template.FastListTemplate(
+        title="Spillway",
+        sidebar=[controls],
+        main=[explorer],
+        main_layout=None,
+        sidebar_width=270,
+        font=FONT,
+        font_url="",
+        accent_base_color="#0072B2",
+        header_background="#0b2f4a",
+        raw_css=[page_css(theme)],
+        theme_toggle=True,
+        busy_indicator=None,
+    )
+    _fill_header(page, session, browser)
+    _connect(page, session, browser)
+    return page
+
+
+def _fill_header(page: Any, session: Session, browser: Browser) -> None:
+    from app.url import as_python
+
+    code = pn.widgets.CodeEditor(
+        language="python", readonly=True, width=640, height=270, visible=False
+    )
+    text = pn.pane.Markdown(HELP, width=640, visible=False)
+
+    def show(widget: Any) -> None:
+        code.visible, text.visible = widget is code, widget is text
+        page.open_modal()
+
+    def python(_event: Any = None) -> None:
+        code.value = as_python(session.problem)
+        browser.copy(code.value)
+        show(code)
+
+    def button(label: str, name: str, act: Any) -> pn.widgets.Button:
+        return pn.widgets.Button(
+            label=label, css_classes=["header-button", name], on_click=act, margin=(0, 4)
+        )
+
+    tagline = pn.pane.HTML(
+        "<em>where every tensor lives, and what each byte buys</em>",
+        styles={"color": "#b9cbd9", "font-size": "13px"},
+    )
+    page.header.append(
+        pn.Row(
+            tagline,
+            pn.HSpacer(),
+            button("Copy as Python", "python", python),
+            button("Keys and help  ?", "help", lambda _e: show(text)),
+            browser,
+            sizing_mode="stretch_width",
+        )
+    )
+    page.modal.append(pn.Column(code, text))
+    browser.on_msg(lambda message: press(session, str(message.get("key")), lambda: show(text)))
+
+
+def press(session: Session, key: str, show_help: Any) -> None:
+    """What a key does."""
+    look, shown = session.look, session.work.shown
+    match key:
+        case "ArrowLeft":
+            session.step_by(-1)
+        case "ArrowRight":
+            session.step_by(1)
+        case "Home":
+            session.step_by(-shown.steps)
+        case "End":
+            session.step_by(shown.steps)
+        case "[":
+            session.step_to_peak(-1)
+        case "]":
+            session.step_to_peak(1)
+        case "Escape":
+            look.selection = ""
+        case "e":
+            comfortable = sorted(shown.tree.comfortable())
+            opened = look.expanded != comfortable
+            look.expanded = comfortable if opened else sorted(shown.tree.everything())
+        case "?":
+            show_help()
+
+
+def _connect(page: Any, session: Session, browser: Browser) -> None:
+    """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
+    arguments = {name: values[0].decode() for name, values in pn.state.session_args.items()}
+    poll = pn.state.add_periodic_callback(session.poll, period=POLL_MS, start=False)
+
+    def watch_workers(*_: Any) -> None:
+        if session.busy and not poll.running:
+            poll.start()
+        elif not session.busy and poll.running:
+            poll.stop()
+
+    def write_address(*_: Any) -> None:
+        browser.address(to_query(session.problem, session.look))
+
+    session.work.param.watch(watch_workers, ["planning", "sweeping"])
+    session.open(*from_query(arguments))
+    session.problem.param.watch(write_address, list(session.problem.param))
+    session.look.param.watch(write_address, list(session.look.param))
+    pn.state.on_session_destroyed(lambda _context: session.close())

@@ -1,0 +1,167 @@
+"""A plan that passed `check`, with all that views need to know of it. Nothing else is ever shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import planners as sp
+from app.views.dag_blocks import Blocks
+from planners.program import Compute, Instruction, Load, Store
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A checked plan, what the check found, and its times."""
+
+    plan: sp.Plan
+    report: sp.CheckReport
+    trace: sp.Trace
+    text: str = field(repr=False, compare=False)
+
+    @property
+    def graph(self) -> sp.Graph:
+        return self.plan.graph
+
+    @property
+    def steps(self) -> int:
+        return len(self.plan.program.steps)
+
+    @cached_property
+    def tree(self) -> Blocks:
+        """The blocks of the model that its operators are in."""
+        operators = self.graph.operators
+        return Blocks([op.name for op in operators], [op.block for op in operators])
+
+    @cached_property
+    def serial_trace(self) -> sp.Trace:
+        """Times with nothing overlapped."""
+        return sp.simulate(self.plan, serial=True)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        return tuple(self.plan.program.instructions)
+
+    @cached_property
+    def by_step(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of the instructions of each step."""
+        found: list[list[int]] = [[] for _ in range(self.steps)]
+        for position, item in enumerate(self.instructions):
+            found[item.step].append(position)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def computes(self) -> tuple[tuple[int, int], ...]:
+        """First and last compute of each step; the step's bounds where it has none."""
+        found = []
+        for positions in self.by_step:
+            runs = [p for p in positions if isinstance(self.instructions[p], Compute)]
+            bounds = runs or positions or (0,)
+            found.append((bounds[0], bounds[-1]))
+        return tuple(found)
+
+    @cached_property
+    def memories(self) -> tuple[str, ...]:
+        """On-chip memories in which something resides, the machine's own first."""
+        names = dict.fromkeys(r.memory for r in self.report.residencies)
+        own = self.plan.machine.onchip
+        return tuple(sorted(names, key=lambda name: name != own)) or (own,)
+
+    def columns(self, residency: sp.Residency) -> tuple[int, int]:
+        """The steps during whose compute a residency is there: what the address map draws.
+
+        A spill that makes room ends in front of the compute that needed the room, so it ends
+        where that step begins; a residency that no compute sees keeps the step it is in.
+        """
+        start, stop = residency.start_step, residency.stop_step
+        if residency.start_instruction > self.computes[start][1]:
+            start += 1
+        ended = residency.stop_instruction
+        if ended >= 0 and ended < self.computes[stop - 1][0]:
+            stop -= 1
+        return (start, stop) if start < stop else (residency.start_step, residency.stop_step)
+
+    def live(self, step: int) -> tuple[sp.Residency, ...]:
+        """What is resident while a step computes, largest first."""
+        found = [r for r, (a, b) in zip(self.report.residencies, self._columns, strict=True)
+                 if a <= step < b]
+        return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
+
+    @cached_property
+    def _columns(self) -> tuple[tuple[int, int], ...]:
+        return tuple(self.columns(r) for r in self.report.residencies)
+
+    @cached_property
+    def peaks(self) -> tuple[int, ...]:
+        """Steps at which occupancy has a local maximum, for jumping between them."""
+        return local_maxima(self.report.occupancy)
+
+    @cached_property
+    def step_seconds(self) -> tuple[tuple[float, float], ...]:
+        return self._seconds(self.trace)
+
+    @cached_property
+    def serial_step_seconds(self) -> tuple[tuple[float, float], ...]:
+        return self._seconds(self.serial_trace)
+
+    def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
+        """From when until when each step computes."""
+        found: dict[int, tuple[float, float]] = {}
+        for item in trace.intervals:
+            if isinstance(self.instructions[item.instruction], Compute):
+                start, stop = found.get(item.step, (item.start_s, item.stop_s))
+                found[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
+        last = (0.0, 0.0)
+        seconds = []
+        for step in range(self.steps):
+            last = found.get(step, (last[1], last[1]))
+            seconds.append(last)
+        return tuple(seconds)
+
+    @cached_property
+    def moved_bytes(self) -> Mapping[str, int]:
+        """Non-compulsory off-chip bytes of each tensor: all transfers but those it cannot avoid."""
+        total: dict[str, int] = {}
+        for item in self.instructions:
+            if isinstance(item, (Load, Store)):
+                total[item.piece.tensor] = total.get(item.piece.tensor, 0) + item.source.size_bytes
+        for name in total:
+            kind = self.graph.tensors[name].kind
+            owed = (kind in ("input", "parameter")) + (name in self.graph.outputs)
+            total[name] = max(0, total[name] - owed * self.graph.size_bytes(name))
+        return total
+
+
+def show(text: str) -> Shown:
+    """Read, check and time a plan. Raises `BadInput` or `InvalidPlan`."""
+    data: Any = json.loads(text)
+    plan = sp.Plan.from_json(data)
+    return Shown(plan, sp.check(plan), sp.simulate(plan), text)
+
+
+def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:
+    """First positions of plateaus that are higher than what is beside them."""
+    found, rising = [], True
+    start = 0
+    for i in range(1, len(values) + 1):
+        following = values[i] if i < len(values) else -1
+        if following > values[i - 1]:
+            rising, start = True, i
+        elif following < values[i - 1]:
+            if rising:
+                found.append(start)
+            rising, start = False, i
+    return tuple(found)
+
+
+def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
+    """Free ranges `[start, stop)` between occupied ones in a memory of `size` bytes."""
+    found, reached = [], 0
+    for start, stop in sorted(occupied):
+        if start > reached:
+            found.append((reached, start))
+        reached = max(reached, stop)
+    return [*found, (reached, size)] if reached < size else found

@@ -1,0 +1,117 @@
+"""View-models: what is to be planned, what is looked at, what there is to show. No Panel here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import param
+
+GRANULARITIES = ("fused", "folded", "aten")
+COLOURS = ("kind", "bytes", "MACs", "spill traffic")
+UNITS = ("KiB", "hex")
+METRICS = ("traffic", "latency")
+TENSOR, OPERATOR = "tensor:", "operator:"
+
+
+class Problem(param.Parameterized):
+    """What a person asks to be planned; a change asks for a new plan."""
+
+    model = param.String("densenet121", doc="A name of the catalogue.")
+    granularity = param.Selector(
+        default="fused",
+        objects=list(GRANULARITIES),
+        doc="How much of the model one operator holds: fused activations, folded batch norms, aten.",
+    )
+    bytes_per_element = param.Integer(1, bounds=(1, 8), doc="Bytes of each element.")
+    parameters = param.Boolean(False, doc="Whether parameters count against the budget too.")
+    machine = param.String("npu_small", doc="A preset of the machine to plan for.")
+    budget = param.String("MR", doc="MR, MH, MP, or a size such as 262144 or 256 KiB.")
+    planner = param.String("cosma", doc="A name of a planner.")
+    schedule = param.Selector(
+        default="default",
+        objects=["default", "mpmf"],
+        doc="The order of operators: as the model has it, or minimum peak memory first.",
+    )
+    replacement = param.Selector(
+        default="optimal",
+        objects=["optimal", "belady", "greedy"],
+        doc="How it is chosen what leaves: proven optimum, farthest next use, largest first.",
+    )
+    time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
+
+    def values_by_name(self) -> dict[str, Any]:
+        """All fields but the name that param gives."""
+        return {k: v for k, v in self.param.values().items() if k != "name"}
+
+
+class Look(param.Parameterized):
+    """How the plan is looked at: one cursor and one selection for all views."""
+
+    step = param.Integer(0, bounds=(0, None), doc="The timestep under the cursor.")
+    selection = param.String("", doc="'tensor:NAME', 'operator:NAME' or nothing.")
+    expanded = param.List(default=[], item_type=str, doc="Blocks of the model that are opened.")
+    colour = param.Selector(
+        default="kind", objects=list(COLOURS), doc="What colours say in the graph."
+    )
+    unit = param.Selector(default="KiB", objects=list(UNITS), doc="How addresses are written.")
+    serial = param.Boolean(False, doc="Show the timeline with nothing overlapped.")
+    metric = param.Selector(
+        default="traffic", objects=list(METRICS), doc="What memory is weighed against."
+    )
+
+
+class Work(param.Parameterized):
+    """What is there to show and what is being worked on; the session writes it, views read it."""
+
+    shown = param.Parameter(None, doc="The checked plan on screen (`app.shown.Shown`).")
+    budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
+    infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
+    notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
+    planning = param.Boolean(False, doc="Whether a plan is being made.")
+    progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
+    points = param.List(default=[], doc="Points of the sweep, in the order they came.")
+    sweeping = param.Boolean(False, doc="Whether a sweep runs.")
+    sweep_of = param.Dict(default={}, doc="The problem that the points are of.")
+    sweep_total = param.Integer(0, doc="How many points the sweep will have.")
+    sweep_progress = param.String("", doc="What the sweep is doing.")
+
+
+def tensor_selection(name: str) -> str:
+    """The selection of a tensor."""
+    return TENSOR + name
+
+
+def operator_selection(name: str) -> str:
+    """The selection of an operator."""
+    return OPERATOR + name
+
+
+def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
+    """The tensor that is selected, or what the selected operator reads and writes."""
+    if selection.startswith(TENSOR):
+        name = selection.removeprefix(TENSOR)
+        return (name,) if name in graph.tensors else ()
+    operator = _operator(graph, selection)
+    return (*operator.inputs, *operator.outputs) if operator else ()
+
+
+def selected_operators(graph: Any, selection: str) -> tuple[str, ...]:
+    """The operator that is selected, or those that write and read the selected tensor."""
+    if selection.startswith(TENSOR):
+        name = selection.removeprefix(TENSOR)
+        if name not in graph.tensors:
+            return ()
+        writer = [graph.producer[name]] if name in graph.producer else []
+        return tuple(graph.operators[i].name for i in [*writer, *graph.consumers[name]])
+    operator = _operator(graph, selection)
+    return (operator.name,) if operator else ()
+
+
+def _operator(graph: Any, selection: str) -> Any:
+    name = selection.removeprefix(OPERATOR)
+    return graph.operators[graph.index[name]] if name in graph.index else None
+
+
+def moved(step: int, by: int, steps: int) -> int:
+    """The cursor moved and kept within the program."""
+    return max(0, min(steps - 1, step + by))

@@ -1,0 +1,146 @@
+"""Sentences: what a step ran, what moved in and out and why, what a whole plan did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import planners as sp
+from app.shown import Shown
+from planners.program import Compute, Load, Store
+from planners.units import format_bytes
+
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One thing that happened: `mark` says of what sort, `text` says it, `tensor` may be tapped."""
+
+    mark: str
+    text: str
+    tensor: str = ""
+
+
+def step_story(shown: Shown, step: int) -> list[Sentence]:
+    """What happened during a step, in the order in which it happened."""
+    moves = _moves(shown, step)
+    first, last = shown.computes[step]
+    before = [s for position, s in moves if position < first]
+    within = [s for position, s in moves if first <= position <= last]
+    after = [s for position, s in moves if position > last]
+    return [*before, *_ran(shown, step), *within, *after, *_freed(shown, step)]
+
+
+def _ran(shown: Shown, step: int) -> list[Sentence]:
+    """The operator with what it reads and writes, counted once over all its parts."""
+    items = [shown.instructions[p] for p in shown.by_step[step]]
+    runs = [item for item in items if isinstance(item, Compute)]
+    if not runs:
+        return []
+    graph, name = shown.graph, runs[0].operator
+    operator = graph.operators[graph.index[name]]
+    reads = dict.fromkeys(o.piece.tensor for run in runs for o in run.reads)
+    writes = dict.fromkeys(o.piece.tensor for run in runs for o in run.writes)
+    parts = f" in {len(runs)} parts" if len(runs) > 1 else ""
+    text = f"{name} ({operator.kind}) ran{parts}: read {_sizes(graph, reads)}"
+    return [Sentence("ran", f"{text}, wrote {_sizes(graph, writes)}.")]
+
+
+def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
+    """A sentence for each transfer of a step, with the position of its instruction."""
+    found = []
+    for position in shown.by_step[step]:
+        item = shown.instructions[position]
+        if isinstance(item, Load):
+            found.append((position, _loaded(shown, step, position, item)))
+        elif isinstance(item, Store):
+            found.append((position, _stored(shown, step, item)))
+    return found
+
+
+def _loaded(shown: Shown, step: int, position: int, item: Load) -> Sentence:
+    graph, tensor = shown.graph, item.piece.tensor
+    what = f"{tensor} ({format_bytes(item.source.size_bytes)})"
+    origin = next(
+        (r.origin for r in shown.report.residencies if r.start_instruction == position), "load"
+    )
+    if origin == "retrieve":
+        return Sentence("in", f"{what} came back: {_reader(shown, step, tensor)}.", tensor)
+    kind = graph.tensors[tensor].kind
+    why = "the network's input" if kind == "input" else "a parameter" if kind == "parameter" else ""
+    return Sentence("in", f"{what}{', ' + why + ',' if why else ''} was loaded.", tensor)
+
+
+def _reader(shown: Shown, step: int, tensor: str) -> str:
+    uses = shown.graph.consumers[tensor]
+    names = shown.plan.program.steps
+    if step < len(names) and any(shown.graph.operators[u].name == names[step] for u in uses):
+        return "this step reads it"
+    following = next_use(shown, tensor, step)
+    return f"step {following + 1} reads it" if following is not None else "it is read later"
+
+
+def _stored(shown: Shown, step: int, item: Store) -> Sentence:
+    tensor, size = item.piece.tensor, format_bytes(item.source.size_bytes)
+    if tensor in shown.graph.outputs:
+        return Sentence("out", f"{tensor} ({size}), an output of the network, was stored.", tensor)
+    following = next_use(shown, tensor, step)
+    until = f" until step {following + 1} reads it again" if following is not None else ""
+    return Sentence("out", f"{tensor} ({size}) was spilled{until}{_pressure(shown, step)}.", tensor)
+
+
+def _pressure(shown: Shown, step: int) -> str:
+    """Why there was no room: the fullest step before the tensor is needed again."""
+    occupancy, budget = shown.report.occupancy, shown.plan.budget_bytes
+    ahead = range(step, min(step + 2, shown.steps))
+    fullest = max(ahead, key=lambda s: occupancy[s])
+    return (
+        f": step {fullest + 1} fills {format_bytes(occupancy[fullest])}"
+        f" of {format_bytes(budget)} without it"
+        if fullest > step
+        else f": the budget is {format_bytes(budget)}"
+    )
+
+
+def _freed(shown: Shown, step: int) -> list[Sentence]:
+    ends = [
+        r
+        for r in shown.report.residencies
+        if r.ending == "dead" and r.stop_step == step + 1 and r.stop_instruction >= 0
+    ]
+    whole = dict.fromkeys(r.tensor for r in ends if next_use(shown, r.tensor, step) is None)
+    if not whole:
+        return []
+    its = "its last use" if len(whole) == 1 else "their last use"
+    return [Sentence("freed", f"{_sizes(shown.graph, whole)} had {its} and made room.")]
+
+
+def next_use(shown: Shown, tensor: str, step: int) -> int | None:
+    """The next step after `step` that reads a tensor."""
+    readers = {shown.graph.operators[i].name for i in shown.graph.consumers[tensor]}
+    names = shown.plan.program.steps
+    return next((s for s in range(step + 1, len(names)) if names[s] in readers), None)
+
+
+def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:
+    found = list(names)
+    named = [f"{name} ({format_bytes(graph.size_bytes(name))})" for name in found[:NAMED]]
+    rest = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return " and ".join([*named, *rest]) if found else "nothing"
+
+
+def infeasible_story(why: dict[str, object]) -> str:
+    """What binds, in one sentence."""
+    tensors = why.get("tensors") or []
+    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors)  # type: ignore[attr-defined]
+    held = f" holds {listed} at once" if listed else ""
+    return f"{why['operator']}{held}"
+
+
+def assumptions(shown: Shown) -> str:
+    """What the numbers rest on."""
+    plan, graph = shown.plan, shown.graph
+    counted = "counted" if plan.program.counts_parameters else "not counted"
+    width = f"{graph.bytes_per_element} B an element"
+    return f"{graph.granularity} operators · {width} · parameters {counted} · {plan.machine.title}"

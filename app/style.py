@@ -1,0 +1,67 @@
+"""Style sheets: denser than the template's, with the theme's colours as variables."""
+
+from __future__ import annotations
+
+from app.views.palette import FONT, Theme
+
+
+def page_css(theme: Theme) -> str:
+    """Variables that components read, and the layout of the page."""
+    hover = "#27323c" if theme.dark else "#e8f1f8"
+    return f"""
+:root {{ --sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
+  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {hover}; --sw-font: {FONT};
+  --background-color: {theme.page}; }}
+body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
+#header {{ min-height: 40px; height: 40px; padding: 0 8px; }}
+#header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; }}
+#main {{ padding: 8px; background: {theme.page}; }}
+#sidebar {{ background: {theme.panel}; padding: 4px 0; border-right: 1px solid {theme.grid}; }}
+#sidebar ul.nav {{ padding: 0; margin: 0; }}
+.fullscreen-button {{ display: none; }}
+.card-margin {{ margin: 0 !important; }}
+.pn-wrapper {{ padding: 0 !important; }}
+#pn-Modal {{ --dialog-width: 700px; --dialog-height: auto; }}
+.pn-modal-content {{ background: {theme.panel}; }}
+"""
+
+
+BOX = """
+:host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
+  padding: 5px 4px 2px; margin: 0 0 8px 0; }
+:host(.top) { position: sticky; top: 0; z-index: 20; background: var(--sw-page);
+  padding-bottom: 6px; }
+"""
+
+TEXT = """
+:host { font: 12px var(--sw-font); color: var(--sw-text); }
+h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
+  letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
+  padding-top: 7px; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 12px; }
+.legend span { white-space: nowrap; }
+.legend i { display: inline-block; width: 16px; height: 11px; margin-right: 5px;
+  border-radius: 2px; vertical-align: -1px; }
+.wrong { color: #D55E00; font-weight: 600; }
+.notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
+  border-radius: 4px; line-height: 1.45; }
+.infeasible { border-left-color: #D55E00; }
+.working { line-height: 1.5; }
+.spin { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 50%;
+  border: 2px solid #0072B2; border-right-color: transparent; animation: turn 1s linear infinite; }
+@keyframes turn { to { transform: rotate(360deg); } }
+"""
+
+COMPACT = """
+:host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
+label, .bk-input-group > label { font-size: 11.5px; margin: 0 0 1px 0; color: var(--sw-faint); }
+.bk-input, select.bk-input { min-height: 28px; height: 28px; padding: 2px 8px; font-size: 12.5px; }
+.bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
+.bk-btn-group > button.bk-btn { padding: 2px 8px; min-height: 24px; font-size: 11.5px; }
+input[type='file'].bk-input { height: auto; padding: 4px; }
+"""
+
+BUDGET = """
+.bk-btn { white-space: pre-line; text-align: center; padding: 2px 2px; font-size: 11.5px;
+  line-height: 1.25; }
+"""

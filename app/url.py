@@ -1,0 +1,91 @@
+"""The problem and the look as a query string, and back; and as Python that plans the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import param
+
+from app.state import Look, Problem
+
+VERSION = "1"
+LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric")
+
+
+def to_query(problem: Problem, look: Look) -> str:
+    """All fields, with a version, so that a link means the same when defaults change."""
+    fields: dict[str, Any] = {"v": VERSION, **problem.values_by_name()}
+    fields |= {name: getattr(look, name) for name in LOOKED_AT}
+    return "?" + urlencode({key: _text(value) for key, value in fields.items()})
+
+
+def from_query(
+    given: Mapping[str, str],
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Fields of the problem and of the look, and one line for each value that cannot be used."""
+    if "v" not in given:
+        return {}, {}, []
+    if given["v"] != VERSION:
+        return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
+    wrong: list[str] = []
+    problem = _read(Problem, given, wrong)
+    look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
+    return problem, look, wrong
+
+
+def _read(
+    kind: type[param.Parameterized], given: Mapping[str, str], wrong: list[str]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    blank = kind()
+    for name in given:
+        if name == "name" or name not in kind.param:
+            continue
+        try:
+            value = _value(kind.param[name], given[name])
+            setattr(blank, name, value)
+        except ValueError:
+            wrong.append(f"The link's {name} = {given[name]!r:.60} cannot be used.")
+        else:
+            values[name] = value
+    return values
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _value(spec: param.Parameter, text: str) -> Any:
+    if isinstance(spec, param.Boolean):
+        if text not in ("0", "1"):
+            raise ValueError(text)
+        return text == "1"
+    return int(text) if isinstance(spec, param.Integer) else text
+
+
+def as_python(problem: Problem) -> str:
+    """A few lines that plan, check and simulate the same problem in a notebook."""
+    p = problem
+    load = [repr(p.model), f"granularity={p.granularity!r}"]
+    load.append(f"bytes_per_element={p.bytes_per_element}")
+    plan = [f"planner={p.planner!r}", f"budget={p.budget!r}", f"machine={p.machine!r}"]
+    plan += [f"parameters={p.parameters}", f"time_limit={p.time_limit}"]
+    plan += [f"{key}={value!r}" for key, value in options(p).items()]
+    arguments = "".join(f"    {item},\n" for item in ["graph", *plan])
+    return (
+        "import planners as sp\n\n"
+        f"graph = sp.load({', '.join(load)})\n"
+        f"plan = sp.plan(\n{arguments})\n"
+        "report = sp.check(plan)      # raises InvalidPlan unless every byte is right\n"
+        "trace = sp.simulate(plan)\n"
+        "print(plan.claims.status, report.traffic_bytes, report.peak_bytes, trace.makespan_s)\n"
+    )
+
+
+def options(problem: Problem) -> dict[str, Any]:
+    """The options that the chosen planner takes."""
+    if problem.planner != "cosma":
+        return {}
+    return {"schedule": problem.schedule, "replacement": problem.replacement}

@@ -1,0 +1,202 @@
+"""The bar of the graph view, the bar of the Pareto plot, and the line for what went wrong."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.session import Session
+from app.state import COLOURS, METRICS, operator_selection
+from app.style import COMPACT, TEXT
+from app.story import infeasible_story
+from app.views.dag import Dag
+from app.views.dag_scene import find_operators
+from app.views.palette import ink_on
+from app.views.switches import switch
+from planners.units import format_bytes
+
+
+class DagBar(pn.viewable.Viewer):
+    """Search, colour, open and close all, and a legend of the colours."""
+
+    def __init__(self, session: Session, dag: Dag, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.dag = session, dag
+        self.search = pn.widgets.TextInput(
+            placeholder="search operators, tensors   ( / )",
+            css_classes=["dag-search"],
+            stylesheets=[COMPACT],
+            width=215,
+            margin=(0, 6),
+        )
+        self.search.param.watch(lambda event: self._find(event.new), "value")
+        self.found = pn.pane.HTML("", margin=(4, 2), stylesheets=[TEXT])
+        self.legend = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[TEXT]
+        )
+        self.at = -1
+        session.work.param.watch(lambda *_: self._show_legend(), "shown")
+        session.look.param.watch(lambda *_: self._show_legend(), ["colour", "expanded"])
+
+    def _find(self, text: str) -> None:
+        """Select the next operator that matches, with its blocks opened."""
+        shown, look = self.session.work.shown, self.session.look
+        hits = find_operators(shown, text)
+        if not hits:
+            self.found.object = "<i>nothing found</i>" if text.strip() else ""
+            return
+        name = hits[0]
+        position = shown.graph.index[name]
+        look.expanded = sorted(shown.tree.reveal(look.expanded, position))
+        look.selection = operator_selection(name)
+        if name in shown.plan.program.steps:
+            look.step = shown.plan.program.steps.index(name)
+        self.found.object = f"{len(hits)} found"
+
+    def _open_all(self) -> None:
+        look, tree = self.session.look, self.session.work.shown.tree
+        look.expanded = sorted(tree.everything())
+
+    def _close_all(self) -> None:
+        look, tree = self.session.look, self.session.work.shown.tree
+        look.expanded = sorted(tree.comfortable())
+
+    def _show_legend(self) -> None:
+        if self.dag.drawn:
+            self.legend.object = legend_html(self.dag.drawn.legend)
+
+    def __panel__(self) -> pn.Row:
+        def button(text: str, name: str, act: Any) -> pn.widgets.Button:
+            return pn.widgets.Button(
+                label=text,
+                css_classes=[name],
+                on_click=lambda _e: act(),
+                margin=(0, 3),
+                stylesheets=[COMPACT],
+            )
+
+        return pn.Row(
+            self.search,
+            self.found,
+            switch(self.session, "colour", {c: c for c in COLOURS}, ["colour"]),
+            button("open all", "open-all", self._open_all),
+            button("close", "close-all", self._close_all),
+            self.legend,
+            css_classes=["bar"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+
+class ParetoBar(pn.viewable.Viewer):
+    """Latency or traffic, start and stop of the sweep, and how far it is."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.start = pn.widgets.Button(
+            label="Sweep budgets",
+            css_classes=["sweep"],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: session.sweep(),
+            margin=(0, 3),
+        )
+        self.stop = pn.widgets.Button(
+            label="Stop",
+            color="danger",
+            css_classes=["sweep-stop"],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: session.cancel_sweep(),
+            margin=(0, 3),
+            visible=False,
+        )
+        self.state = pn.pane.HTML("", css_classes=["sweep-state"], margin=(4, 4), stylesheets=[TEXT])
+        names = ["points", "sweeping", "sweep_progress", "budgets"]
+        session.work.param.watch(lambda *_: self._show(), names)
+        self._show()
+
+    def _show(self) -> None:
+        work = self.session.work
+        self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
+        self.start.disabled = not work.budgets
+        count = f"{len(work.points)} of {work.sweep_total}"
+        self.state.object = (
+            f"{count} · {escape(work.sweep_progress)}" if work.sweeping else ""
+        )
+
+    def __panel__(self) -> pn.Column:
+        metric = switch(self.session, "metric", {m: m for m in METRICS}, ["metric"])
+        row = pn.Row(metric, self.start, self.stop, margin=0, sizing_mode="stretch_width")
+        return pn.Column(row, self.state, margin=0, sizing_mode="stretch_width")
+
+
+class Message(pn.viewable.Viewer):
+    """One clear line on what went wrong, or why there is no plan and what would make one."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.text = pn.pane.HTML(
+            "",
+            css_classes=["message"],
+            stylesheets=[TEXT],
+            sizing_mode="stretch_width",
+            margin=(4, 0),
+        )
+        self.remedy = pn.widgets.Button(
+            label="",
+            color="primary",
+            css_classes=["nearest"],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: session.change(budget="MR"),
+            margin=(0, 6),
+        )
+        self.row = pn.Row(
+            self.text,
+            self.remedy,
+            css_classes=["message-row"],
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+        )
+        session.work.param.watch(lambda *_: self._show(), ["notice", "infeasible"])
+        self._show()
+
+    def _show(self) -> None:
+        work = self.session.work
+        why = work.infeasible
+        self.row.visible = bool(why or work.notice)
+        self.remedy.visible = bool(why)
+        if why:
+            self.text.object = infeasible_html(why)
+            self.remedy.label = f"Plan with MR = {format_bytes(why['need_bytes'])}"
+        else:
+            self.text.object = f'<div class="notice" role="alert">{escape(work.notice)}</div>'
+
+    def __panel__(self) -> pn.Row:
+        return self.row
+
+
+def infeasible_html(why: dict[str, Any]) -> str:
+    """Need, have, short by, and what binds."""
+    need, have = why["need_bytes"], why["have_bytes"]
+    facts = (("need", need), ("have", have), ("short by", need - have))
+    numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
+    return (
+        f'<div class="notice infeasible" role="alert"><b>No plan fits this budget.</b> {numbers}.'
+        f" What binds: {escape(infeasible_story(why))}. The plan below is the one from before.</div>"
+    )
+
+
+def legend_html(legend: list[tuple[str, str]]) -> str:
+    """Colours of the graph with their words."""
+    items = (
+        f'<span><i style="background:{colour};color:{ink_on(colour)}"></i>{escape(name)}</span>'
+        for name, colour in legend
+    )
+    return f'<div class="legend">{"".join(items)}</div>'
+
+
+

@@ -1,0 +1,87 @@
+"""Result cards: what the plan costs, how good it is known to be, and what that rests on."""
+
+from __future__ import annotations
+
+from html import escape
+
+from app.shown import Shown
+from app.story import assumptions
+from app.views.timeline import seconds_text
+from planners.units import format_bytes
+
+CSS = """
+:host { --radius: 6px; }
+.cards { display: flex; flex-wrap: wrap; gap: 6px; align-items: stretch;
+  font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+  color: var(--sw-text); }
+.card { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: var(--radius);
+  padding: 4px 9px; flex: 1 1 auto; min-width: 0; }
+.card b { display: block; font-size: 15px; line-height: 1.3; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
+.card span { color: var(--sw-faint); white-space: nowrap; }
+.badge { flex: 0 1 auto; border-left: 5px solid; }
+.name b { font-size: 15px; }
+"""
+BADGES = {
+    "optimal": ("✓", "proven optimal", "#009E73"),
+    "feasible": ("≈", "feasible", "#E69F00"),
+    "heuristic": ("○", "heuristic", "#0072B2"),
+}
+
+
+def badge(shown: Shown) -> tuple[str, str, str]:
+    """Sign, words and colour of how good the plan is known to be."""
+    claims = shown.plan.claims
+    if claims.status == "optimal":
+        return BADGES["optimal"]
+    if claims.bound_bytes <= 0 and claims.objective_bytes > 0:
+        return BADGES["heuristic"]
+    sign, word, colour = BADGES["feasible"]
+    return sign, f"{word}, gap {claims.gap:.1%}", colour
+
+
+def cards_html(shown: Shown) -> str:
+    """The strip of cards above the views."""
+    report, trace, claims, plan = shown.report, shown.trace, shown.plan.claims, shown.plan
+    sign, words, colour = badge(shown)
+    proof = f"{claims.solver} · {seconds_text(claims.plan_s)}"
+    share = report.peak_bytes / plan.budget_bytes
+    energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
+    extra = report.noncompulsory_bytes
+    items = [
+        _card(plan.graph.name, f"{plan.planner} · {len(plan.graph.operators)} operators", "name"),
+        _card(f"{sign} {words}", proof, "badge", f"border-left-color: {colour}", proof),
+        _card(format_bytes(extra), "spill traffic (non-compulsory)", "extra"),
+        _card(
+            format_bytes(report.traffic_bytes),
+            f"traffic, {format_bytes(report.compulsory_bytes)} compulsory",
+            "traffic",
+        ),
+        _card(
+            format_bytes(report.peak_bytes),
+            f"peak, {share:.0%} of {format_bytes(plan.budget_bytes)}",
+            "peak",
+        ),
+        _card(seconds_text(trace.makespan_s), "latency, overlapped", "latency"),
+        _card(joules_text(trace.energy_j), f"energy, most: {energy[0]}", "energy"),
+    ]
+    return f'<div class="cards" title="{escape(assumptions(shown))}">{"".join(items)}</div>'
+
+
+def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -> str:
+    return (
+        f'<div class="card {kind}" style="{style}" title="{escape(title)}">'
+        f"<b>{escape(value)}</b><span>{escape(_short(label))}</span></div>"
+    )
+
+
+def _short(text: str, letters: int = 34) -> str:
+    return text if len(text) <= letters else text[: letters - 1] + "…"
+
+
+def joules_text(joules: float) -> str:
+    """Joules with three digits and a unit that suits them."""
+    for factor, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
+        if joules >= factor:
+            return f"{joules / factor:.3g} {unit}"
+    return f"{joules / 1e-9:.3g} nJ"

@@ -1,0 +1,166 @@
+"""A layered drawing of a graph from left to right, in plain Python.
+
+Longest-path layers, dummy nodes along long edges, median sweeps against crossings, then a few
+passes that straighten (Sugiyama's method; the median rule is Eades and Wormald's).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Edge = tuple[int, int]
+SWEEPS = 8
+DUMMY_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`x` is a node's layer, `y` its place across; `routes` are the points each edge runs through.
+
+    Neighbours in a layer are at least one unit apart.
+    """
+
+    x: tuple[int, ...]
+    y: tuple[float, ...]
+    routes: tuple[tuple[tuple[float, float], ...], ...]
+
+
+def layout(count: int, edges: Sequence[Edge]) -> Layout:
+    """Place nodes `0 … count-1`, whose order can run; time is near linear in nodes and dummies.
+
+    An edge against the order (contracted blocks may have them) is drawn, but moves nothing.
+    """
+    forward = [(a, b) for a, b in edges if a < b]
+    layer = layers(count, forward)
+    chains, layer_all = _with_dummies(layer, forward)
+    links = [pair for chain in chains for pair in zip(chain, chain[1:], strict=False)]
+    before, after = _neighbours(links)
+    rows = _order(layer_all, before, after)
+    y = _straighten(rows, _real_first(before, count), _real_first(after, count))
+    route_of = {
+        edge: tuple((float(layer_all[n]), y[n]) for n in chain)
+        for edge, chain in zip(forward, chains, strict=True)
+    }
+    routes = tuple(
+        route_of.get((a, b)) or ((float(layer[a]), y[a]), (float(layer[b]), y[b])) for a, b in edges
+    )
+    return Layout(tuple(layer), tuple(y[n] for n in range(count)), routes)
+
+
+def layers(count: int, edges: Iterable[Edge]) -> list[int]:
+    """The longest path to each node; sources move right, next to their first reader."""
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for a, b in edges:
+        before[b].append(a)
+        after[a].append(b)
+    layer = [0] * count
+    for node in range(count):
+        layer[node] = max((layer[a] + 1 for a in before[node]), default=0)
+    for node in range(count):
+        if not before[node] and after[node]:
+            layer[node] = min(layer[b] for b in after[node]) - 1
+    return layer
+
+
+def crossings(placed: Layout, edges: Sequence[Edge]) -> int:
+    """Crossings between edges that join the same two layers; for tests and comparison."""
+    found = 0
+    segments = defaultdict(list)
+    for route in placed.routes:
+        for (x0, y0), (x1, y1) in zip(route, route[1:], strict=False):
+            segments[x0, x1].append((y0, y1))
+    for pairs in segments.values():
+        for i, (a0, a1) in enumerate(pairs):
+            found += sum((a0 - b0) * (a1 - b1) < 0 for b0, b1 in pairs[:i])
+    return found
+
+
+def _with_dummies(layer: list[int], edges: Sequence[Edge]) -> tuple[list[list[int]], list[int]]:
+    """Each edge as a chain of nodes one layer apart; very long ones stay direct past the limit."""
+    all_layers = list(layer)
+    chains = []
+    for a, b in edges:
+        chain = [a]
+        if len(all_layers) - len(layer) + layer[b] - layer[a] <= DUMMY_LIMIT:
+            for depth in range(layer[a] + 1, layer[b]):
+                chain.append(len(all_layers))
+                all_layers.append(depth)
+        chains.append([*chain, b])
+    return chains, all_layers
+
+
+def _neighbours(links: Iterable[Edge]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for a, b in links:
+        before[b].append(a)
+        after[a].append(b)
+    return before, after
+
+
+def _real_first(neighbours: dict[int, list[int]], count: int) -> dict[int, list[int]]:
+    """Nodes follow nodes where they can: a long edge bends, the chain beside it stays straight."""
+    kept = defaultdict(list, neighbours)
+    for node, found in neighbours.items():
+        if node < count and (real := [n for n in found if n < count]):
+            kept[node] = real
+    return kept
+
+
+def _order(
+    layer: list[int], before: dict[int, list[int]], after: dict[int, list[int]]
+) -> list[list[int]]:
+    """Nodes of each layer from top to bottom, after sweeps by the median of their neighbours."""
+    rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
+    for node, depth in enumerate(layer):
+        rows[depth].append(node)
+    place: dict[int, float] = {}
+    for row in rows:
+        place |= {node: float(i) for i, node in enumerate(row)}
+    for sweep in range(SWEEPS):
+        towards = before if sweep % 2 == 0 else after
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            if len(row) > 1:
+                row.sort(key=lambda n: _median([place[m] for m in towards[n]], place[n]))
+            place |= {node: float(i) for i, node in enumerate(row)}
+    return rows
+
+
+def _straighten(
+    rows: list[list[int]], before: dict[int, list[int]], after: dict[int, list[int]]
+) -> dict[int, float]:
+    """Move nodes towards the median of their neighbours, never closer than one unit."""
+    y = {node: i - (len(row) - 1) / 2 for row in rows for i, node in enumerate(row)}
+    for sweep in range(SWEEPS):
+        towards = before if sweep % 2 == 0 else after
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            wanted = [_median([y[m] for m in towards[n]], y[n]) for n in row]
+            y |= dict(zip(row, _spread(wanted), strict=True))
+    return y
+
+
+def _spread(wanted: list[float]) -> list[float]:
+    """Places at least one apart in the same order, close to those wanted.
+
+    Runs that would overlap are merged and centred on their mean (pool adjacent violators).
+    """
+    runs: list[tuple[float, int]] = []  # (sum of wanted minus rank in the run, members)
+    for value in wanted:
+        total, size = value, 1
+        while runs and runs[-1][0] / runs[-1][1] + runs[-1][1] > total / size:
+            before_total, before_size = runs.pop()
+            total = before_total + total - before_size * size
+            size += before_size
+        runs.append((total, size))
+    return [total / size + rank for total, size in runs for rank in range(size)]
+
+
+def _median(values: list[float], otherwise: float) -> float:
+    if not values:
+        return otherwise
+    values.sort()
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2

@@ -1,0 +1,229 @@
+"""What the graph view draws: boxes, curves and frames as plain columns. No Panel, no Bokeh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.shown import Shown
+from app.state import selected_operators, selected_tensors
+from app.views.dag_blocks import VISIBLE_LIMIT, Blocks, Node
+from app.views.dag_layout import layout
+from app.views.palette import ink_on, kind_of, sequential
+from planners.units import format_bytes
+
+WIDTH, HEIGHT = 0.80, 0.66
+Columns = dict[str, list[Any]]
+NODE_COLUMNS = ("x", "y", "w", "h", "fill", "ink", "edge", "hatch", "name", "full", "second")
+HOVER_COLUMNS = ("title", "what", "costs", "hint", "text_y", "second_y", "is_block", "label")
+CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Nodes, curves and frames, and where each step of the program is drawn."""
+
+    nodes: Columns
+    curves: Columns
+    curve_tensors: list[frozenset[str]]
+    frames: Columns
+    step_x: list[float]
+    step_y: list[float]
+    columns: int
+    top: float
+    bottom: float
+    legend: list[tuple[str, str]] = field(default_factory=list)
+
+
+def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
+    """Place and colour the visible part of a plan's graph."""
+    tree = shown.tree
+    nodes = tree.nodes(expanded)
+    home = {member: i for i, node in enumerate(nodes) for member in node.members}
+    edges = _edges(shown, home)
+    placed = layout(len(nodes), list(edges))
+    curves, tensors = _curves(edges, placed.routes)
+    step_nodes = [home[shown.graph.index[name]] for name in shown.plan.program.steps]
+    columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour)
+    frames = _frames(tree, expanded, placed.x, placed.y)
+    reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
+    return Scene(
+        nodes=columns,
+        curves=curves,
+        curve_tensors=tensors,
+        frames=frames,
+        step_x=[placed.x[n] for n in step_nodes],
+        step_y=[placed.y[n] for n in step_nodes],
+        columns=max(placed.x, default=0) + 1,
+        top=min(min(reach), *frames["top"], 0.0) if frames["top"] else min(reach),
+        bottom=max(max(reach), *frames["bottom"], 0.0) if frames["bottom"] else max(reach),
+        legend=legend,
+    )
+
+
+def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
+    """Tensors that run between two visible nodes, parameters left out."""
+    graph = shown.graph
+    found: dict[tuple[int, int], set[str]] = {}
+    for position, operator in enumerate(graph.operators):
+        for name in operator.inputs:
+            writer = graph.producer.get(name)
+            if writer is not None and home[writer] != home[position]:
+                found.setdefault((home[writer], home[position]), set()).add(name)
+    return {edge: frozenset(names) for edge, names in sorted(found.items())}
+
+
+def _curves(
+    edges: dict[tuple[int, int], frozenset[str]],
+    routes: Iterable[tuple[tuple[float, float], ...]],
+) -> tuple[Columns, list[frozenset[str]]]:
+    """Bézier segments that leave and enter horizontally, and the tensors along each."""
+    curves: Columns = {name: [] for name in CURVE_COLUMNS}
+    tensors = []
+    for names, route in zip(edges.values(), routes, strict=True):
+        last = len(route) - 2
+        for i, ((x0, y0), (x1, y1)) in enumerate(zip(route, route[1:], strict=False)):
+            start = x0 + (WIDTH / 2 if i == 0 else 0)
+            stop = x1 - (WIDTH / 2 if i == last else 0)
+            middle = (start + stop) / 2
+            values = (start, y0, stop, y1, middle, y0, middle, y1)
+            for column, value in zip(CURVE_COLUMNS, values, strict=True):
+                curves[column].append(value)
+            tensors.append(names)
+    return curves, tensors
+
+
+def _nodes(
+    shown: Shown, nodes: list[Node], x: tuple[int, ...], y: tuple[float, ...], colour: str
+) -> tuple[Columns, list[tuple[str, str]]]:
+    facts = [_Facts(shown, node) for node in nodes]
+    paint, legend = _paint(facts, colour)
+    columns: Columns = {name: [] for name in (*NODE_COLUMNS, *HOVER_COLUMNS)}
+    for node, fact, at_x, at_y in zip(nodes, facts, x, y, strict=True):
+        fill = paint(fact)
+        row = {
+            "x": at_x,
+            "y": at_y,
+            "w": WIDTH,
+            "h": HEIGHT,
+            "fill": fill,
+            "ink": ink_on(fill),
+            "edge": 2.2 if node.is_block else 0.8,
+            "hatch": "right_diagonal_line" if node.is_block and colour == "kind" else " ",
+            "name": node.name,
+            "full": fact.label,
+            "label": fact.label,
+            "second": fact.second(colour),
+            "text_y": at_y - HEIGHT * 0.17,
+            "second_y": at_y + HEIGHT * 0.2,
+            "is_block": node.is_block,
+            "title": node.name,
+            "what": fact.what,
+            "costs": fact.costs,
+            "hint": "tap to open the block" if node.is_block else "tap to select",
+        }
+        for name, value in row.items():
+            columns[name].append(value)
+    return columns, legend
+
+
+class _Facts:
+    """What is said of a node: sums over its operators."""
+
+    def __init__(self, shown: Shown, node: Node) -> None:
+        graph = shown.graph
+        operators = [graph.operators[i] for i in node.members]
+        self.is_block = node.is_block
+        written = [name for op in operators for name in op.outputs]
+        self.macs = sum(op.macs for op in operators)
+        self.written_bytes = sum(graph.size_bytes(name) for name in written)
+        self.moved = sum(shown.moved_bytes.get(name, 0) for name in written)
+        main = max(operators, key=lambda op: op.macs)
+        self.family, self.colour = kind_of(main.kind)
+        last = node.name.rsplit(".", 1)[-1]
+        self.label = ".".join(node.name.split(".")[-2:]) if last.isdigit() else last
+        self.kind = f"{len(operators)} operators" if node.is_block else main.kind
+        shape = "×".join(map(str, graph.tensors[written[-1]].shape))
+        self.what = self.kind if node.is_block else f"{main.kind} → {shape}"
+        self.costs = (
+            f"{self.macs / 1e6:.4g} M MACs, writes {format_bytes(self.written_bytes)},"
+            f" spill traffic {format_bytes(self.moved)}"
+        )
+
+    def value(self, colour: str) -> float:
+        return {"bytes": self.written_bytes, "MACs": self.macs, "spill traffic": self.moved}[colour]
+
+    def second(self, colour: str) -> str:
+        """The second line of a node: what its colour says, in words."""
+        if colour == "kind":
+            return f"⊞ {self.kind.split()[0]} ops" if self.is_block else self.kind
+        value = self.value(colour)
+        return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
+
+
+def _paint(
+    facts: list[_Facts], colour: str
+) -> tuple[Callable[[_Facts], str], list[tuple[str, str]]]:
+    """How to colour a node, and a legend of what the colours mean."""
+    if colour == "kind":
+        legend = dict(sorted((fact.family, fact.colour) for fact in facts))
+        return (lambda fact: fact.colour), [(name, shade) for name, shade in legend.items()]
+    highest = max((fact.value(colour) for fact in facts), default=0.0)
+
+    def words(value: float) -> str:
+        return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
+
+    stops = [(words(highest * share), sequential(share, 1)) for share in (0, 0.5, 1)]
+    return (lambda fact: sequential(fact.value(colour), highest)), stops
+
+
+def _frames(
+    tree: Blocks, expanded: Collection[str], x: tuple[int, ...], y: tuple[float, ...]
+) -> Columns:
+    """A box around the nodes of each opened block, larger the further out it is."""
+    frames = tree.frames(expanded)
+    deepest = max((frame.depth for frame in frames), default=0)
+    columns: Columns = {n: [] for n in ("left", "right", "top", "bottom", "block", "text")}
+    for frame in frames:
+        margin = 0.44 + 0.10 * (deepest - frame.depth)
+        xs, ys = [x[n] for n in frame.nodes], [y[n] for n in frame.nodes]
+        columns["left"].append(min(xs) - min(margin, 0.49))
+        columns["right"].append(max(xs) + min(margin, 0.49))
+        columns["top"].append(min(ys) - margin - 0.26 * (deepest - frame.depth + 1))
+        columns["bottom"].append(max(ys) + margin)
+        columns["block"].append(frame.block)
+        columns["text"].append("⊟ " + frame.block)
+    return columns
+
+
+def find_operators(shown: Shown, text: str) -> list[str]:
+    """Operators whose name, kind or block holds a text, or whose tensors do."""
+    wanted = text.strip().lower()
+    if not wanted:
+        return []
+    return [
+        op.name
+        for op in shown.graph.operators
+        if any(wanted in word.lower() for word in (op.name, op.kind, op.block, *op.outputs))
+    ]
+
+
+def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: str) -> list[int]:
+    """Visible nodes that are, or hold, a selected operator."""
+    names = set(selected_operators(shown.graph, chosen))
+    nodes = shown.tree.nodes(expanded)
+    positions = {shown.graph.index[name] for name in names}
+    return [i for i, node in enumerate(nodes) if positions.intersection(node.members)]
+
+
+def chosen_curves(shown: Shown, drawn: Scene, chosen: str) -> list[int]:
+    """Curves along which a selected tensor runs."""
+    names = set(selected_tensors(shown.graph, chosen))
+    return [i for i, along in enumerate(drawn.curve_tensors) if names & along]
+
+
+def too_many(shown: Shown, expanded: Collection[str]) -> bool:
+    """Whether opening these blocks would show more than can be read."""
+    tree = shown.tree
+    return len(tree.nodes(expanded)) > VISIBLE_LIMIT

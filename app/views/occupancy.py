@@ -1,0 +1,117 @@
+"""Occupancy: how many bytes are on chip at each step, and where the peak is."""
+
+from __future__ import annotations
+
+from bokeh.models import (
+    AdaptiveTicker,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    HoverTool,
+    Label,
+    Range1d,
+    Span,
+)
+from bokeh.plotting import figure
+
+from app.shown import Shown
+from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
+from planners.units import format_bytes
+
+
+class Occupancy:
+    """A figure under the address map, on the same steps."""
+
+    def __init__(self, theme: Theme, x_range: Range1d) -> None:
+        names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
+        self.source = ColumnDataSource({name: [] for name in names})
+        self.y_range = Range1d(0, 1)
+        self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
+        self.limit.line_color = theme.text
+        self.peak = Label(
+            x=0,
+            y=0,
+            text="",
+            text_color=theme.text,
+            text_font_size="11px",
+            text_baseline="bottom",
+            y_offset=2,
+        )
+        self.cursor = cursor_band(theme)
+        self.figure = self._figure(theme, x_range)
+
+    def _figure(self, theme: Theme, x_range: Range1d) -> figure:
+        plot = figure(
+            height=132,
+            sizing_mode="stretch_width",
+            x_range=x_range,
+            y_range=self.y_range,
+            tools="xwheel_zoom,xpan,reset",
+            active_scroll=None,
+            x_axis_label="step",
+            y_axis_label="bytes held",
+            css_classes=["occupancy"],
+        )
+        dress(plot, theme)
+        bars = plot.quad(
+            left="left",
+            right="right",
+            bottom=0,
+            top="top",
+            source=self.source,
+            fill_color="colour",
+            fill_alpha=0.75,
+            line_color=None,
+            hatch_pattern="hatch",
+            hatch_color=theme.panel,
+            hatch_alpha=0.6,
+        )
+        plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=3)
+        self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
+        self.formatter.args = {"unit": self.formatter, "high": self.y_range}
+        plot.yaxis.formatter = self.formatter
+        plot.xaxis.formatter = CustomJSTickFormatter(
+            code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",
+            args={"steps": x_range},
+        )
+        plot.add_tools(
+            HoverTool(
+                renderers=[bars],
+                mode="vline",
+                tooltips=tooltip("step @step: @operator", "@size held, @share of the budget"),
+            )
+        )
+        for item in (self.limit, self.peak, self.cursor):
+            plot.add_layout(item)
+        return plot
+
+    def show(self, shown: Shown) -> None:
+        """Draw a plan's occupancy and mark its peak."""
+        held, budget = shown.report.occupancy, shown.plan.budget_bytes
+        steps = range(len(held))
+        highest, peak = shown.report.peak_bytes, shown.report.peak_step
+        self.source.data = {
+            "left": list(steps),
+            "right": [s + 1 for s in steps],
+            "top": list(held),
+            "size": [format_bytes(b) for b in held],
+            "share": [f"{b / budget:.0%}" for b in held],
+            "step": [s + 1 for s in steps],
+            "operator": list(shown.plan.program.steps),
+            "colour": [VERMILLION if b == highest else BLUE for b in held],
+            "hatch": ["right_diagonal_line" if b == highest else " " for b in held],
+        }
+        self.limit.location = budget
+        self.y_range.update(start=0, end=budget * 1.28, reset_start=0, reset_end=budget * 1.28)
+        right_half = peak > len(held) / 2
+        self.peak.update(
+            x=peak + (1 if right_half else 0),
+            y=highest,
+            text=f"▾ peak {format_bytes(highest)} at step {peak + 1}",
+            text_align="right" if right_half else "left",
+        )
+
+    def set_unit(self, unit: str) -> None:
+        """Write bytes in KiB or hexadecimal."""
+        self.formatter.tags = [unit]
+        self.formatter.code = FORMAT_ADDRESS + f"// {unit}"

@@ -1,0 +1,131 @@
+"""Colours (Okabe and Ito's, told apart by colour-blind people) and how figures look in a theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bokeh.models import BoxAnnotation
+from bokeh.palettes import Cividis256
+from bokeh.plotting import figure
+
+BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
+ORANGE, VERMILLION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#8C96A0"
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """What differs between light and dark."""
+
+    dark: bool
+    text: str
+    faint: str
+    grid: str
+    panel: str
+    page: str
+    cursor: str
+    outline: str
+
+
+LIGHT = Theme(False, "#1f2933", "#5f6b76", "#e4e8ec", "#ffffff", "#f4f6f8", "#1f2933", "#ffffff")
+DARK = Theme(True, "#e6eaee", "#a3afba", "#333c45", "#1c2228", "#12161a", "#f5f7fa", "#1c2228")
+
+Style = tuple[str, str]
+"""A colour and a hatch: the second channel for those who cannot tell the first."""
+
+STAYS: Mapping[str, tuple[str, str, str]] = {
+    "made here": (SKY, " ", "written by an operator, dies on chip"),
+    "loaded": (GREEN, "dot", "first load of an input or a parameter"),
+    "leaves": (ORANGE, "right_diagonal_line", "leaves the chip and comes back later"),
+    "came back": (VERMILLION, "left_diagonal_line", "retrieved after it had left"),
+    "output": (PURPLE, "horizontal_line", "an output of the network"),
+}
+
+KINDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("convolution", BLUE, ("conv",)),
+    ("matrix product", PURPLE, ("linear", "matmul", "mm", "bmm", "addmm", "attention")),
+    ("pooling", GREEN, ("pool", "mean", "interpolate", "upsample", "resize")),
+    ("element-wise", ORANGE, ("add", "mul", "sub", "div", "sigmoid", "relu", "gelu", "silu")),
+    ("rearrange", YELLOW, ("cat", "concat", "slice", "split", "pad", "permute", "shuffle", "roll")),
+    ("normalise", VERMILLION, ("norm", "softmax")),
+)
+
+
+def kind_of(operator_kind: str) -> tuple[str, str]:
+    """The family of an operator's kind and its colour."""
+    for family, colour, words in KINDS:
+        if any(word in operator_kind for word in words):
+            return family, colour
+    return "other", GREY
+
+
+def stay_of(origin: str, ending: str, is_output: bool) -> str:
+    """Which of `STAYS` a residency is: what a person wants to see first decides."""
+    if origin == "retrieve":
+        return "came back"
+    if ending in ("spill", "drop"):
+        return "leaves"
+    if is_output or ending == "output":
+        return "output"
+    return "loaded" if origin == "load" else "made here"
+
+
+def sequential(value: float, highest: float) -> str:
+    """A colour of a sequential scale (cividis) from 0 to `highest`."""
+    share = value / highest if highest else 0.0
+    return str(Cividis256[round(255 * (1 - min(1.0, max(0.0, share))))])
+
+
+def ink_on(colour: str) -> str:
+    """Black or white, whichever reads better on a colour."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#10161c" if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else "#ffffff"
+
+
+def dress(plot: figure, theme: Theme) -> figure:
+    """Give a figure the theme's colours and small, legible type."""
+    plot.background_fill_color = plot.border_fill_color = theme.panel
+    plot.outline_line_color = None
+    plot.title.text_color, plot.title.text_font = theme.text, FONT
+    plot.title.text_font_size, plot.title.text_font_style = "12.5px", "bold"
+    plot.grid.grid_line_color = theme.grid
+    for axis in plot.axis:
+        axis.axis_line_color = axis.major_tick_line_color = theme.faint
+        axis.minor_tick_line_color = None
+        axis.axis_label_text_color = axis.major_label_text_color = theme.text
+        axis.axis_label_text_font = axis.major_label_text_font = FONT
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = "11px"
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_standoff = 4
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.min_border_right = 12
+    return plot
+
+
+def cursor_band(theme: Theme) -> BoxAnnotation:
+    """The cursor: a narrow band over the step; the client moves it."""
+    return BoxAnnotation(
+        left=0,
+        right=1,
+        fill_color=theme.cursor,
+        fill_alpha=0.10,
+        line_color=theme.cursor,
+        line_alpha=0.75,
+        line_width=1,
+        level="overlay",
+        propagate_hover=True,
+    )
+
+
+TOOLTIP = (
+    "font: 12px system-ui, sans-serif; max-width: 340px; line-height: 1.35; color: #1f2933;"
+    " overflow-wrap: anywhere"
+)
+
+
+def tooltip(title: str, *lines: str) -> str:
+    """A hover text: a title in bold and lines under it; `@name` are columns."""
+    rows = "".join(f"<div>{line}</div>" for line in lines)
+    return f'<div style="{TOOLTIP}"><b>{title}</b>{rows}</div>'

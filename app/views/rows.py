@@ -1,0 +1,142 @@
+"""Two small components: a list of rows that can be tapped, and what only the browser can do."""
+
+from __future__ import annotations
+
+import panel as pn
+import param
+
+
+class Rows(pn.custom.JSComponent):
+    """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
+
+    rows = param.List(default=[], doc="Dicts: key, chip, hatch, text, cells, share, on.")
+    head = param.List(default=[], doc="Titles of the columns; none, no head.")
+    empty = param.String(default="", doc="What is said where there are no rows.")
+
+    _esm = """
+export function render({ model, el }) {
+  const root = document.createElement('div');
+  const cell = (tag, text, cls) => {
+    const node = document.createElement(tag);
+    node.textContent = text;
+    if (cls) node.className = cls;
+    return node;
+  };
+  function draw() {
+    const table = document.createElement('table');
+    if (model.head.length) {
+      const head = document.createElement('tr');
+      model.head.forEach((text, i) => head.append(cell('th', text, i ? 'number' : '')));
+      table.append(head);
+    }
+    for (const row of model.rows) {
+      const line = document.createElement('tr');
+      const first = document.createElement('td');
+      if (row.chip) {
+        const chip = cell('span', row.mark || '', 'chip');
+        chip.style.background = row.chip;
+        chip.style.color = row.ink || '#fff';
+        first.append(chip);
+      }
+      first.append(cell('span', row.text, 'text'));
+      if (row.share !== undefined) {
+        const bar = cell('span', '', 'bar');
+        bar.style.width = (100 * row.share).toFixed(1) + '%';
+        bar.style.background = row.chip;
+        first.append(bar);
+      }
+      line.append(first, ...(row.cells || []).map((text) => cell('td', text, 'number')));
+      if (row.key) {
+        line.tabIndex = 0;
+        line.className = row.on ? 'tap on' : 'tap';
+        line.dataset.key = row.key;
+        line.onclick = () => model.send_msg({ key: row.key });
+        line.onkeydown = (e) => { if (e.key === 'Enter') model.send_msg({ key: row.key }); };
+      }
+      table.append(line);
+    }
+    root.replaceChildren(model.rows.length ? table : cell('div', model.empty, 'empty'));
+  }
+  model.on('rows', draw);
+  draw();
+  return root;
+}
+"""
+    _stylesheets = [
+        """
+:host { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+  color: var(--sw-text); overflow-y: auto; }
+table { border-collapse: collapse; width: 100%; table-layout: auto; }
+th { font-weight: 600; text-align: left; color: var(--sw-faint); padding: 1px 4px;
+  position: sticky; top: 0; background: var(--sw-panel); }
+td { padding: 2px 4px; border-top: 1px solid var(--sw-grid); vertical-align: top;
+  line-height: 1.35; }
+tr:first-child td { border-top: none; }
+td:first-child { overflow-wrap: anywhere; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.chip { display: inline-block; min-width: 14px; height: 14px; line-height: 14px; margin-right: 6px;
+  border-radius: 3px; text-align: center; font-size: 10px; font-weight: 700; padding: 0 2px; }
+.bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
+.tap { cursor: pointer; }
+.tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
+.on td { background: var(--sw-hover); font-weight: 600; }
+.empty { color: var(--sw-faint); padding: 4px; }
+"""
+    ]
+
+
+class Browser(pn.custom.JSComponent):
+    """What only the browser can do: keys come in as messages; the address and the clipboard go out.
+
+    Keys are messages, because a property that changes fast is merged. The address is replaced,
+    not pushed, so that the back button leaves the page.
+    """
+
+    def address(self, query: str) -> None:
+        """Put a query into the browser's address, beside what is not ours (the theme)."""
+        self.send({"address": query})
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard, where the browser allows it."""
+        self.send({"copy": text})
+
+
+    _esm = """
+export function render({ model, el }) {
+  const wanted = ['ArrowLeft', 'ArrowRight', '[', ']', '/', '?', 'Home', 'End', 'Escape', 'e'];
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
+    const at = event.composedPath()[0];
+    const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+    if (typing && !(event.key === 'Escape')) return;
+    if (typing) at.blur();
+    event.preventDefault();
+    if (event.key === '/') focusSearch(document);
+    else model.send_msg({ key: event.key });
+  });
+  function focusSearch(root) {
+    for (const node of root.querySelectorAll('*')) {
+      if (node.shadowRoot) {
+        if (node.classList.contains('dag-search')) {
+          const input = node.shadowRoot.querySelector('input');
+          if (input) { input.focus(); input.select(); return true; }
+        }
+        if (focusSearch(node.shadowRoot)) return true;
+      }
+    }
+    return false;
+  }
+  model.on('msg:custom', (event) => {
+    const message = event.data || event;
+    if (message.address !== undefined) {
+      const url = new URL(window.location.href);
+      for (const [key, value] of new URLSearchParams(message.address))
+        url.searchParams.set(key, value);
+      window.history.replaceState({}, '', url);
+    }
+    if (message.copy !== undefined && navigator.clipboard)
+      navigator.clipboard.writeText(message.copy).catch(() => {});
+  });
+  return document.createElement('span');
+}
+"""

@@ -1,0 +1,106 @@
+"""The step bar: one cursor for all views. The client moves it; the server hears where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+from app.session import Session
+from app.style import BOX, COMPACT, TEXT
+from app.views.rows import Rows
+from app.views.tables import story_rows
+
+MOVE = """
+const s = Math.round(cb_obj.value);
+map_band.left = s; map_band.right = s + 1;
+held_band.left = s; held_band.right = s + 1;
+if (s < times.data.start.length) {
+  time_band.left = times.data.start[s]; time_band.right = times.data.stop[s];
+}
+if (s < where.data.x.length) {
+  ring.data = {x: [where.data.x[s]], y: [where.data.y[s]]};
+  const x = where.data.x[s], width = dag_range.end - dag_range.start;
+  if (x < dag_range.start + 0.3 || x > dag_range.end - 0.3) {
+    const low = Math.max(dag_range.reset_start, Math.min(x - width / 2,
+      dag_range.reset_end - width));
+    dag_range.setv({start: low, end: low + width});
+  }
+}
+"""
+
+
+class Stepper(pn.viewable.Viewer):
+    """Previous and next, a slider, and sentences on what happened in the step."""
+
+    def __init__(self, session: Session, models: dict[str, Any], **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.slider = pn.widgets.IntSlider(
+            start=0,
+            end=1,
+            show_value=False,
+            css_classes=["cursor"],
+            sizing_mode="stretch_width",
+            margin=(8, 8, 0, 8),
+        )
+        self.slider.jscallback(args=models, value=MOVE)
+        self.slider.param.watch(self._slid, "value")
+        self.title = pn.pane.HTML("", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT])
+        self.story = Rows(
+            css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=58
+        )
+        self.story.on_msg(lambda message: self._select(message))
+        work, look = session.work, session.look
+        work.param.watch(lambda *_: self._fit(), "shown")
+        look.param.watch(lambda *_: self._move(), ["step", "selection"])
+
+    def _select(self, message: dict[str, Any]) -> None:
+        self.session.look.selection = str(message.get("key", ""))
+
+    def _slid(self, event: Any) -> None:
+        self.session.look.step = event.new
+
+    def _fit(self) -> None:
+        shown = self.session.work.shown
+        self.slider.param.update(end=max(1, shown.steps - 1), value=self.session.look.step)
+        self._move()
+
+    def _move(self) -> None:
+        shown, step = self.session.work.shown, self.session.look.step
+        if shown is None or step >= shown.steps:
+            return
+        self.slider.value = step
+        self.title.object = f"Step <b>{step + 1}</b> of {shown.steps}"
+        self.story.rows = story_rows(shown, step, self.session.look.selection)
+
+    def __panel__(self) -> pn.Column:
+        def button(text: str, name: str, about: str, act: Any) -> pn.widgets.Button:
+            return pn.widgets.Button(
+                label=text,
+                css_classes=[name],
+                stylesheets=[COMPACT],
+                description=about,
+                on_click=lambda _e: act(),
+                width=38,
+                margin=(2, 2),
+            )
+
+        session = self.session
+        return pn.Column(
+            pn.Row(
+                button("⇤", "peak-before", "previous peak: [", lambda: session.step_to_peak(-1)),
+                button("◀", "step-before", "previous step: ←", lambda: session.step_by(-1)),
+                button("▶", "step-after", "next step: →", lambda: session.step_by(1)),
+                button("⇥", "peak-after", "next peak: ]", lambda: session.step_to_peak(1)),
+                self.title,
+                self.slider,
+                sizing_mode="stretch_width",
+                margin=0,
+            ),
+            self.story,
+            sizing_mode="stretch_width",
+            css_classes=["stepper", "box"],
+            stylesheets=[BOX],
+            margin=0,
+        )

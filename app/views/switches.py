@@ -1,0 +1,67 @@
+"""Legend and switches above the address map and the timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+from app.session import Session
+from app.state import UNITS
+from app.style import COMPACT, TEXT
+from app.views.palette import STAYS
+
+HATCHES = {
+    " ": "none",
+    "dot": "radial-gradient(rgba(255,255,255,.75) 1.2px, transparent 1.6px) 0 0/5px 5px",
+    "right_diagonal_line": "repeating-linear-gradient(45deg, rgba(255,255,255,.6) 0 1.5px,"
+    " transparent 1.5px 5px)",
+    "left_diagonal_line": "repeating-linear-gradient(-45deg, rgba(255,255,255,.6) 0 1.5px,"
+    " transparent 1.5px 5px)",
+    "horizontal_line": "repeating-linear-gradient(0deg, rgba(255,255,255,.6) 0 1.5px,"
+    " transparent 1.5px 5px)",
+}
+
+
+def map_legend() -> pn.pane.HTML:
+    """What colours and hatches of the address map mean."""
+    items = []
+    for name, (colour, hatch, about) in STAYS.items():
+        image = "" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
+        style = image or f"background: {colour}"
+        mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
+        items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
+    return pn.pane.HTML(
+        f'<div class="legend">{"".join(items)}</div>',
+        css_classes=["map-legend"],
+        stylesheets=[TEXT],
+        sizing_mode="stretch_width",
+        margin=(2, 6),
+    )
+
+
+def unit_switch(session: Session) -> pn.widgets.RadioButtonGroup:
+    """Addresses in KiB or hexadecimal."""
+    return switch(session, "unit", {u: u for u in UNITS}, ["unit"])
+
+
+def serial_switch(session: Session) -> pn.Row:
+    """Engines overlapped or one after the other."""
+    choices = {"overlapped": False, "serial": True}
+    return pn.Row(pn.HSpacer(), switch(session, "serial", choices, ["serial"]), margin=0)
+
+
+def switch(
+    session: Session, name: str, choices: dict[str, Any], classes: list[str]
+) -> pn.widgets.RadioButtonGroup:
+    group = pn.widgets.RadioButtonGroup(
+        options=choices,
+        value=getattr(session.look, name),
+        css_classes=["switch", *classes],
+        variant="outline",
+        stylesheets=[COMPACT],
+        margin=(0, 6),
+    )
+    group.param.watch(lambda event: session.look.param.update(**{name: event.new}), "value")
+    session.look.param.watch(lambda event: group.param.update(value=event.new), name)
+    return group

@@ -1,0 +1,244 @@
+"""The timeline: what each engine does and when, and where it waits and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import planners as sp
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    FactorRange,
+    HoverTool,
+    Range1d,
+    TapTool,
+)
+from bokeh.plotting import figure
+
+from app.shown import Shown
+from app.state import selected_operators, selected_tensors
+from app.views.palette import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    Theme,
+    cursor_band,
+    dress,
+    tooltip,
+)
+from planners.program import Compute
+
+ENGINES = {
+    "compute": ("compute", BLUE, " "),
+    "dma_in": ("DMA in", GREEN, "dot"),
+    "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
+    "storage": ("storage", PURPLE, "horizontal_line"),
+}
+COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
+FORMAT_SECONDS = """
+const span = Math.abs(range.end - range.start);
+const [scale, unit] = span < 2e-3 ? [1e6, 'µs'] : span < 2 ? [1e3, 'ms'] : [1, 's'];
+return (tick * scale).toLocaleString('en', {maximumFractionDigits: 3}) + ' ' + unit;
+"""
+
+
+class Timeline:
+    """A figure with one lane an engine; waiting is drawn hatched in front of what waited."""
+
+    def __init__(self, theme: Theme, select: Callable[[str, str], None]) -> None:
+        self.select = select
+        self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
+        self.stalls = ColumnDataSource({name: [] for name in COLUMNS})
+        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
+        self.times = ColumnDataSource({"start": [], "stop": []})
+        self.x_range = Range1d(0, 1)
+        self.lanes = FactorRange(factors=["compute"])
+        self.cursor = cursor_band(theme)
+        self.figure = self._figure(theme)
+        self.source.selected.on_change("indices", self._tapped)
+
+    def _figure(self, theme: Theme) -> figure:
+        plot = figure(
+            height=178,
+            sizing_mode="stretch_width",
+            x_range=self.x_range,
+            y_range=self.lanes,
+            tools="xwheel_zoom,xpan,box_zoom,reset,save",
+            active_scroll=None,
+            output_backend="webgl",
+            title="Timeline — what each engine does",
+            x_axis_label="time",
+            css_classes=["timeline"],
+        )
+        dress(plot, theme)
+        plot.ygrid.grid_line_color = None
+        plot.xaxis.formatter = CustomJSTickFormatter(
+            code=FORMAT_SECONDS, args={"range": self.x_range}
+        )
+        self._glyphs(plot, theme)
+        plot.add_layout(self.cursor)
+        return plot
+
+    def _glyphs(self, plot: figure, theme: Theme) -> None:
+        where = {"left": "left", "right": "right", "y": "lane"}
+        waits = plot.hbar(
+            **where,
+            height=0.5,
+            source=self.stalls,
+            fill_color=VERMILLION,
+            fill_alpha=0.14,
+            line_color=None,
+            hatch_pattern="cross",
+            hatch_color=VERMILLION,
+            hatch_alpha=0.45,
+            hatch_scale=8,
+        )
+        bars = plot.hbar(
+            **where,
+            height=0.72,
+            source=self.source,
+            fill_color="colour",
+            fill_alpha=0.9,
+            line_color=theme.panel,
+            line_width=0.6,
+            hatch_pattern="hatch",
+            hatch_color=theme.panel,
+            hatch_alpha=0.5,
+            hatch_scale=8,
+        )
+        bars.nonselection_glyph = bars.selection_glyph = None
+        plot.hbar(
+            **where,
+            height=0.86,
+            source=self.chosen,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=2,
+        )
+        plot.add_tools(
+            HoverTool(
+                renderers=[bars],
+                tooltips=tooltip("@label", "@what", "@when", "step @step", "@cause"),
+            ),
+            HoverTool(renderers=[waits], tooltips=tooltip("@what", "@when", "@cause")),
+            TapTool(renderers=[bars]),
+        )
+
+    def show(self, shown: Shown, serial: bool) -> None:
+        """Draw a plan's intervals, overlapped or one after the other."""
+        trace = shown.serial_trace if serial else shown.trace
+        seconds = shown.serial_step_seconds if serial else shown.step_seconds
+        self.source.data = interval_columns(shown, trace)
+        self.stalls.data = stall_columns(shown, trace)
+        self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
+        self.lanes.factors = [lane_name(e) for e in reversed(engines_of(trace))]
+        end = trace.makespan_s * 1.01
+        self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
+        how = "one after the other" if serial else "overlapped"
+        self.figure.title.text = (
+            f"Timeline — {seconds_text(trace.makespan_s)}, {how}; {busy_text(trace)}"
+        )
+
+    def place(self, step: int) -> None:
+        """Put the cursor on a step's compute; between plans the client does it."""
+        data: dict[str, Any] = self.times.data
+        if step < len(data["start"]):
+            self.cursor.update(left=data["start"][step], right=data["stop"][step])
+
+    def highlight(self, shown: Shown, selection: str) -> None:
+        """Outline the selected operators, and transfers of the selected tensors."""
+        tensors = set(selected_tensors(shown.graph, selection))
+        operators = set(selected_operators(shown.graph, selection))
+        data: dict[str, Any] = self.source.data
+        hits = [
+            i
+            for i, (kind, label) in enumerate(zip(data["kind"], data["label"], strict=True))
+            if label in (operators if kind == "operator" else tensors)
+        ]
+        self.chosen.data = {name: [data[name][i] for i in hits] for name in self.chosen.data}
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new:
+            data: dict[str, Any] = self.source.data
+            self.source.selected.indices = []
+            self.select(data["kind"][new[0]], data["label"][new[0]])
+
+
+def engines_of(trace: sp.Trace) -> list[str]:
+    """Engines that do something, compute first, in the order of `ENGINES`."""
+    used = dict.fromkeys(item.engine for item in trace.intervals)
+    order = list(ENGINES)
+    return sorted(used, key=lambda e: order.index(e) if e in order else len(order))
+
+
+def lane_name(engine: str) -> str:
+    """What a lane is called."""
+    return ENGINES.get(engine, (engine, BLUE, " "))[0]
+
+
+def busy_text(trace: sp.Trace) -> str:
+    """How busy each engine is, in percent of the makespan."""
+    whole = trace.makespan_s or 1.0
+    parts = [f"{lane_name(e)} {trace.busy_s[e] / whole:.0%}" for e in engines_of(trace)]
+    return "busy: " + ", ".join(parts)
+
+
+def interval_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
+    """One row for each interval."""
+    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "kind")}
+    for item in trace.intervals:
+        ran = isinstance(shown.instructions[item.instruction], Compute)
+        lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, " "))
+        what = "computed" if ran else "stored" if item.engine == "dma_out" else "loaded"
+        row = (item.start_s, item.stop_s, lane, colour, hatch, item.label, what)
+        when = f"{seconds_text(item.stop_s - item.start_s)} from {seconds_text(item.start_s)}"
+        row = (*row, when, item.step + 1, cause_text(shown, item))
+        for name, value in zip(COLUMNS, row, strict=True):
+            columns[name].append(value)
+        columns["kind"].append("operator" if ran else "tensor")
+    return columns
+
+
+def stall_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
+    """One row for each wait."""
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for item in trace.intervals:
+        if item.stall_s <= 0:
+            continue
+        lane = lane_name(item.engine)
+        when = f"{seconds_text(item.stall_s)} before {item.label}"
+        row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, VERMILLION, "cross")
+        row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(shown, item))
+        for name, value in zip(COLUMNS, row, strict=True):
+            columns[name].append(value)
+    return columns
+
+
+def cause_text(shown: Shown, item: sp.Interval) -> str:
+    """Why an interval did not start earlier, in words."""
+    if not item.cause:
+        return "no wait"
+    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
+    if isinstance(blocker, Compute):
+        name = f"operator {blocker.operator}"
+    else:
+        piece = getattr(blocker, "piece", None)
+        name = f"the transfer of {piece.tensor}" if piece else "what came before"
+    reason = {
+        "read after write": f"its data came from {name}",
+        "write after read": f"the bytes it writes were still read by {name}",
+        "write after write": f"the bytes it writes were still written by {name}",
+        "barrier": f"a barrier behind {name}",
+    }[item.cause]
+    return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds with three digits and a unit that suits them."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"

@@ -1,0 +1,221 @@
+"""The planning process: reads jobs as JSON lines, writes progress and plans as JSON lines.
+
+It runs as `python -m app.worker` in a session of its own, so that the server can end it together
+with every solver that it has started. It ends itself when the server goes away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+import planners as sp
+
+Send = Callable[..., None]
+PROGRESS_EVERY_S = 0.1
+GRAPHS_KEPT = 4
+
+
+class Desk:
+    """One job at a time: sends its messages, knows whether it has been asked to stop."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+        self.job = 0
+        self.cancelled: set[int] = set()
+        self._lock = threading.Lock()
+        self._graphs: OrderedDict[tuple[Any, ...], sp.Graph] = OrderedDict()
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Write one message of the current job."""
+        line = json.dumps({"job": self.job, "type": kind, **fields}, separators=(",", ":"))
+        with self._lock:
+            self.out.write(line + "\n")
+            self.out.flush()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the server has asked for an end of the current job."""
+        return self.job in self.cancelled
+
+    def graph(self, problem: Mapping[str, Any]) -> sp.Graph:
+        """The graph of a problem; the last few are kept, because an import takes seconds."""
+        key = tuple(problem[k] for k in ("model", "granularity", "bytes_per_element"))
+        if key not in self._graphs:
+            self.send("progress", stage=f"importing {problem['model']}", elapsed_s=0.0)
+            self._graphs[key] = sp.load(
+                problem["model"],
+                granularity=problem["granularity"],
+                bytes_per_element=problem["bytes_per_element"],
+            )
+            while len(self._graphs) > GRAPHS_KEPT:
+                self._graphs.popitem(last=False)
+        self._graphs.move_to_end(key)
+        return self._graphs[key]
+
+    def reporter(self, prefix: str = "") -> Callable[[sp.Progress], bool]:
+        """A progress callback: forwards ten messages a second, says no once asked to stop."""
+        last = [0.0, ""]
+
+        def report(progress: sp.Progress) -> bool:
+            now = time.monotonic()
+            if progress.stage != last[1] or now - float(last[0]) >= PROGRESS_EVERY_S:
+                last[:] = [now, progress.stage]
+                self.send(
+                    "progress",
+                    stage=prefix + progress.stage,
+                    elapsed_s=progress.elapsed_s,
+                    incumbent_bytes=progress.incumbent_bytes,
+                    bound_bytes=progress.bound_bytes,
+                )
+            return not self.stopped
+
+        return report
+
+
+def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
+    """Run the planner that a problem names."""
+    return sp.plan(
+        graph,
+        planner=problem["planner"],
+        budget=budget,
+        machine=problem["machine"],
+        time_limit=problem["time_limit"],
+        parameters=problem["parameters"],
+        progress=desk.reporter(),
+        **problem["options"],
+    )
+
+
+def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Plan one problem, then say what budgets its graph has."""
+    problem = request["problem"]
+    graph = desk.graph(problem)
+    try:
+        plan = make_plan(desk, graph, problem, problem["budget"])
+        desk.send("plan", plan=json.dumps(plan.to_json(), separators=(",", ":")))
+    except sp.BudgetTooSmall as error:
+        desk.send("infeasible", **infeasible(graph, error))
+    if not desk.stopped:
+        desk.send("budgets", **budgets(desk, graph, problem["parameters"]))
+
+
+def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
+    """What is needed, what there is, and what binds with its sizes."""
+    return {
+        "need_bytes": error.need_bytes,
+        "have_bytes": error.have_bytes,
+        "operator": error.operator,
+        "tensors": [[name, graph.size_bytes(name)] for name in error.tensors],
+    }
+
+
+def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
+    """MR, MH and MP of a graph as plain numbers."""
+    desk.send("progress", stage="finding the minimum peak memory (MP)", elapsed_s=0.0)
+    found = sp.budgets(graph, parameters=parameters)
+    names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
+    return {name: getattr(found, name) for name in names}
+
+
+def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Plan one problem under each of several budgets; each point is sent as soon as it is there."""
+    problem = request["problem"]
+    graph = desk.graph(problem)
+    for index, budget in enumerate(request["budgets"]):
+        if desk.stopped:
+            break
+        try:
+            plan = make_plan(desk, graph, problem, budget)
+        except sp.BudgetTooSmall:
+            continue
+        if desk.stopped:
+            break
+        desk.send("point", index=index, budget_bytes=budget, **point(plan))
+
+
+def point(plan: sp.Plan) -> dict[str, Any]:
+    """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap."""
+    report, trace, claims = sp.check(plan), sp.simulate(plan), plan.claims
+    return {
+        "status": claims.status,
+        "gap": claims.gap,
+        "objective_bytes": claims.objective_bytes,
+        "bound_bytes": claims.bound_bytes,
+        "compulsory_bytes": report.compulsory_bytes,
+        "noncompulsory_bytes": report.noncompulsory_bytes,
+        "traffic_bytes": report.traffic_bytes,
+        "peak_bytes": report.peak_bytes,
+        "makespan_s": trace.makespan_s,
+        "energy_j": trace.energy_j,
+        "planner": plan.planner,
+        "plan": json.dumps(plan.to_json(), separators=(",", ":")),
+    }
+
+
+def run_check(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Read a plan that someone uploaded: it comes back only if every byte of it is right."""
+    desk.send("progress", stage="checking the uploaded plan", elapsed_s=0.0)
+    try:
+        data = json.loads(request["text"])
+    except (ValueError, RecursionError) as error:
+        raise sp.BadInput(f"the file is not JSON: {error}") from error
+    plan = sp.Plan.from_json(data)
+    sp.check(plan)
+    desk.send("plan", plan=json.dumps(plan.to_json(), separators=(",", ":")))
+    desk.send("budgets", **budgets(desk, plan.graph, plan.program.counts_parameters))
+
+
+def run_warm(_desk: Desk, _request: Mapping[str, Any]) -> None:
+    """Import what a model import needs, so that the first one a person asks for is quick."""
+    import torch  # noqa: F401
+
+
+RUN = {"plan": run_plan, "sweep": run_sweep, "check": run_check, "warm": run_warm}
+
+
+def serve(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
+    """Run jobs one after the other, for ever."""
+    while True:
+        request = requests.get()
+        desk.job = request["job"]
+        try:
+            RUN[request["kind"]](desk, request)
+        except sp.SpillwayError as error:
+            desk.send("error", text=str(error))
+        except Exception as error:  # a planner's bug must cost its job, not the worker
+            desk.send("error", text=f"the planner failed: {type(error).__name__}: {error}")
+        desk.send("done")
+
+
+def listen(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
+    """Take requests from the server; when it is gone, end this process and its solvers."""
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "cancel" in message:
+            desk.cancelled.add(message["cancel"])
+        elif "kind" in message:
+            requests.put(message)
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Keep the real standard output for messages: solvers print to descriptor 1 as they like."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    os.nice(5)
+    desk, requests = Desk(out), SimpleQueue[dict[str, Any]]()
+    threading.Thread(target=listen, args=(desk, requests), daemon=True).start()
+    serve(desk, requests)
+
+
+if __name__ == "__main__":
+    main()
