@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, gcd
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from planners.cosma.problem import Gap, Problem
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 # A cut: at least one of these gaps must be dropped.
 Cut = frozenset[Gap]
@@ -39,6 +41,9 @@ def relax(problem: Problem, cuts: Sequence[Cut] = (), time_limit_s: float = 60.0
     columns = sorted({gap for row in rows for gap in row[0]} | {gap for cut in cuts for gap in cut})
     if not columns:
         return Relaxed(frozenset(), 0, 0)
+    # Here and not above: most plans spill nothing, and importing the solver takes longer than they.
+    from scipy.optimize import Bounds, milp
+
     position = {gap: i for i, gap in enumerate(columns)}
     stores = _store_columns(problem, columns)
     unit = gcd(*(problem.lines[gap.line].size_bytes for gap in columns))
@@ -95,6 +100,9 @@ def _constraints(
     unit: int,
 ) -> LinearConstraint:
     """Free enough at each over-full step, meet each cut, write before a drop."""
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_array
+
     entries: list[tuple[int, int, float]] = []
     lower: list[float] = []
     for gaps, excess in rows:
