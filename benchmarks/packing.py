@@ -1,0 +1,83 @@
+"""How long packing takes, by instance size, and our search against CP-SAT in the same run.
+
+Every instance is feasible by construction with no byte to spare (`cut`: a rectangle of time ×
+memory cut in two again and again; `net`: tensors of few sizes in execution order), so an answer
+other than `packed` means that time ended.
+
+    python benchmarks/packing.py                      # about ten minutes
+    python benchmarks/packing.py --boxes 100 --seeds 2 --limit 5
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from statistics import geometric_mean, median
+
+from planners.allocation import Lifetime, check_packing, cp_sat, pack, skyline
+from planners.allocation.clock import Clock
+from planners.allocation.generate import cut_rectangle, network_like
+from planners.allocation.instance import reduce
+
+Generator = Callable[..., list[Lifetime]]
+KINDS: dict[str, tuple[Generator, int]] = {
+    "cut": (cut_rectangle, 1 << 12),
+    "net": (network_like, 1 << 10),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--boxes", type=int, nargs="+", default=[50, 100, 150, 200, 300, 450])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=10.0, help="seconds for each answer")
+    parser.add_argument("--no-cp-sat", action="store_true", help="our own times only")
+    options = parser.parse_args()
+    print("kind boxes  packed  median_s   max_s  answered by", end="")
+    print(
+        "" if options.no_cp_sat else "                CP-SAT packed  CP-SAT/search (geometric mean)"
+    )
+    for kind in KINDS:
+        for boxes in options.boxes:
+            print(row(kind, boxes, options.seeds, options.limit, not options.no_cp_sat), flush=True)
+
+
+def row(kind: str, boxes: int, seeds: int, limit_s: float, against: bool) -> str:
+    """One line of the table: `seeds` instances of a kind and size."""
+    generate, capacity = KINDS[kind]
+    times, solvers, packed, rival_packed, ratios = [], Counter[str](), 0, 0, []
+    for seed in range(seeds):
+        lifetimes = generate(boxes, seed=seed)
+        packing = pack(lifetimes, capacity, time_limit_s=limit_s)
+        times.append(packing.seconds)
+        solvers[packing.solver] += 1
+        if packing.status == "packed":
+            packed += 1
+            check_packing(lifetimes, packing.offsets, capacity)
+        if against:
+            ours, theirs, theirs_packed = duel(lifetimes, capacity, limit_s)
+            ratios.append(theirs / ours)
+            rival_packed += theirs_packed
+    line = f"{kind:4} {boxes:5}  {packed:3}/{seeds:<3} {median(times):8.3f} {max(times):7.3f}  "
+    line += f"{', '.join(f'{name} {count}' for name, count in solvers.most_common()):26}"
+    return line + (
+        f" {rival_packed:6}/{seeds:<3} {geometric_mean(ratios):14.1f}" if against else ""
+    )
+
+
+def duel(lifetimes: list[Lifetime], capacity: int, limit_s: float) -> tuple[float, float, bool]:
+    """Seconds of the search and of CP-SAT (2 workers), and whether CP-SAT packed it all.
+
+    Who runs out of time is counted with the limit.
+    """
+    seconds = []
+    for solve in (skyline.solve, cp_sat.solve):
+        clock = Clock(limit_s)
+        all_packed = all(solve(instance, clock)[0] for instance in reduce(lifetimes, capacity))
+        seconds.append(clock.elapsed_s())
+    return seconds[0], seconds[1], all_packed
+
+
+if __name__ == "__main__":
+    main()
