@@ -160,7 +160,7 @@ def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
 
 
 def _checked(name: str, given: Any, default: names.Shapes) -> names.Shapes:
-    wants = f"{name} takes {_text(default)}"
+    wants = f"{name} takes {'an image such as ' * name.startswith('timm:')}{_text(default)}"
     if not isinstance(given, (list, tuple)) or not given:
         raise BadInput(f"{wants}, not {given!r:.60}")
     several = all(isinstance(shape, (list, tuple)) for shape in given)
