@@ -9,7 +9,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +23,7 @@ from planners.cli_output import (
     size_text,
 )
 from planners.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.graph.model import Granularity
 
 app = typer.Typer(
     name="spillway",
@@ -35,7 +36,7 @@ app = typer.Typer(
 
 Model = Annotated[str, typer.Argument(help="catalogue name, timm:NAME, or a graph file")]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
-GranularityOption = Annotated[Literal["aten", "folded", "fused"], typer.Option("--granularity")]
+GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
 Width = Annotated[int, typer.Option("--bytes-per-element", min=1)]
 Parameters = Annotated[
     bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
@@ -61,13 +62,15 @@ def input_shape(text: str | None) -> tuple[int, ...] | None:
     return shape
 
 
-def load(model: str, shape: str | None, granularity: str, width: int, quiet: bool) -> sp.Graph:
+def load(
+    model: str, shape: str | None, granularity: Granularity, width: int, quiet: bool
+) -> sp.Graph:
     """The graph of a model, with a word on standard error while it is imported."""
     with Reporter(quiet, f"importing {model}"):
         return sp.load(
             model,
             input_shape=input_shape(shape),
-            granularity=granularity,  # type: ignore[arg-type]
+            granularity=granularity,
             bytes_per_element=width,
         )
 
@@ -240,7 +243,11 @@ def sweep(
 ) -> None:
     """Plan models × planners × budgets into one table."""
     graphs = [load(name, shape, granularity, width, as_json) for name in model]
-    options = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
+    options: dict[str, Any] = {
+        "schedule": schedule,
+        "replacement": replacement,
+        "parameters": parameters,
+    }
     with Reporter(as_json, "sweeping") as reporter:
         table = sp.sweep(
             graphs,

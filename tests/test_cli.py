@@ -18,7 +18,8 @@ from planners.progress import Progress
 
 PLAN_KEYS = (
     "model planner budget_bytes status objective_bytes bound_bytes gap noncompulsory_bytes "
-    "compulsory_bytes offchip_bytes peak_bytes makespan_s energy_j operators timesteps plan_s solver"
+    "compulsory_bytes offchip_bytes peak_bytes makespan_s energy_j operators timesteps plan_s "
+    "solver"
 )
 
 
@@ -31,7 +32,7 @@ class Outcome:
         return json.loads(self.out)
 
 
-@pytest.fixture()
+@pytest.fixture
 def spillway(capfd: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: object) -> Outcome:
         with pytest.raises(SystemExit) as stop:

@@ -79,7 +79,7 @@ def _cut_and_place(problem: Problem, relaxed: Relaxed, clock: Clock) -> Solution
 
 
 def cost_of(problem: Problem, stays: dict[Run, int]) -> int:
-    """Non-compulsory bytes of these stays: each but the first is a load, and one store if needed."""
+    """Non-compulsory bytes of stays: each but the first is a load; one store where needed."""
     count: dict[int, int] = {}
     for run in stays:
         count[run.line] = count.get(run.line, 0) + 1

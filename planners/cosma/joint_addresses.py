@@ -1,4 +1,4 @@
-"""Replacement and addresses in one CP-SAT model, for where the capacity relaxation cannot be packed.
+"""Replacement and addresses in one CP-SAT model, for where the relaxation cannot be packed.
 
 One offset a use, one literal a gap: kept gaps join the offsets of their two uses and take a box
 over the steps between; everything goes into one two-dimensional no-overlap. The objective is the

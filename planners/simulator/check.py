@@ -143,7 +143,8 @@ class Replay:
 
     def run(self) -> CheckReport:
         """Run every instruction, then look at the end state."""
-        for self.index, item in enumerate(self.program.instructions):
+        for index, item in enumerate(self.program.instructions):
+            self.index = index
             if not self.step <= item.step < len(self.program.steps):
                 raise self.fail(f"step {item.step} is out of order or unknown", "order")
             self.step = item.step
@@ -350,7 +351,7 @@ class Replay:
 
 
 def compulsory_bytes(graph: Graph, parameters: bool) -> int:
-    """Bytes that must cross in any plan: inputs in use once, outputs once, parameters if counted."""
+    """Bytes that cross in any plan: inputs in use, outputs, and parameters where counted, once."""
     loads = [
         name
         for name, tensor in graph.tensors.items()

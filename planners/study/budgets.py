@@ -29,11 +29,11 @@ class Budgets:
     schedule: tuple[int, ...]
 
     @property
-    def MH(self) -> int:  # noqa: N802 (the paper's name)
+    def MH(self) -> int:
         return (self.MR + self.MP) // 2
 
     @property
-    def MP_proven(self) -> bool:  # noqa: N802 (the paper's name)
+    def MP_proven(self) -> bool:
         return self.MP == self.MP_bound
 
 

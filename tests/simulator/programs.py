@@ -1,4 +1,4 @@
-"""Small programs written by hand, over pieces: rows in rings, segments in a pool, streamed layers."""
+"""Small programs by hand, over pieces: rows in rings, segments in a pool, streamed layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans run on real numbers in arenas of exactly their bytes, and equal eager PyTorch in every bit."""
+"""Plans run in arenas of exactly their bytes, and equal eager PyTorch in every bit."""
 
 from __future__ import annotations
 
