@@ -28,7 +28,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
@@ -200,15 +200,27 @@ def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
     """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended.
 
     Runs of limited length with the choices in another order each time; what one run has learnt
-    the next ones know, so even a proof may take many runs.
+    the next ones know, so even a proof may take many runs. Room to spare makes the search harder,
+    not easier, as there are more ways to waste it: so searches within less take turns.
     """
-    search = SkylineSearch(instance)
+    rivals = [SkylineSearch(tight) for tight in _tightened(instance)]
+    exact = rivals[-1]
     limit, turn = float(FIRST_NODES), 0
     while not clock.expired():
         strategy = Strategy(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
-        fits = search.run(strategy, int(limit), clock)
-        if fits is not None:
-            return fits, search.offsets if fits else []
+        for search in tuple(rivals):
+            fits = search.run(strategy, int(limit), clock)
+            if fits or (fits is False and search is exact):
+                return fits, search.offsets if fits else []
+            if fits is False:
+                rivals.remove(search)
         turn += 1
         limit *= MORE_NODES
     return None, []
+
+
+def _tightened(instance: Instance) -> list[Instance]:
+    """The instance with the least capacity there could be, with half its spare room, and as is."""
+    load, capacity = max(instance.loads()), instance.capacity
+    capacities = sorted({min(load, capacity), (load + capacity) // 2, capacity})
+    return [replace(instance, capacity=tight) for tight in capacities]

@@ -77,6 +77,19 @@ def test_a_cut_rectangle_is_put_together_again(boxes: int, seed: int) -> None:
     assert packing.extent_bytes == load_lower_bound(lifetimes) == 1 << 12
 
 
+def test_room_to_spare_makes_it_no_harder() -> None:
+    lifetimes = cut_rectangle(150, seed=1)
+    packing = pack(lifetimes, 4300)
+    assert packing.status == "packed"
+    check_packing(lifetimes, packing.offsets, 4300)
+
+
+def test_no_time_at_all_still_gives_what_the_first_order_finds() -> None:
+    chain = [Lifetime(f"t{i}", i, i + 2, 10) for i in range(160)]
+    assert pack(chain, 20, time_limit_s=0).status == "packed"
+    assert pack(cut_rectangle(100), 1 << 12, time_limit_s=0).status == "unknown"
+
+
 @pytest.mark.parametrize("boxes", [50, 200])
 def test_a_network_is_packed(boxes: int) -> None:
     lifetimes = network_like(boxes)
