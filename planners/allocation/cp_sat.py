@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Event, Thread
 from typing import Any
 
@@ -10,6 +11,11 @@ from planners.allocation.heuristics import Offsets
 from planners.allocation.instance import Instance
 
 POLL_S = 0.05
+
+
+def available() -> bool:
+    """Whether OR-Tools can be imported: not into a process that has imported highspy."""
+    return "highspy" not in sys.modules
 
 
 def solve(instance: Instance, clock: Clock, workers: int = 2) -> tuple[bool | None, Offsets]:

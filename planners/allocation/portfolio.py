@@ -70,7 +70,8 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
         return Verdict(True, found, "order")
     if (found := heuristics.promotion(instance, clock.part(0.02), 10)) is not None:
         return Verdict(True, found, "promotion")
-    fits, offsets = skyline.solve(instance, clock.part(SEARCH_SHARE * clock.left_s()))
+    share = SEARCH_SHARE if cp_sat.available() else 1.0
+    fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s()))
     if fits is not None or clock.expired():
         return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)
