@@ -70,9 +70,10 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
         return Verdict(True, found, "order")
     if (found := heuristics.promotion(instance, clock.part(0.02), 10)) is not None:
         return Verdict(True, found, "promotion")
-    share = SEARCH_SHARE if cp_sat.available() else 1.0
+    second_opinion = cp_sat.available()
+    share = SEARCH_SHARE if second_opinion else 1.0
     fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s()))
-    if fits is not None or clock.expired():
+    if fits is not None or clock.expired() or not second_opinion:
         return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)
     return Verdict(fits, offsets, "cp-sat")
