@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from planners.program import Box
 
@@ -24,8 +24,10 @@ def subtract(box: Box, other: Box) -> list[Box]:
     return rest
 
 
-def uncovered(box: Box, cover: Iterable[Box]) -> list[Box]:
+def uncovered(box: Box, cover: Sequence[Box]) -> list[Box]:
     """What is left of `box` outside all of `cover`; empty where it is covered."""
+    if box in cover:  # Whole tensors, nearly always.
+        return []
     left = [box] if all(a < b for a, b in box) else []
     for other in cover:
         if not left:
