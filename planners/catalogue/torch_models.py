@@ -73,8 +73,9 @@ def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch
     """The named model on the CPU in eval mode with the random weights that it starts with.
 
     Those that start out constant (a bias of zeros, a gain of ones) are varied, so that an element
-    out of place shows in the result. Each batch norm gets the mean and the variance of what reaches it for `inputs`, so that
-    activations stay finite however deep the model is. Raises as `empty_module`.
+    out of place shows in the result. Each batch norm gets the mean and the variance of what
+    reaches it for `inputs`, so that activations stay finite however deep the model is. Raises as
+    `empty_module`.
     """
     with _building, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
