@@ -6,7 +6,7 @@ A heuristic never proves that nothing fits. All are deterministic: random number
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
 from planners.allocation.clock import Clock
@@ -29,11 +29,22 @@ def neighbours(instance: Instance) -> list[list[int]]:
 
 
 def place(
-    instance: Instance, near: Sequence[Sequence[int]], order: Sequence[int], best_fit: bool
+    instance: Instance,
+    near: Sequence[Sequence[int]],
+    order: Sequence[int],
+    best_fit: bool,
+    fixed: Mapping[int, int] | None = None,
 ) -> Offsets:
-    """Put the blocks down in `order`, each into the lowest (or else tightest) gap that holds it."""
-    taken: list[list[tuple[int, int]]] = [[] for _ in order]
-    offsets = [0] * len(order)
+    """Put the blocks down in `order`, each into the lowest (or else tightest) gap that holds it.
+
+    The blocks of `fixed` lie at their offsets already; `order` holds all the others.
+    """
+    taken: list[list[tuple[int, int]]] = [[] for _ in range(len(instance))]
+    offsets = [0] * len(instance)
+    for block, offset in (fixed or {}).items():
+        offsets[block] = offset
+        for other in near[block]:
+            insort(taken[other], (offset, offset + instance.size[block]))
     for block in order:
         size = instance.size[block]
         offset = _gap(taken[block], size, instance.capacity, best_fit)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from planners.allocation import cp_sat, heuristics, skyline
 from planners.allocation.clock import Clock
+from planners.allocation.crowded import crowded_first
 from planners.allocation.explain import overload, shrink
 from planners.allocation.instance import Instance, reduce
 from planners.allocation.model import Lifetime, Packing, live_peak
@@ -61,15 +62,25 @@ def pack(
 
 
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
-STAGES = ("trivial", "order", "promotion", "search", "cp-sat")
+CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one crowded core may take
+STAGES = ("trivial", "order", "promotion", "crowded", "search", "cp-sat")
 
 
 def settle(instance: Instance, clock: Clock) -> Verdict:
     """Try one part of the portfolio after another on an instance whose load fits."""
-    if (found := heuristics.list_placement(instance, clock)) is not None:
-        return Verdict(True, found, "order")
-    if (found := heuristics.promotion(instance, clock.part(0.02), 10)) is not None:
-        return Verdict(True, found, "promotion")
+    verdict = _quick(instance, clock)
+    if verdict.fits is not None or clock.expired():
+        return verdict
+
+    def solve_core(core: Instance) -> tuple[bool | None, list[int]]:
+        quick = _quick(core, clock)
+        if quick.fits:
+            return True, quick.offsets
+        return skyline.solve(core, clock.part(min(CORE_S, CORE_SHARE * clock.left_s())))
+
+    fits, offsets = crowded_first(instance, solve_core)
+    if fits is not None or clock.expired():
+        return Verdict(fits, offsets, "crowded")
     second_opinion = cp_sat.available()
     share = SEARCH_SHARE if second_opinion else 1.0
     fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s()))
@@ -77,6 +88,13 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
         return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)
     return Verdict(fits, offsets, "cp-sat")
+
+
+def _quick(instance: Instance, clock: Clock) -> Verdict:
+    if (found := heuristics.list_placement(instance, clock)) is not None:
+        return Verdict(True, found, "order")
+    found = heuristics.promotion(instance, clock.part(0.02), 10)
+    return Verdict(None if found is None else True, found or [], "promotion")
 
 
 def _validate(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> None:
