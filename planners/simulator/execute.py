@@ -6,7 +6,8 @@ arena. Released bytes are spoilt, so a program that reads what it should not giv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +46,8 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
     """
     replay(plan.graph, plan.program)
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    module = module.eval()
-    runner = Runner(plan, SourceModel(module, inputs), inputs)
-    with torch.no_grad():
+    with torch.no_grad(), frozen(module):
+        runner = Runner(plan, SourceModel(module, inputs), inputs)
         for item in plan.program.instructions:
             runner.run(item)
         outputs = runner.outputs()
@@ -61,6 +61,26 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
     )
+
+
+@contextmanager
+def frozen(module: torch.nn.Module) -> Iterator[None]:
+    """The module in evaluation mode and without gradients, and as it was afterwards.
+
+    Some kernels are chosen by whether a weight wants a gradient, even where none is computed.
+    """
+    wanted = [p for p in module.parameters() if p.requires_grad]
+    training = [m for m in module.modules() if m.training]
+    try:
+        for parameter in wanted:
+            parameter.requires_grad_(False)
+        module.eval()
+        yield
+    finally:
+        for parameter in wanted:
+            parameter.requires_grad_(True)
+        for part in training:
+            part.training = True
 
 
 def eager(module: torch.nn.Module, inputs: Sequence[Any]) -> Any:

@@ -89,6 +89,13 @@ def test_a_wrong_address_spoils_the_result_even_if_nothing_checked_it(
     assert not sp.execute(broken, module, inputs).bit_exact
 
 
+def test_the_module_is_left_as_it_was() -> None:
+    module, inputs = Branches(), (torch.randn(4, 6), torch.randn(4, 6))
+    sp.execute(sp.plan(sp.from_torch(module, inputs)), module, inputs)
+    assert module.training
+    assert module.scale.requires_grad
+
+
 def test_another_module_is_refused() -> None:
     module, inputs = Branches().eval(), (torch.randn(4, 6), torch.randn(4, 6))
     plan = sp.plan(sp.from_torch(module, inputs))
