@@ -20,9 +20,9 @@ from app.views.palette import Theme
 from app.views.pareto import Pareto
 from app.views.rows import Rows
 from app.views.stepper import Stepper
-from app.views.switches import map_legend, serial_switch, unit_switch
+from app.views.switches import heading, map_legend, serial_switch, unit_switch
 from app.views.tables import live_rows, live_title
-from app.views.timeline import Timeline
+from app.views.timeline import Timeline, timeline_title
 
 
 class Explorer(pn.viewable.Viewer):
@@ -39,7 +39,11 @@ class Explorer(pn.viewable.Viewer):
         self.pareto = Pareto(theme, session.load_point)
         self.stepper = Stepper(session, self._client_models())
         self.cards = pn.pane.HTML(
-            "", stylesheets=[CARDS_CSS], css_classes=["cards"], sizing_mode="stretch_width", margin=0
+            "",
+            stylesheets=[CARDS_CSS],
+            css_classes=["cards"],
+            sizing_mode="stretch_width",
+            margin=0,
         )
         self.live = Rows(
             css_classes=["live"],
@@ -48,8 +52,13 @@ class Explorer(pn.viewable.Viewer):
             height=215,
             sizing_mode="stretch_width",
         )
-        self.live.on_msg(lambda message: self._choose(str(message.get("key", ""))))
-        self.live_title = pn.pane.HTML("", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT])
+        self.live.on_key(lambda key: self._choose(key))
+        self.lanes_title = pn.pane.HTML(
+            "", margin=(3, 6), stylesheets=[TEXT], sizing_mode="stretch_width"
+        )
+        self.live_title = pn.pane.HTML(
+            "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
+        )
         self._follow()
 
     def _client_models(self) -> dict[str, Any]:
@@ -108,6 +117,7 @@ class Explorer(pn.viewable.Viewer):
     def _show_timeline(self) -> None:
         shown, look = self.session.work.shown, self.session.look
         self.timeline.show(shown, look.serial)
+        self.lanes_title.object = heading("Timeline", timeline_title(shown, look.serial))
         self.timeline.place(look.step)
         self.timeline.highlight(shown, look.selection)
 
@@ -162,25 +172,57 @@ class Explorer(pn.viewable.Viewer):
         def plot(view: Any) -> pn.pane.Bokeh:
             return pn.pane.Bokeh(view.figure, margin=0, **wide)
 
-        dag = pn.Column(DagBar(session, self.dag), plot(self.dag), css_classes=["box"], stylesheets=[BOX], **wide)
+        dag = pn.Column(
+            DagBar(session, self.dag),
+            plot(self.dag),
+            css_classes=["box"],
+            stylesheets=[BOX],
+            **wide,
+        )
         head = pn.Row(map_legend(), unit_switch(session), margin=0, **wide)
         memory = pn.Column(
-            head, plot(self.map), plot(self.occupancy), css_classes=["box", "memory"], stylesheets=[BOX], **wide
+            head,
+            plot(self.map),
+            plot(self.occupancy),
+            css_classes=["box", "memory"],
+            stylesheets=[BOX],
+            **wide,
         )
         timeline = pn.Column(
-            serial_switch(session), plot(self.timeline), css_classes=["box", "lanes"], stylesheets=[BOX], **wide
+            pn.Row(self.lanes_title, serial_switch(session), margin=0, **wide),
+            plot(self.timeline),
+            css_classes=["box", "lanes"],
+            stylesheets=[BOX],
+            **wide,
         )
         right = pn.Column(
             pn.Column(self.live_title, self.live, css_classes=["box"], stylesheets=[BOX], **wide),
-            pn.Column(ParetoBar(session), plot(self.pareto), css_classes=["box"], stylesheets=[BOX], **wide),
+            pn.Column(
+                ParetoBar(session),
+                plot(self.pareto),
+                css_classes=["box"],
+                stylesheets=[BOX],
+                **wide,
+            ),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),
         )
         left = pn.Column(memory, timeline, css_classes=["left"], margin=0, **wide)
         top = pn.Column(
-            self.cards, Message(session), self.stepper, css_classes=["top"], stylesheets=[BOX], margin=0, **wide
+            self.cards,
+            Message(session),
+            self.stepper,
+            css_classes=["top"],
+            stylesheets=[BOX],
+            margin=0,
+            **wide,
         )
         return pn.Column(
-            top, dag, pn.Row(left, right, margin=0, **wide), css_classes=["explorer"], margin=0, **wide
+            top,
+            dag,
+            pn.Row(left, right, margin=0, **wide),
+            css_classes=["explorer"],
+            margin=0,
+            **wide,
         )

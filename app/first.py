@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import planners as sp
 from app.shown import Shown, show
 
 FILE = Path(__file__).with_name("first.json")

@@ -94,8 +94,11 @@ class Pool:
         """End every worker and everything it has started."""
         with self._lock:
             self._closed = True
-            for worker in self._workers:
+            workers = list(self._workers)
+            for worker in workers:
                 worker.kill()
+        for worker in workers:
+            worker.reader.join(GRACE_S)
 
     @property
     def pids(self) -> list[int]:
@@ -163,7 +166,8 @@ class _Worker:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             start_new_session=True,  # setsid: solvers it starts end with it
         )
-        threading.Thread(target=self._read, args=(pool,), daemon=True).start()
+        self.reader = threading.Thread(target=self._read, args=(pool,), daemon=True)
+        self.reader.start()
 
     def send(self, message: Message) -> None:
         """Write one line; a worker that has just died is noticed by its reader."""
@@ -185,6 +189,9 @@ class _Worker:
         self.kill()  # a solver may outlive the worker that started it
         self.process.wait()
         pool.lost(self)
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
 
 
 def _died(code: int) -> Message:

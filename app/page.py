@@ -1,4 +1,4 @@
-"""The served page: a template around the explorer, and what happens when a visitor comes and goes."""
+"""The served page: a template around the explorer; what happens when a visitor comes and goes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.explorer import Explorer
 from app.jobs import shared_pool
 from app.session import Session
 from app.style import page_css
-from app.url import from_query, to_query
+from app.url import as_python, from_query, to_query
 from app.views.controls import Controls
 from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
@@ -72,8 +72,6 @@ def template() -> pn.template.FastListTemplate:
 
 
 def _fill_header(page: Any, session: Session, browser: Browser) -> None:
-    from app.url import as_python
-
     code = pn.widgets.CodeEditor(
         language="python", readonly=True, width=640, height=270, visible=False
     )
@@ -108,7 +106,7 @@ def _fill_header(page: Any, session: Session, browser: Browser) -> None:
         )
     )
     page.modal.append(pn.Column(code, text))
-    browser.on_msg(lambda message: press(session, str(message.get("key")), lambda: show(text)))
+    browser.on_key(lambda key: press(session, key, lambda: show(text)))
 
 
 def press(session: Session, key: str, show_help: Any) -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import planners as sp
 from param.parameterized import discard_events
 
+import planners as sp
 from app.first import first_shown, stored_first
 from app.jobs import Job, Message, Pool
 from app.shown import Shown, show
+from app.sizes import NAMED_BUDGETS, format_exact, plain_budget
 from app.state import Look, Problem, Work, moved
-from app.url import options
-from planners.units import parse_size
+from app.url import options, problem_of
 
 SWEEP_POINTS = 12
-NAMED_BUDGETS = ("MR", "MH", "MP")
 GRAPH_FIELDS = ("model", "granularity", "bytes_per_element", "parameters")
 BUDGET_FIELDS = (
     "MR",
@@ -134,6 +133,7 @@ class Session:
         self.problem.param.update(
             **fields, **asked["options"], budget=format_exact(point["budget_bytes"])
         )
+        self._asked = self.request()
         if "plan" not in point:
             self.plan()
             return
@@ -200,14 +200,25 @@ class Session:
             self.work.notice = f"The plan failed its check and is not shown. {error}"
             return
         self._took = True
+        if not self._asked:
+            self._adopt(shown)
         self._show(shown)
+
+    def _adopt(self, shown: Shown) -> None:
+        """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
+        found = problem_of(shown.plan)
+        self.problem.param.update(**found)
+        if "model" not in found:
+            self.work.notice = (
+                "This plan's model is not in the catalogue: what is chosen beside it is another."
+            )
 
     def _show(self, shown: Shown) -> None:
         """Put a checked plan on screen; cursor, selection and blocks stay where they still mean."""
         before, look = self.work.shown, self.look
         same_graph = before is not None and before.graph.digest == shown.graph.digest
         with discard_events(look):  # nothing may look at the new plan with the old one's blocks
-            look.step = moved(look.step if same_graph else shown.report.peak_step, 0, shown.steps)
+            look.step = moved(look.step if same_graph else shown.opening_step, 0, shown.steps)
             if not same_graph:
                 look.selection, look.expanded = "", sorted(shown.tree.comfortable())
         if not same_graph:
@@ -232,20 +243,6 @@ class Session:
 
     def _take_points(self, points: list[dict[str, Any]]) -> None:
         self.work.points = [*self.work.points, *points]
-
-
-def plain_budget(text: str) -> str | int:
-    """A budget as a worker takes it. Raises `BadInput` where it is neither a name nor a size."""
-    name = text.strip().upper()
-    return name if name in NAMED_BUDGETS else parse_size(text)
-
-
-def format_exact(size: int) -> str:
-    """A size in words that reads back to the same byte: KiB or MiB where that is exact."""
-    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
-        if size % factor == 0:
-            return f"{size // factor} {unit}"
-    return str(size)
 
 
 def sweep_budgets(budgets: Mapping[str, Any], points: int = SWEEP_POINTS) -> list[int]:

@@ -1,4 +1,4 @@
-"""A plan that passed `check`, with all that views need to know of it. Nothing else is ever shown."""
+"""A plan that passed `check`, with all that views need of it. Nothing else is ever shown."""
 
 from __future__ import annotations
 
@@ -84,10 +84,19 @@ class Shown:
             stop -= 1
         return (start, stop) if start < stop else (residency.start_step, residency.stop_step)
 
+    @property
+    def opening_step(self) -> int:
+        """Where the cursor starts: the first spill, because that is the story, or the peak."""
+        leaving = [r.stop_step - 1 for r in self.report.residencies if r.ending == "spill"]
+        return min(leaving, default=self.report.peak_step)
+
     def live(self, step: int) -> tuple[sp.Residency, ...]:
         """What is resident while a step computes, largest first."""
-        found = [r for r, (a, b) in zip(self.report.residencies, self._columns, strict=True)
-                 if a <= step < b]
+        found = [
+            r
+            for r, (a, b) in zip(self.report.residencies, self._columns, strict=True)
+            if a <= step < b
+        ]
         return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
 
     @cached_property

@@ -8,6 +8,8 @@ import param
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "bytes", "MACs", "spill traffic")
+OPTIONS = ("schedule", "replacement")
+WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 TENSOR, OPERATOR = "tensor:", "operator:"
@@ -16,11 +18,11 @@ TENSOR, OPERATOR = "tensor:", "operator:"
 class Problem(param.Parameterized):
     """What a person asks to be planned; a change asks for a new plan."""
 
-    model = param.String("densenet121", doc="A name of the catalogue.")
+    model = param.String("vit_b_16", doc="A name of the catalogue.")
     granularity = param.Selector(
         default="fused",
         objects=list(GRANULARITIES),
-        doc="How much of the model one operator holds: fused activations, folded batch norms, aten.",
+        doc="How much one operator holds: fused activations, folded batch norms, or aten calls.",
     )
     bytes_per_element = param.Integer(1, bounds=(1, 8), doc="Bytes of each element.")
     parameters = param.Boolean(False, doc="Whether parameters count against the budget too.")

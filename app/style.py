@@ -21,7 +21,7 @@ body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
 .fullscreen-button {{ display: none; }}
 .card-margin {{ margin: 0 !important; }}
 .pn-wrapper {{ padding: 0 !important; }}
-#pn-Modal {{ --dialog-width: 700px; --dialog-height: auto; }}
+#pn-Modal {{ z-index: 1000; --dialog-width: 700px; --dialog-height: auto; }}
 .pn-modal-content {{ background: {theme.panel}; }}
 """
 
@@ -42,6 +42,9 @@ h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
 .legend span { white-space: nowrap; }
 .legend i { display: inline-block; width: 16px; height: 11px; margin-right: 5px;
   border-radius: 2px; vertical-align: -1px; }
+.title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.title b, .legend b { font-size: 12.5px; }
+.title span { color: var(--sw-faint); margin-left: 8px; }
 .wrong { color: #D55E00; font-weight: 600; }
 .notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
   border-radius: 4px; line-height: 1.45; }

@@ -8,7 +8,9 @@ from urllib.parse import urlencode
 
 import param
 
-from app.state import Look, Problem
+import planners as sp
+from app.sizes import format_exact, plain_budget
+from app.state import OPTIONS, WIDTHS, Look, Problem
 
 VERSION = "1"
 LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric")
@@ -46,11 +48,23 @@ def _read(
         try:
             value = _value(kind.param[name], given[name])
             setattr(blank, name, value)
-        except ValueError:
+            _known(name, value)
+        except (ValueError, sp.SpillwayError):
             wrong.append(f"The link's {name} = {given[name]!r:.60} cannot be used.")
         else:
             values[name] = value
     return values
+
+
+def _known(name: str, value: Any) -> None:
+    """Names in a link must be ours: a model by path would let a link read files."""
+    if name == "budget":
+        plain_budget(value)
+    choices = {"model": sp.models, "machine": sp.presets, "planner": sp.planners}.get(name)
+    if (choices and value not in choices()) or (
+        name == "bytes_per_element" and value not in WIDTHS
+    ):
+        raise ValueError(value)
 
 
 def _text(value: Any) -> str:
@@ -86,6 +100,23 @@ def as_python(problem: Problem) -> str:
 
 def options(problem: Problem) -> dict[str, Any]:
     """The options that the chosen planner takes."""
-    if problem.planner != "cosma":
-        return {}
-    return {"schedule": problem.schedule, "replacement": problem.replacement}
+    info = sp.planners().get(problem.planner)
+    takes = info.options if info else ()
+    return {name: getattr(problem, name) for name in OPTIONS if name in takes}
+
+
+def problem_of(plan: sp.Plan) -> dict[str, Any]:
+    """The fields of the problem that a plan answers, as far as the catalogue has them."""
+    graph, source = plan.graph, plan.graph.source
+    fields: dict[str, Any] = {
+        "granularity": graph.granularity,
+        "bytes_per_element": graph.bytes_per_element,
+        "parameters": plan.program.counts_parameters,
+        "budget": format_exact(plan.budget_bytes),
+        "machine": plan.machine.name,
+        "planner": plan.planner,
+        "model": source.get("catalogue", graph.name),
+    }
+    fields |= {name: plan.options[name] for name in OPTIONS if name in plan.options}
+    texts = {name: _text(value) for name, value in fields.items()}
+    return _read(Problem, texts, [])

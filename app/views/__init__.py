@@ -1,1 +1,1 @@
-"""One view a file; each shows the plan that the session holds and shares its cursor and selection."""
+"""One view a file; all show the plan that the session holds, with one cursor and selection."""

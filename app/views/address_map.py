@@ -22,7 +22,9 @@ from app.views.palette import STAYS, Theme, cursor_band, dress, ink_on, stay_of,
 from planners.units import format_bytes
 
 KIB_TICKS = [2**i for i in range(10)]
-LABEL_SHARE_X, LABEL_SHARE_Y = 0.055, 0.06
+LABEL_SHARE_X, LABEL_SHARE_Y = 0.03, 0.06
+AXIS_WIDTH = 82
+PLOT_PX, LETTER_PX = 740, 6.2
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
 MORE = ("steps", "story", "label", "label_x", "label_y", "ink")
 
@@ -50,20 +52,20 @@ class AddressMap:
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
         plot = figure(
-            height=300,
+            height=285,
             sizing_mode="stretch_width",
             x_range=x_range,
             y_range=self.y_range,
             tools="xwheel_zoom,xpan,box_zoom,reset,save",
             active_scroll=None,
             output_backend="webgl",
-            title="Address map — which tensor holds which bytes",
             y_axis_label="address",
             css_classes=["address-map"],
         )
         dress(plot, theme)
         self._glyphs(plot, theme)
         plot.xaxis.visible = False
+        plot.min_border_left = AXIS_WIDTH
         plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=6)
         self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS)
         self.formatter.tags = ["KiB"]
@@ -90,9 +92,7 @@ class AddressMap:
             hatch_weight=1.4,
         )
         rects.nonselection_glyph = rects.selection_glyph = None
-        plot.quad(
-            **box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5
-        )
+        plot.quad(**box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5)
         plot.text(
             x="label_x",
             y="label_y",
@@ -219,6 +219,7 @@ def describe(shown: Shown, tensor: str) -> str:
 
 def shorten(name: str, share: float) -> str:
     """A name cut to about what fits into a share of the width."""
-    room = max(3, int(share * 110))
-    return name if len(name) <= room else "…" + name[-(room - 1) :]
-
+    room = int(share * PLOT_PX / LETTER_PX)
+    if len(name) <= room:
+        return name
+    return "…" + name[-(room - 1) :] if room > 3 else ""

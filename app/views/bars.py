@@ -9,8 +9,8 @@ import panel as pn
 
 from app.session import Session
 from app.state import COLOURS, METRICS, operator_selection
-from app.style import COMPACT, TEXT
 from app.story import infeasible_story
+from app.style import COMPACT, TEXT
 from app.views.dag import Dag
 from app.views.dag_scene import find_operators
 from app.views.palette import ink_on
@@ -112,7 +112,9 @@ class ParetoBar(pn.viewable.Viewer):
             margin=(0, 3),
             visible=False,
         )
-        self.state = pn.pane.HTML("", css_classes=["sweep-state"], margin=(4, 4), stylesheets=[TEXT])
+        self.state = pn.pane.HTML(
+            "", css_classes=["sweep-state"], margin=(4, 4), stylesheets=[TEXT]
+        )
         names = ["points", "sweeping", "sweep_progress", "budgets"]
         session.work.param.watch(lambda *_: self._show(), names)
         self._show()
@@ -122,9 +124,7 @@ class ParetoBar(pn.viewable.Viewer):
         self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
         self.start.disabled = not work.budgets
         count = f"{len(work.points)} of {work.sweep_total}"
-        self.state.object = (
-            f"{count} · {escape(work.sweep_progress)}" if work.sweeping else ""
-        )
+        self.state.object = f"{count} · {escape(work.sweep_progress)}" if work.sweeping else ""
 
     def __panel__(self) -> pn.Column:
         metric = switch(self.session, "metric", {m: m for m in METRICS}, ["metric"])
@@ -186,7 +186,8 @@ def infeasible_html(why: dict[str, Any]) -> str:
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     return (
         f'<div class="notice infeasible" role="alert"><b>No plan fits this budget.</b> {numbers}.'
-        f" What binds: {escape(infeasible_story(why))}. The plan below is the one from before.</div>"
+        f" What binds: {escape(infeasible_story(why))}."
+        " The plan below is the one from before.</div>"
     )
 
 
@@ -197,6 +198,3 @@ def legend_html(legend: list[tuple[str, str]]) -> str:
         for name, colour in legend
     )
     return f'<div class="legend">{"".join(items)}</div>'
-
-
-

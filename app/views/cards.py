@@ -11,17 +11,19 @@ from planners.units import format_bytes
 
 CSS = """
 :host { --radius: 6px; }
-.cards { display: flex; flex-wrap: wrap; gap: 6px; align-items: stretch;
-  font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+.cards { display: flex; flex-wrap: wrap; gap: 5px; align-items: stretch;
+  font: 11px var(--sw-font);
   color: var(--sw-text); }
 .card { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: var(--radius);
-  padding: 4px 9px; flex: 1 1 auto; min-width: 0; }
-.card b { display: block; font-size: 15px; line-height: 1.3; white-space: nowrap;
+  padding: 3px 8px; flex: 1 1 auto; min-width: 0; }
+.card b { display: block; font-size: 14px; line-height: 1.3; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
-.name b { font-size: 15px; }
 """
+SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
+OWED = "compulsory: each input loaded once, each output stored once"
+LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
 BADGES = {
     "optimal": ("✓", "proven optimal", "#009E73"),
     "feasible": ("≈", "feasible", "#E69F00"),
@@ -51,19 +53,20 @@ def cards_html(shown: Shown) -> str:
     items = [
         _card(plan.graph.name, f"{plan.planner} · {len(plan.graph.operators)} operators", "name"),
         _card(f"{sign} {words}", proof, "badge", f"border-left-color: {colour}", proof),
-        _card(format_bytes(extra), "spill traffic (non-compulsory)", "extra"),
+        _card(format_bytes(extra), "spill traffic", "extra", title=SPILL),
         _card(
             format_bytes(report.traffic_bytes),
-            f"traffic, {format_bytes(report.compulsory_bytes)} compulsory",
+            f"traffic, {format_bytes(report.compulsory_bytes)} owed",
             "traffic",
+            title=OWED,
         ),
         _card(
             format_bytes(report.peak_bytes),
             f"peak, {share:.0%} of {format_bytes(plan.budget_bytes)}",
             "peak",
         ),
-        _card(seconds_text(trace.makespan_s), "latency, overlapped", "latency"),
-        _card(joules_text(trace.energy_j), f"energy, most: {energy[0]}", "energy"),
+        _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY),
+        _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
     return f'<div class="cards" title="{escape(assumptions(shown))}">{"".join(items)}</div>'
 
@@ -75,7 +78,7 @@ def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -
     )
 
 
-def _short(text: str, letters: int = 34) -> str:
+def _short(text: str, letters: int = 25) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
 
 

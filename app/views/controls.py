@@ -1,4 +1,4 @@
-"""The sidebar: what to plan. Every change is planned at once; the plan on screen stays till then."""
+"""The sidebar: what to plan. A change is planned at once; the plan on screen stays till then."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from html import escape
 from typing import Any
 
 import panel as pn
+
 import planners as sp
-from app.session import Session, format_exact
-from app.state import GRANULARITIES
+from app.session import Session
+from app.sizes import format_exact
+from app.state import GRANULARITIES, WIDTHS
 from app.style import BUDGET, COMPACT, TEXT
 from app.url import options
 from planners.units import format_bytes, parse_size
@@ -52,7 +54,7 @@ class Controls(pn.viewable.Viewer):
             label="Granularity", options=list(GRANULARITIES), css_classes=["granularity"], **wide
         )
         self.width = pn.widgets.Select(
-            label="Bytes/element", options=[1, 2, 4, 8], css_classes=["width"], **wide
+            label="Bytes/element", options=list(WIDTHS), css_classes=["width"], **wide
         )
         self.parameters = pn.widgets.Checkbox(
             label="count parameters against the budget", css_classes=["parameters"], **wide
@@ -134,7 +136,9 @@ class Controls(pn.viewable.Viewer):
             margin=(2, 8),
         )
         self.typed.param.watch(self._typed, "value")
-        self.wrong = pn.pane.HTML("", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT])
+        self.wrong = pn.pane.HTML(
+            "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT]
+        )
 
     def _set_budget(self, text: str) -> None:
         self.wrong.object = ""
@@ -160,7 +164,9 @@ class Controls(pn.viewable.Viewer):
         self._set_budget(format_exact(size))
 
     def _make_progress(self) -> None:
-        self.progress = pn.pane.HTML("", css_classes=["progress"], margin=(2, 8), stylesheets=[TEXT])
+        self.progress = pn.pane.HTML(
+            "", css_classes=["progress"], margin=(2, 8), stylesheets=[TEXT]
+        )
         self.again = pn.widgets.Button(
             label="Plan again",
             color="primary",
@@ -270,7 +276,10 @@ class Controls(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(
-                f"<h4>{text}</h4>", stylesheets=[TEXT], margin=(8, 8, 2, 8), sizing_mode="stretch_width"
+                f"<h4>{text}</h4>",
+                stylesheets=[TEXT],
+                margin=(8, 8, 2, 8),
+                sizing_mode="stretch_width",
             )
 
         return pn.Column(

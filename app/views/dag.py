@@ -25,20 +25,13 @@ from app.views.palette import Theme, dress, tooltip
 FIT_LABELS = """
 const px = plot.inner_width / (range.end - range.start) * 0.80;
 const letters = Math.floor((px - 4) / 5.9);
-const cut = (s) => letters < 3 ? '' : s.length <= letters ? s : s.slice(0, letters - 1) + '…';
+const cut = (s) => letters < 3 ? '' : s.length <= letters ? s
+  : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
 const data = source.data;
 data.name = data.full.map(cut);
 data.kind = data.second.map(cut);
 source.change.emit();
 """
-FIRST_WINDOW = """
-if (!plot.inner_width || range.tags[0] === stamp.tags[0]) return;
-range.tags = [stamp.tags[0]];
-const shown = Math.min(columns.tags[0], Math.max(6, plot.inner_width / 66));
-const end = shown - 0.4;
-range.setv({start: -0.6, end});
-"""
-PLACED = ("x", "y")
 
 
 class Dag:
@@ -172,8 +165,10 @@ class Dag:
     def _set_ranges(self, drawn: Scene, refit: bool) -> None:
         """Rows keep a readable height: a chain is not blown up to fill the figure."""
         middle = (drawn.top + drawn.bottom) / 2
-        half = max(0.75, (drawn.bottom - drawn.top) / 2 + 0.5)
-        self.figure.height = round(min(260, max(96, half * 2 * 56)))
+        half = max(
+            0.6, (drawn.bottom - drawn.top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"])
+        )
+        self.figure.height = round(min(250, max(80, half * 2 * 54 + 8)))
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)

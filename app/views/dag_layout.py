@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 Edge = tuple[int, int]
 SWEEPS = 8
+NODE_WEIGHT = 1e6
 DUMMY_LIMIT = 20_000
 
 
@@ -38,7 +39,7 @@ def layout(count: int, edges: Sequence[Edge]) -> Layout:
     links = [pair for chain in chains for pair in zip(chain, chain[1:], strict=False)]
     before, after = _neighbours(links)
     rows = _order(layer_all, before, after)
-    y = _straighten(rows, _real_first(before, count), _real_first(after, count))
+    y = _straighten(rows, _real_first(before, count), _real_first(after, count), count)
     route_of = {
         edge: tuple((float(layer_all[n]), y[n]) for n in chain)
         for edge, chain in zip(forward, chains, strict=True)
@@ -130,32 +131,36 @@ def _order(
 
 
 def _straighten(
-    rows: list[list[int]], before: dict[int, list[int]], after: dict[int, list[int]]
+    rows: list[list[int]], before: dict[int, list[int]], after: dict[int, list[int]], count: int
 ) -> dict[int, float]:
-    """Move nodes towards the median of their neighbours, never closer than one unit."""
+    """Move nodes towards the median of their neighbours, never closer than one unit.
+
+    Dummies give way to nodes, so that a chain stays straight beside its shortcuts.
+    """
     y = {node: i - (len(row) - 1) / 2 for row in rows for i, node in enumerate(row)}
     for sweep in range(SWEEPS):
         towards = before if sweep % 2 == 0 else after
         for row in rows if sweep % 2 == 0 else reversed(rows):
             wanted = [_median([y[m] for m in towards[n]], y[n]) for n in row]
-            y |= dict(zip(row, _spread(wanted), strict=True))
+            weights = [NODE_WEIGHT if n < count else 1.0 for n in row]
+            y |= dict(zip(row, _spread(wanted, weights), strict=True))
     return y
 
 
-def _spread(wanted: list[float]) -> list[float]:
-    """Places at least one apart in the same order, close to those wanted.
+def _spread(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Places at least one apart in the same order, as close as can be to those wanted.
 
-    Runs that would overlap are merged and centred on their mean (pool adjacent violators).
+    Weighted least squares by pooling adjacent violators: runs that would overlap move as one.
     """
-    runs: list[tuple[float, int]] = []  # (sum of wanted minus rank in the run, members)
-    for value in wanted:
-        total, size = value, 1
-        while runs and runs[-1][0] / runs[-1][1] + runs[-1][1] > total / size:
-            before_total, before_size = runs.pop()
-            total = before_total + total - before_size * size
-            size += before_size
-        runs.append((total, size))
-    return [total / size + rank for total, size in runs for rank in range(size)]
+    runs: list[tuple[float, float, int]] = []  # (weighted sum of wanted − rank, weight, members)
+    for rank, (value, weight) in enumerate(zip(wanted, weights, strict=True)):
+        total, heavy, size = weight * (value - rank), weight, 1
+        while runs and runs[-1][0] / runs[-1][1] >= total / heavy:
+            before = runs.pop()
+            total, heavy, size = total + before[0], heavy + before[1], size + before[2]
+        runs.append((total, heavy, size))
+    shifts = [total / heavy for total, heavy, size in runs for _ in range(size)]
+    return [shift + rank for rank, shift in enumerate(shifts)]
 
 
 def _median(values: list[float], otherwise: float) -> float:

@@ -168,7 +168,7 @@ def _paint(
     """How to colour a node, and a legend of what the colours mean."""
     if colour == "kind":
         legend = dict(sorted((fact.family, fact.colour) for fact in facts))
-        return (lambda fact: fact.colour), [(name, shade) for name, shade in legend.items()]
+        return (lambda fact: fact.colour), list(legend.items())
     highest = max((fact.value(colour) for fact in facts), default=0.0)
 
     def words(value: float) -> str:

@@ -14,7 +14,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.shown import Shown
-from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
 
@@ -53,6 +53,7 @@ class Occupancy:
             css_classes=["occupancy"],
         )
         dress(plot, theme)
+        plot.min_border_left = AXIS_WIDTH
         bars = plot.quad(
             left="left",
             right="right",

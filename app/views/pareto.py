@@ -106,7 +106,7 @@ class Pareto:
             fill_alpha="alpha",
             line_color=theme.panel,
             line_alpha="alpha",
-            legend_group="series",
+            legend_field="series",
         )
         dots.nonselection_glyph = dots.selection_glyph = None
         lines = ("traffic @traffic", "latency @time", "@proof", "<i>tap to see its plan</i>")
@@ -125,7 +125,7 @@ class Pareto:
             padding=2,
             glyph_height=13,
             glyph_width=16,
-            location="top_right",
+            location="bottom_left",
         )
 
     def show(self, points: Sequence[dict[str, Any]], shown: Shown | None, metric: str) -> None:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 import panel as pn
 import param
 
 
-class Rows(pn.custom.JSComponent):
+class Sender(pn.custom.JSComponent):
+    """A component whose messages are keys: of the keyboard, or of a row."""
+
+    __abstract = True
+
+    def on_key(self, act: Callable[[str], None]) -> None:
+        """Call `act` with each key that arrives."""
+        self.on_msg(lambda event: act(str(event.data.get("key", ""))))
+
+
+class Rows(Sender):
     """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
 
     rows = param.List(default=[], doc="Dicts: key, chip, hatch, text, cells, share, on.")
@@ -62,7 +75,7 @@ export function render({ model, el }) {
   return root;
 }
 """
-    _stylesheets = [
+    _stylesheets: ClassVar[list[str]] = [
         """
 :host { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
   color: var(--sw-text); overflow-y: auto; }
@@ -85,7 +98,7 @@ td:first-child { overflow-wrap: anywhere; }
     ]
 
 
-class Browser(pn.custom.JSComponent):
+class Browser(Sender):
     """What only the browser can do: keys come in as messages; the address and the clipboard go out.
 
     Keys are messages, because a property that changes fast is merged. The address is replaced,
@@ -94,12 +107,11 @@ class Browser(pn.custom.JSComponent):
 
     def address(self, query: str) -> None:
         """Put a query into the browser's address, beside what is not ours (the theme)."""
-        self.send({"address": query})
+        self._send_msg({"address": query})
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard, where the browser allows it."""
-        self.send({"copy": text})
-
+        self._send_msg({"copy": text})
 
     _esm = """
 export function render({ model, el }) {
@@ -110,6 +122,11 @@ export function render({ model, el }) {
     const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
     if (typing && !(event.key === 'Escape')) return;
     if (typing) at.blur();
+    const modal = document.getElementById('pn-Modal');
+    if (event.key === 'Escape' && modal && modal.style.display === 'block') {
+      modal.style.display = 'none';
+      return;
+    }
     event.preventDefault();
     if (event.key === '/') focusSearch(document);
     else model.send_msg({ key: event.key });

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
+from bokeh.models import CustomJS, Slider
 
 from app.session import Session
 from app.style import BOX, COMPACT, TEXT
@@ -36,34 +37,29 @@ class Stepper(pn.viewable.Viewer):
     def __init__(self, session: Session, models: dict[str, Any], **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.slider = pn.widgets.IntSlider(
-            start=0,
-            end=1,
-            show_value=False,
-            css_classes=["cursor"],
-            sizing_mode="stretch_width",
-            margin=(8, 8, 0, 8),
+        # Bokeh's own slider: Panel's jscallback would keep a closed page alive in its registry.
+        self.slider = Slider(
+            start=0, end=1, value=0, step=1, show_value=False, sizing_mode="stretch_width"
         )
-        self.slider.jscallback(args=models, value=MOVE)
-        self.slider.param.watch(self._slid, "value")
-        self.title = pn.pane.HTML("", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT])
+        self.slider.js_on_change("value", CustomJS(args=models, code=MOVE))
+        self.slider.on_change("value", lambda _attr, _old, new: self._slid(new))
+        self.title = pn.pane.HTML(
+            "", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT]
+        )
         self.story = Rows(
             css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=58
         )
-        self.story.on_msg(lambda message: self._select(message))
+        self.story.on_key(lambda key: session.look.param.update(selection=key))
         work, look = session.work, session.look
         work.param.watch(lambda *_: self._fit(), "shown")
         look.param.watch(lambda *_: self._move(), ["step", "selection"])
 
-    def _select(self, message: dict[str, Any]) -> None:
-        self.session.look.selection = str(message.get("key", ""))
-
-    def _slid(self, event: Any) -> None:
-        self.session.look.step = event.new
+    def _slid(self, value: float) -> None:
+        self.session.look.step = int(value)
 
     def _fit(self) -> None:
         shown = self.session.work.shown
-        self.slider.param.update(end=max(1, shown.steps - 1), value=self.session.look.step)
+        self.slider.update(end=max(1, shown.steps - 1), value=self.session.look.step)
         self._move()
 
     def _move(self) -> None:
@@ -71,7 +67,7 @@ class Stepper(pn.viewable.Viewer):
         if shown is None or step >= shown.steps:
             return
         self.slider.value = step
-        self.title.object = f"Step <b>{step + 1}</b> of {shown.steps}"
+        self.title.object = f'<span class="now">Step <b>{step + 1}</b> of {shown.steps}</span>'
         self.story.rows = story_rows(shown, step, self.session.look.selection)
 
     def __panel__(self) -> pn.Column:
@@ -94,7 +90,9 @@ class Stepper(pn.viewable.Viewer):
                 button("▶", "step-after", "next step: →", lambda: session.step_by(1)),
                 button("⇥", "peak-after", "next peak: ]", lambda: session.step_to_peak(1)),
                 self.title,
-                self.slider,
+                pn.pane.Bokeh(
+                    self.slider, css_classes=["cursor"], sizing_mode="stretch_width", margin=(6, 8)
+                ),
                 sizing_mode="stretch_width",
                 margin=0,
             ),

@@ -32,7 +32,7 @@ def map_legend() -> pn.pane.HTML:
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
         items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
     return pn.pane.HTML(
-        f'<div class="legend">{"".join(items)}</div>',
+        f'<div class="legend"><b>Address map</b>{"".join(items)}</div>',
         css_classes=["map-legend"],
         stylesheets=[TEXT],
         sizing_mode="stretch_width",
@@ -45,10 +45,14 @@ def unit_switch(session: Session) -> pn.widgets.RadioButtonGroup:
     return switch(session, "unit", {u: u for u in UNITS}, ["unit"])
 
 
-def serial_switch(session: Session) -> pn.Row:
+def serial_switch(session: Session) -> pn.widgets.RadioButtonGroup:
     """Engines overlapped or one after the other."""
-    choices = {"overlapped": False, "serial": True}
-    return pn.Row(pn.HSpacer(), switch(session, "serial", choices, ["serial"]), margin=0)
+    return switch(session, "serial", {"overlapped": False, "serial": True}, ["serial"])
+
+
+def heading(title: str, about: str = "") -> str:
+    """A view's title, and what is to be said of it, in one line."""
+    return f'<div class="title"><b>{title}</b> <span>{about}</span></div>'
 
 
 def switch(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import planners as sp
 from bokeh.models import (
     ColumnDataSource,
     CustomJSTickFormatter,
@@ -16,8 +15,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+import planners as sp
 from app.shown import Shown
 from app.state import selected_operators, selected_tensors
+from app.views.address_map import AXIS_WIDTH
 from app.views.palette import (
     BLUE,
     GREEN,
@@ -62,19 +63,19 @@ class Timeline:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=178,
+            height=150,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.lanes,
             tools="xwheel_zoom,xpan,box_zoom,reset,save",
             active_scroll=None,
             output_backend="webgl",
-            title="Timeline — what each engine does",
             x_axis_label="time",
             css_classes=["timeline"],
         )
         dress(plot, theme)
         plot.ygrid.grid_line_color = None
+        plot.min_border_left = AXIS_WIDTH
         plot.xaxis.formatter = CustomJSTickFormatter(
             code=FORMAT_SECONDS, args={"range": self.x_range}
         )
@@ -89,11 +90,11 @@ class Timeline:
             height=0.5,
             source=self.stalls,
             fill_color=VERMILLION,
-            fill_alpha=0.14,
+            fill_alpha=0.08,
             line_color=None,
             hatch_pattern="cross",
             hatch_color=VERMILLION,
-            hatch_alpha=0.45,
+            hatch_alpha=0.28,
             hatch_scale=8,
         )
         bars = plot.hbar(
@@ -137,10 +138,6 @@ class Timeline:
         self.lanes.factors = [lane_name(e) for e in reversed(engines_of(trace))]
         end = trace.makespan_s * 1.01
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
-        how = "one after the other" if serial else "overlapped"
-        self.figure.title.text = (
-            f"Timeline — {seconds_text(trace.makespan_s)}, {how}; {busy_text(trace)}"
-        )
 
     def place(self, step: int) -> None:
         """Put the cursor on a step's compute; between plans the client does it."""
@@ -165,6 +162,13 @@ class Timeline:
             data: dict[str, Any] = self.source.data
             self.source.selected.indices = []
             self.select(data["kind"][new[0]], data["label"][new[0]])
+
+
+def timeline_title(shown: Shown, serial: bool) -> str:
+    """How long it takes, and how busy each engine is."""
+    trace = shown.serial_trace if serial else shown.trace
+    how = "one after the other" if serial else "overlapped"
+    return f"{seconds_text(trace.makespan_s)}, {how} · {busy_text(trace)}"
 
 
 def engines_of(trace: sp.Trace) -> list[str]:

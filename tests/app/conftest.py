@@ -1,0 +1,56 @@
+"""What the explorer's tests share: the first plan, a pool of workers, planners that take long."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.first import first_shown
+from app.jobs import Pool
+from app.session import Session
+from app.shown import Shown
+
+EXTENSION = Path(__file__).with_name("extension")
+Until = Callable[[Callable[[], object]], None]
+
+
+@pytest.fixture
+def shown() -> Shown:
+    """The stored first plan, checked."""
+    return first_shown()
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """Two workers that also have the planners `slow` and `stubborn`."""
+    paths = [str(EXTENSION), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    made = Pool(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def session(pool: Pool) -> Iterator[Session]:
+    """A page's session with the first plan on screen."""
+    made = Session(pool)
+    made.open({}, {})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def until() -> Until:
+    """Wait until something is true, at most half a minute."""
+
+    def wait(condition: Callable[[], object]) -> None:
+        end = time.monotonic() + 30
+        while not condition():
+            assert time.monotonic() < end, "it did not come true"
+            time.sleep(0.02)
+
+    return wait

@@ -1,0 +1,35 @@
+"""Planners that take their time, as an extension of Spillway would bring them.
+
+`slow` counts to the time limit and stops when it is asked to; `stubborn` never listens and has a
+child process of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from planners.cosma import plan as cosma
+from planners.progress import Progress
+
+
+def slow(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any) -> Any:
+    """Report ten times a second; plan as COSMA does once the time is over or a stop is asked."""
+    began = time.monotonic()
+    while (elapsed := time.monotonic() - began) < options["time_limit"]:
+        if progress(Progress("thinking", elapsed, 1000, 500)) is False:
+            break
+        time.sleep(0.1)
+    return cosma(graph, machine, budget, {**options, "time_limit": 10.0}, None)
+
+
+def stubborn(
+    graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any
+) -> Any:
+    """Start a child, say its process id, and sleep."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    progress(Progress(f"child {child.pid}", 0.0))
+    time.sleep(600)

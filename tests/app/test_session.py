@@ -1,0 +1,171 @@
+"""A visitor's session: what is shown when, and what never is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import planners as sp
+from app.session import Session, points_beside, sweep_budgets
+
+
+def settle(session: Session, until: Any) -> None:
+    """Poll until no worker has anything more to say."""
+
+    def done() -> bool:
+        session.poll()
+        return not session.busy
+
+    until(done)
+
+
+def test_the_first_plan_needs_neither_panel_nor_torch_nor_a_worker() -> None:
+    code = (
+        "import sys; from app.session import Session; s = Session(None); s.open({}, {});"
+        "assert s.work.shown and s.work.points and s.work.budgets;"
+        "print(sorted({'panel', 'bokeh', 'torch', 'holoviews'} & set(sys.modules)))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_the_first_plan_is_what_the_default_problem_gives(session: Session, until: Any) -> None:
+    before = session.work.shown
+    session.plan()
+    settle(session, until)
+    after = session.work.shown
+    assert after is not before
+    assert after.graph.digest == before.graph.digest
+    assert after.report.traffic_bytes == before.report.traffic_bytes
+    assert session.work.budgets["MR"] == after.plan.budget_bytes
+
+
+def test_another_budget_gives_another_plan_and_keeps_the_cursor(
+    session: Session, until: Any
+) -> None:
+    session.look.step = 40
+    session.change(budget="MP")
+    settle(session, until)
+    assert session.work.shown.report.noncompulsory_bytes == 0
+    assert session.look.step == 40
+
+
+def test_nothing_happens_where_nothing_changes(session: Session) -> None:
+    session.change(budget=session.problem.budget)
+    assert not session.busy
+
+
+def test_another_model_starts_afresh(session: Session, until: Any) -> None:
+    session.look.selection = "tensor:x"
+    session.change(model="squeezenet1_1")
+    settle(session, until)
+    assert session.work.shown.graph.name == "squeezenet1_1"
+    assert session.look.selection == ""
+    assert session.look.step < session.work.shown.steps
+
+
+def test_infeasible_keeps_the_plan_on_screen_and_says_what_binds(
+    session: Session, until: Any
+) -> None:
+    before = session.work.shown
+    session.change(budget="1000")
+    settle(session, until)
+    why = session.work.infeasible
+    assert session.work.shown is before
+    assert why["have_bytes"] == 1000
+    assert why["tensors"]
+    session.change(budget="MR")
+    settle(session, until)
+    assert session.work.infeasible == {}
+
+
+def test_an_uploaded_plan_is_checked_first(session: Session, until: Any) -> None:
+    text = session.work.shown.text
+    session.upload(text.encode())
+    settle(session, until)
+    assert session.work.notice == ""
+    before = session.work.shown
+    wrong = json.loads(text)
+    wrong["claims"]["noncompulsory_bytes"] += 1
+    session.upload(json.dumps(wrong).encode())
+    settle(session, until)
+    assert session.work.shown is before
+    assert "noncompulsory" in session.work.notice.replace("-", "")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"nonsense", b"{}", b"[" * 100_000])
+def test_an_upload_that_is_no_plan_is_one_line(
+    session: Session, until: Any, content: bytes
+) -> None:
+    before = session.work.shown
+    session.upload(content)
+    settle(session, until)
+    assert session.work.shown is before
+    assert session.work.notice
+
+
+def test_a_worker_that_answers_with_a_wrong_plan_is_not_believed(session: Session) -> None:
+    before = session.work.shown
+    wrong = json.loads(before.text)
+    wrong["claims"]["peak_bytes"] += 64
+    session._take({"type": "plan", "plan": json.dumps(wrong)})
+    assert session.work.shown is before
+    assert "not shown" in session.work.notice
+
+
+def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any) -> None:
+    session.change(replacement="greedy")
+    settle(session, until)
+    first = len(session.work.points)
+    session.sweep()
+    settle(session, until)
+    points = session.work.points
+    assert len(points) == 2 * first
+    index = len(points) - 1
+    session.load_point(index)
+    assert session.work.shown.plan.budget_bytes == points[index]["budget_bytes"]
+
+
+def test_a_sweep_covers_the_named_budgets() -> None:
+    budgets = {"MR": 1000, "MH": 1500, "MP": 2000, "default_peak": 2500}
+    found = sweep_budgets(budgets)
+    assert {1000, 1500, 2000, 2500} <= set(found)
+    assert found == sorted(found)
+    assert sweep_budgets(dict.fromkeys(budgets, 7)) == [7]
+
+
+def test_points_share_a_chart_only_where_the_network_is_the_same(session: Session) -> None:
+    points, problem = session.work.points, session.request()
+    assert points_beside(points, problem) == []
+    other = {**problem, "options": {**problem["options"], "replacement": "belady"}}
+    assert points_beside(points, other) == points
+    assert points_beside(points, {**other, "model": "resnet18"}) == []
+
+
+def test_closing_a_session_ends_its_jobs(session: Session, until: Any) -> None:
+    session.problem.planner = "slow"
+    session.plan()
+    job = session._plan
+    assert job is not None
+    session.close()
+    until(lambda: job.state == "ended")
+    assert job.cancelled
+
+
+def test_cancelling_says_what_was_kept(session: Session, until: Any) -> None:
+    session.problem.param.update(planner="slow", time_limit=600)
+    session.plan()
+
+    def thinking() -> bool:
+        session.poll()
+        return session.work.progress.get("stage") == "thinking"
+
+    until(thinking)
+    session.cancel()
+    settle(session, until)
+    assert "best plan found so far" in session.work.notice
+    assert isinstance(session.work.shown.plan, sp.Plan)

@@ -1,0 +1,197 @@
+"""Views build from a plan without a browser, and show what the plan says."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import panel as pn
+import pytest
+
+from app.explorer import Explorer
+from app.page import press, template
+from app.session import Session
+from app.shown import Shown
+from app.state import COLOURS
+from app.views.cards import badge, cards_html, joules_text
+from app.views.controls import Controls, progress_html
+from app.views.dag_scene import chosen_nodes, find_operators, scene
+from app.views.palette import DARK, LIGHT, ink_on, kind_of
+from app.views.pareto import bound_line, front, front_lines, staircase
+from app.views.timeline import interval_columns, seconds_text, stall_columns
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    session = Session(None)  # type: ignore[arg-type]
+    made = Explorer(session, LIGHT)
+    session.open({}, {})
+    return made
+
+
+def test_the_page_is_made_for_a_visitor() -> None:
+    page = template()
+    assert isinstance(page, pn.template.FastListTemplate)
+    assert page.sidebar
+    assert page.main
+
+
+def test_all_views_have_the_plan(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    assert len(explorer.map.source.data["tensor"]) >= len(shown.graph.operators)
+    assert len(explorer.occupancy.source.data["top"]) == shown.steps
+    assert len(explorer.timeline.source.data["label"]) == len(shown.trace.intervals)
+    assert explorer.dag.nodes.data["title"]
+    assert explorer.pareto.source.data["x"]
+    assert "proven optimal" in explorer.cards.object
+
+
+def test_the_cursor_is_one_for_all_views(explorer: Explorer) -> None:
+    step = explorer.session.look.step
+    assert explorer.map.cursor.left == explorer.occupancy.cursor.left == step
+    start, stop = explorer.session.work.shown.step_seconds[step]
+    assert (explorer.timeline.cursor.left, explorer.timeline.cursor.right) == (start, stop)
+    explorer.session.step_by(1)
+    assert explorer.stepper.slider.value == step + 1
+    assert str(step + 2) in explorer.stepper.title.object
+
+
+def test_a_selection_is_one_for_all_views(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    tensor = shown.live(explorer.session.look.step)[0].tensor
+    explorer._select_tensor(tensor)
+    assert explorer.map.chosen.data["left"]
+    assert explorer.timeline.chosen.data["left"]
+    assert explorer.dag.chosen.data["x"]
+    assert any(row["on"] for row in explorer.live.rows)
+    explorer._select_tensor(tensor)
+    assert not explorer.map.chosen.data["left"]
+
+
+def test_a_block_opens_in_place_and_closes(explorer: Explorer) -> None:
+    data = explorer.dag.nodes.data
+    before = len(data["title"])
+    block = next(n for n, is_block in zip(data["title"], data["is_block"]) if is_block)
+    explorer._tap_node(block, True)
+    assert len(explorer.dag.nodes.data["title"]) > before
+    explorer._close_block(block)
+    assert len(explorer.dag.nodes.data["title"]) == before
+
+
+def test_tapping_an_operator_selects_it_and_moves_the_cursor(explorer: Explorer) -> None:
+    name = explorer.session.work.shown.plan.program.steps[2]
+    explorer._tap_node(name, False)
+    assert explorer.session.look.selection == f"operator:{name}"
+    assert explorer.session.look.step == 2
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_every_colour_has_words_beside_it(shown: Shown, colour: str) -> None:
+    drawn = scene(shown, shown.tree.comfortable(), colour)
+    assert all(drawn.nodes["second"])
+    assert len(drawn.legend) >= 2
+
+
+def test_a_selected_operator_in_a_closed_block_marks_the_block(shown: Shown) -> None:
+    drawn = scene(shown, (), "kind")
+    block = drawn.nodes["is_block"].index(True)
+    inside = shown.tree.nodes(())[block].members[0]
+    name = shown.graph.operators[inside].name
+    assert chosen_nodes(shown, drawn, (), f"operator:{name}") == [block]
+
+
+def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
+    assert find_operators(shown, "LAYER_NORM")
+    assert find_operators(shown, "encoder_layer_3")
+    assert find_operators(shown, "") == find_operators(shown, "no such thing") == []
+
+
+def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
+    starts = set(interval_columns(shown, shown.trace)["left"])
+    stalls = stall_columns(shown, shown.trace)
+    assert stalls["right"]
+    assert set(stalls["right"]) <= starts
+    assert all("waited" in cause for cause in stalls["cause"])
+
+
+def test_serial_takes_at_least_as_long(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    assert shown.serial_trace.makespan_s >= shown.trace.makespan_s
+    explorer.session.look.serial = True
+    assert "one after the other" in explorer.lanes_title.object
+
+
+def points(*pairs: tuple[int, int]) -> list[dict[str, Any]]:
+    problem = {"planner": "cosma", "options": {}}
+    return [
+        {"budget_bytes": x, "traffic_bytes": y, "problem": problem, "bound_bytes": y - 5}
+        | {"compulsory_bytes": 2}
+        for x, y in pairs
+    ]
+
+
+def test_the_front_leaves_out_what_is_beaten() -> None:
+    found = points((10, 9), (20, 9), (15, 4), (30, 5), (40, 1))
+    assert front(found, "traffic_bytes") == [0, 2, 4]
+    assert front_lines(found, "traffic_bytes")["xs"] == [[10, 15, 15, 40, 40, 40]]
+
+
+def test_a_staircase_is_level_until_the_next_corner() -> None:
+    assert staircase([(1, 5), (3, 2)], 4) == ([1, 3, 3, 4], [5, 5, 2, 2])
+    assert staircase([], 4) == ([], [])
+
+
+def test_the_bound_is_never_above_a_point(shown: Shown) -> None:
+    found = points((10, 9), (20, 4))
+    assert bound_line(found, shown, "traffic")["y"] == [6, 6, 1, 1]
+    least = bound_line(found, shown, "latency")["y"][0]
+    assert 0 < least <= shown.trace.makespan_s
+
+
+def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    controls = Controls(session)
+    asked: list[dict[str, str]] = []
+    session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
+    controls.typed.value = "256 elephants"
+    assert "&#x27;256 elephants&#x27; is not a size" in controls.wrong.object
+    assert asked == []
+    controls.typed.value = "256KiB"
+    assert asked == [{"budget": "256 KiB"}]
+    assert controls.wrong.object == ""
+
+
+def test_keys_do_what_the_help_says(explorer: Explorer) -> None:
+    session, helped = explorer.session, []
+    last = session.work.shown.steps - 1
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0), ("End", last)):
+        press(session, key, helped.append)
+        assert session.look.step == step
+    press(session, "[", helped.append)
+    assert session.look.step in session.work.shown.peaks
+    press(session, "?", lambda: helped.append(True))
+    assert helped == [True]
+
+
+def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
+    assert badge(shown)[1] == "proven optimal"
+    assert "spill traffic" in cards_html(shown)
+    assert seconds_text(0.00123) == "1.23 ms"
+    assert joules_text(4.5e-6) == "4.5 µJ"
+    text = progress_html({"stage": "<x>", "incumbent_bytes": 100, "bound_bytes": 50})
+    assert "gap 50.0%" in text
+    assert "<x>" not in text
+    assert kind_of("max_pool2d")[0] == "pooling"
+    assert ink_on("#F0E442") != ink_on("#0072B2")
+    assert DARK.panel != LIGHT.panel
+
+
+def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    made = Explorer(session, LIGHT)
+    session.open({}, {})
+    left = weakref.ref(session)
+    del session, made
+    gc.collect()
+    assert left() is None
