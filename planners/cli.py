@@ -9,7 +9,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -18,11 +18,13 @@ from planners.cli_output import (
     Answer,
     Reporter,
     answers_only,
+    columns_text,
     planning_table,
     print_table,
     size_text,
 )
 from planners.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.files import write_text
 from planners.graph.model import Granularity
 
 app = typer.Typer(
@@ -259,10 +261,7 @@ def sweep(
             **options,
         )
     if out is not None:
-        try:
-            table.to_csv(out, index=False)
-        except OSError as error:
-            raise BadInput(f"cannot write {out}: {error.strerror}") from error
+        write_text(out, table.to_csv(index=False))
     rows = json.loads(table.to_json(orient="records"))
     shown = table[["model", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]]
     Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
@@ -296,6 +295,52 @@ def pack(
     Answer(as_json).give(facts, "\n".join(lines))
     if found.status != "packed":
         raise typer.Exit(3 if found.status == "infeasible" else 1)
+
+
+@app.command()
+def calibrate(
+    out: Annotated[Path, typer.Option("--out", help="where the machine's TOML goes")],
+    folder: Annotated[Path | None, typer.Option("--folder", help="disk to be measured")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure this machine's copy, arithmetic and storage rates into a machine file."""
+    from planners.study.calibrate import calibrate as measure
+
+    with Reporter(as_json, "calibrating") as reporter:
+        machine = measure(folder, reporter.progress)
+    write_text(out, machine.to_toml())
+    rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
+    facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[
+        Literal["cosma", "optimus", "vmcu", "demand-layering"], typer.Argument(help="which paper")
+    ],
+    models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
+    granularity: GranularityOption = "folded",
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Compute a paper's comparison anew (now: COSMA's, for fixed schedules)."""
+    if paper != "cosma":
+        raise BadInput(f"{paper}: its planner is not part of this version; cosma is")
+    from planners.study import reproduce_cosma as study
+
+    names = models.split(",") if models else (*study.HUMAN, *study.SEARCHED)
+    with Reporter(as_json, "reproducing COSMA") as reporter:
+        table = study.rows(
+            names,
+            granularity,
+            time_limit,
+            on_row=lambda row: reporter.say(f"{row['model']} {row['budget']}"),
+        )
+    saved = study.reductions(table)
+    lines = [f"{-share:+.0%} non-compulsory bytes against {name}" for name, share in saved.items()]
+    text = "\n".join([columns_text(table), "", *lines, study.PAPER, study.ABSENT])
+    Answer(as_json).give({"rows": table, "mean_reduction": saved}, text)
 
 
 @app.command()

@@ -22,13 +22,18 @@ def read_json(path: str | Path) -> Any:
 
 
 def write_json(path: str | Path, data: Any) -> None:
-    """Write JSON beside `path` and move it into place. Raises `BadInput` where it cannot."""
+    """Write JSON; the file is replaced whole or not at all. Raises `BadInput` where it cannot."""
+    write_text(path, json.dumps(data, separators=(",", ":")))
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text beside `path` and move it into place. Raises `BadInput` where it cannot."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file, separators=(",", ":"))
+                file.write(text)
             os.chmod(name, 0o644)
             os.replace(name, target)
         except BaseException:

@@ -188,3 +188,22 @@ def test_an_interrupt_asks_the_planner_to_keep_its_best() -> None:
         assert reporter.progress(Progress("search", 0.2, 9, 5)) is False
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_calibrate_writes_a_machine_that_plans_use(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "machine.toml"
+    found = spillway("calibrate", "--out", out, "--folder", tmp_path, "--json").json
+    assert found["macs_per_s"] > 0
+    assert sp.load_machine(out).macs_per_s == pytest.approx(found["macs_per_s"], rel=1e-6)
+    assert spillway("plan", "resnet18", "--machine", out, "--json").json["makespan_s"] > 0
+    assert spillway("calibrate", "--out", out, "--folder", "/no/such").code == 2
+
+
+def test_reproduce_compares_all_schemes(spillway: Any) -> None:
+    arguments = ("reproduce", "cosma", "--models", "densenet121", "--granularity", "fused")
+    found = spillway(*arguments, "--json").json
+    assert [row["budget"] for row in found["rows"]] == ["MR", "MH", "MP"]
+    for row in found["rows"]:
+        assert row["default optimal"] <= min(row["default belady"], row["default greedy"])
+    assert all(0 < share <= 1 for share in found["mean_reduction"].values())
+    assert "cosma is" in spillway("reproduce", "vmcu").err

@@ -6,21 +6,12 @@ from pathlib import Path
 
 from planners.catalogue import cache
 from planners.catalogue.loading import trace
-from planners.catalogue.names import default_inputs
+from planners.catalogue.names import TORCHVISION, default_inputs
 
+FOLDED = ("resnet18", "resnet50", "mobilenet_v2")
 SHIPPED: tuple[tuple[str, str], ...] = (
-    ("resnet18", "fused"),
-    ("resnet18", "folded"),
-    ("resnet50", "fused"),
-    ("resnet50", "folded"),
-    ("mobilenet_v2", "fused"),
-    ("mobilenet_v2", "folded"),
-    ("squeezenet1_1", "fused"),
-    ("densenet121", "fused"),
-    ("googlenet", "fused"),
-    ("vit_b_16", "fused"),
-    ("efficientnet_b0", "fused"),
-    ("mobilenet_v3_small", "fused"),
+    *((name, "fused") for name in TORCHVISION),
+    *((name, "folded") for name in FOLDED),
 )
 """Models that load without torch, at their default inputs."""
 

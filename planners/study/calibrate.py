@@ -1,0 +1,119 @@
+"""Measure this machine: copying, arithmetic and reading from disk, as a machine file.
+
+Medians of repeated runs through NumPy; a model of the machine, not its peak. Energies are not
+measured: they come from the default preset, and the sources say so.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from planners.errors import BadInput
+from planners.machine import Engine, Machine, MemoryLevel, load_machine
+from planners.progress import Clock, ProgressCallback
+
+COPY_BYTES = 256 * 2**20
+CACHE_BYTES = 256 * 2**10
+FILE_BYTES = 64 * 2**20
+MATRIX = 1024
+
+
+def calibrate(
+    folder: str | Path | None = None, progress: ProgressCallback | None = None
+) -> Machine:
+    """This machine, with its copy, multiply-add and storage rates; takes a few seconds.
+
+    Storage is read from a temporary file in `folder` (default: the system's temporary folder),
+    past the page cache where the system can drop it. Raises `BadInput` where it cannot write.
+    """
+    clock = Clock(60.0, progress)
+    clock.report("copying in memory")
+    host = _copy_rate(COPY_BYTES)
+    clock.report("copying in cache")
+    cache = _copy_rate(CACHE_BYTES)
+    clock.report("multiplying matrices")
+    macs = _mac_rate()
+    clock.report("reading from disk")
+    storage = _read_rate(Path(folder or tempfile.gettempdir()))
+    return _machine(host, cache, macs, storage)
+
+
+def _seconds(call: Callable[[], object], runs: int = 7) -> float:
+    call()
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - began)
+    return median(times)
+
+
+def _copy_rate(size: int) -> float:
+    source = np.ones(size, np.uint8)
+    target = np.empty_like(source)
+    repeats = max(1, COPY_BYTES // size // 4)
+
+    def copy() -> None:
+        for _ in range(repeats):
+            np.copyto(target, source)
+
+    return size * repeats / _seconds(copy)
+
+
+def _mac_rate() -> float:
+    a = np.ones((MATRIX, MATRIX), np.float32)
+    out = np.empty_like(a)
+    return float(MATRIX**3 / _seconds(lambda: np.matmul(a, a, out=out)))
+
+
+def _read_rate(folder: Path) -> float:
+    block = bytes(2**20)
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder) as file:
+            for _ in range(FILE_BYTES // len(block)):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+            return FILE_BYTES / _seconds(lambda: _read_all(file.fileno()), runs=5)
+    except OSError as error:
+        raise BadInput(f"cannot write a test file in {folder}: {error.strerror}") from error
+
+
+def _read_all(descriptor: int) -> None:
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    for at in range(0, FILE_BYTES, 2**20):
+        os.pread(descriptor, 2**20, at)
+
+
+def _machine(host: float, cache: float, macs: float, storage: float) -> Machine:
+    base = load_machine("npu_small")
+    rates = {"scratchpad": cache, "host": host, "storage": storage}
+    engines = {"compute": cache, "dma_in": host, "dma_out": host, "storage": storage}
+    how = "measured: median of runs through NumPy, one process"
+    measured = {f"{n}.{way}_bytes_per_s": how for n in rates for way in ("read", "write")}
+    measured |= {f"{name}.bytes_per_s": how for name in engines} | {"macs_per_s": how}
+    measured |= {"bits_per_mac": "float32, as it was measured"}
+    return replace(
+        base,
+        name="this_machine",
+        title="This machine, calibrated",
+        macs_per_s=macs,
+        bits_per_mac=32,
+        memories=tuple(_level(m, rates[m.name]) for m in base.memories),
+        engines=tuple(Engine(name, rate) for name, rate in engines.items()),
+        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_small's.",
+        sources={**(base.sources or {}), **measured},
+    )
+
+
+def _level(memory: MemoryLevel, rate: float) -> MemoryLevel:
+    return replace(memory, read_bytes_per_s=rate, write_bytes_per_s=rate)
