@@ -1,4 +1,4 @@
-"""Every model of torchvision in one table, and how each budget is planned.
+"""Every model of torchvision, and two of timm, in one table, and how each budget is planned.
 
     python benchmarks/catalogue.py [MODEL ...] [--out docs/catalogue.csv] [--plan]
 
@@ -15,6 +15,8 @@ import time
 from typing import Any
 
 import planners as sp
+from planners.catalogue.loading import trace
+from planners.catalogue.names import TIMM_SUGGESTED, default_inputs
 
 COLUMNS = (
     *("model", "operators", "parameters", "macs", "MR", "MP", "MP_bound", "MP_proven"),
@@ -24,7 +26,7 @@ COLUMNS = (
 
 def describe(name: str, with_plans: bool) -> dict[str, Any]:
     began = time.perf_counter()
-    graph = sp.load(name)
+    graph = trace(name, default_inputs(name), "fused")
     imported = time.perf_counter()
     b = sp.budgets(graph)
     done = time.perf_counter()
@@ -63,7 +65,7 @@ def main() -> None:
     with open(options.out, "w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
-        for name in options.models or sp.models():
+        for name in options.models or (*sp.models(), *TIMM_SUGGESTED):
             writer.writerow(describe(name, options.plan))
             file.flush()
 
