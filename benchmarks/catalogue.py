@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import planners as sp
@@ -59,10 +61,10 @@ def planned(graph: sp.Graph, b: sp.Budgets) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*")
-    parser.add_argument("--out", default="/dev/stdout")
+    parser.add_argument("--out", default=None)
     parser.add_argument("--plan", action="store_true")
     options = parser.parse_args()
-    with open(options.out, "w", newline="") as file:
+    with open(options.out, "w", newline="") if options.out else nullcontext(sys.stdout) as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for name in options.models or (*sp.models(), *TIMM_SUGGESTED):
