@@ -15,6 +15,7 @@ from app.views.bars import DagBar, Message, ParetoBar
 from app.views.cards import CSS as CARDS_CSS
 from app.views.cards import cards_html
 from app.views.dag import Dag
+from app.views.following import follow
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
 from app.views.pareto import Pareto
@@ -74,19 +75,16 @@ class Explorer(pn.viewable.Viewer):
         }
 
     def _follow(self) -> None:
-        """Each view is redrawn by what it shows and by nothing else.
-
-        Closures, not bound methods: those keep closed sessions alive.
-        """
+        """Each view is redrawn by what it shows and by nothing else."""
         work, look = self.session.work, self.session.look
-        work.param.watch(lambda *_: self._show_plan(), "shown")
-        work.param.watch(lambda *_: self._show_pareto(), "points")
-        look.param.watch(lambda *_: self._show_pareto(), "metric")
-        look.param.watch(lambda *_: self._show_live(), ["step", "unit"])
-        look.param.watch(lambda *_: self._highlight(), "selection")
-        look.param.watch(lambda *_: self._show_dag(refit=False), ["expanded", "colour"])
-        look.param.watch(lambda *_: self._show_timeline(), "serial")
-        look.param.watch(lambda event: self._set_unit(event.new), "unit")
+        follow(work, "shown", lambda: self._show_plan())
+        follow(work, "points", lambda: self._show_pareto())
+        follow(look, "metric", lambda: self._show_pareto())
+        follow(look, ["step", "unit"], lambda: self._show_live())
+        follow(look, "selection", lambda: self._highlight())
+        follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
+        follow(look, "serial", lambda: self._show_timeline())
+        follow(look, "unit", lambda: self._set_unit(look.unit))
 
     def _show_plan(self) -> None:
         shown = self.session.work.shown

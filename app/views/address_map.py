@@ -18,7 +18,7 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.state import selected_tensors
-from app.views.palette import STAYS, Theme, cursor_band, dress, ink_on, stay_of, tooltip
+from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_of, tooltip
 from planners.units import format_bytes
 
 KIB_TICKS = [2**i for i in range(10)]
@@ -26,7 +26,7 @@ LABEL_SHARE_X, LABEL_SHARE_Y = 0.03, 0.06
 AXIS_WIDTH = 82
 PLOT_PX, LETTER_PX = 740, 6.2
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
-MORE = ("steps", "story", "label", "label_x", "label_y", "ink")
+MORE = ("steps", "story", "label", "label_x", "label_y")
 
 FORMAT_ADDRESS = """
 if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
@@ -98,7 +98,7 @@ class AddressMap:
             y="label_y",
             text="label",
             source=self.source,
-            text_color="ink",
+            text_color=DARK_INK,
             text_align="center",
             text_baseline="middle",
             text_font_size="10.5px",
@@ -184,7 +184,6 @@ def map_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
                     "label": shorten(residency.tensor, (right - left) / wide) if fits else "",
                     "label_x": (left + right) / 2,
                     "label_y": (span.start + span.stop) / 2,
-                    "ink": ink_on(colour),
                     "stay": stay,
                     "ending": residency.ending,
                     "origin": residency.origin,

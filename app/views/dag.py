@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, TapTool
@@ -20,7 +21,7 @@ from app.views.dag_scene import (
     chosen_nodes,
     scene,
 )
-from app.views.palette import Theme, dress, tooltip
+from app.views.palette import DARK_INK, Theme, dress, tooltip
 
 FIT_LABELS = """
 const px = plot.inner_width / (range.end - range.start) * 0.80;
@@ -28,10 +29,15 @@ const letters = Math.floor((px - 4) / 5.9);
 const cut = (s) => letters < 3 ? '' : s.length <= letters ? s
   : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
 const data = source.data;
-data.name = data.full.map(cut);
-data.kind = data.second.map(cut);
+const on = (words, dark) => words.map((s, i) => data.dark[i] === dark ? cut(s) : '');
+data.name_dark = on(data.full, true); data.name_light = on(data.full, false);
+data.kind_dark = on(data.second, true); data.kind_light = on(data.second, false);
 source.change.emit();
 """
+
+LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
+INKS = {"dark": DARK_INK, "light": "#ffffff"}
+INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
 
 
 class Dag:
@@ -41,7 +47,7 @@ class Dag:
         self, theme: Theme, tap: Callable[[str, bool], None], close: Callable[[str], None]
     ) -> None:
         self.tap, self.close = tap, close
-        self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, "kind")})
+        self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED)})
         self.curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
         self.chosen_curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
         self.chosen = ColumnDataSource({n: [] for n in ("x", "y", "w", "h")})
@@ -104,13 +110,14 @@ class Dag:
         plot.bezier(**curve, source=self.curves, line_color=theme.faint, line_width=1.2)
         plot.bezier(**curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
         rects = self._boxes(plot, theme)
-        for name, y, size in (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px")):
+        # One glyph an ink: BokehJS stumbles over a text glyph whose colours get fewer.
+        for (name, y, size), (ink, colour) in product(LINES, INKS.items()):
             plot.text(
                 x="x",
                 y=y,
-                text=name,
+                text=f"{name}_{ink}",
                 source=self.nodes,
-                text_color="ink",
+                text_color=colour,
                 text_font_size=size,
                 text_align="center",
                 text_baseline="middle",
@@ -155,8 +162,7 @@ class Dag:
         """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
         drawn = scene(shown, expanded, colour)
         self.drawn = drawn
-        nodes = {**drawn.nodes, "kind": drawn.nodes["second"]}
-        self.nodes.data = nodes
+        self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
         self.curves.data = drawn.curves
         self.frames.data = drawn.frames
         self.where.data = {"x": drawn.step_x, "y": drawn.step_y}

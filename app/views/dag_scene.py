@@ -10,13 +10,13 @@ from app.shown import Shown
 from app.state import selected_operators, selected_tensors
 from app.views.dag_blocks import VISIBLE_LIMIT, Blocks, Node
 from app.views.dag_layout import layout
-from app.views.palette import ink_on, kind_of, sequential
+from app.views.palette import DARK_INK, ink_on, kind_of, sequential
 from planners.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66
 Columns = dict[str, list[Any]]
-NODE_COLUMNS = ("x", "y", "w", "h", "fill", "ink", "edge", "hatch", "name", "full", "second")
-HOVER_COLUMNS = ("title", "what", "costs", "hint", "text_y", "second_y", "is_block", "label")
+NODE_COLUMNS = ("x", "y", "w", "h", "fill", "dark", "edge", "hatch", "full", "second")
+HOVER_COLUMNS = ("title", "what", "costs", "hint", "text_y", "second_y", "is_block")
 CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 
 
@@ -108,12 +108,10 @@ def _nodes(
             "w": WIDTH,
             "h": HEIGHT,
             "fill": fill,
-            "ink": ink_on(fill),
+            "dark": ink_on(fill) == DARK_INK,
             "edge": 2.2 if node.is_block else 0.8,
             "hatch": "right_diagonal_line" if node.is_block and colour == "kind" else " ",
-            "name": node.name,
             "full": fact.label,
-            "label": fact.label,
             "second": fact.second(colour),
             "text_y": at_y - HEIGHT * 0.17,
             "second_y": at_y + HEIGHT * 0.2,

@@ -11,6 +11,7 @@ from bokeh.plotting import figure
 
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILLION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#8C96A0"
+DARK_INK = "#10161c"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 
@@ -80,7 +81,7 @@ def sequential(value: float, highest: float) -> str:
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#10161c" if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else "#ffffff"
+    return DARK_INK if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else "#ffffff"
 
 
 def dress(plot: figure, theme: Theme) -> figure:

@@ -131,6 +131,10 @@ export function render({ model, el }) {
     if (event.key === '/') focusSearch(document);
     else model.send_msg({ key: event.key });
   });
+  document.addEventListener('focusin', (event) => {  // typing replaces what a field holds
+    const at = event.composedPath()[0];
+    if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
+  });
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {

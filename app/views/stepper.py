@@ -9,6 +9,7 @@ from bokeh.models import CustomJS, Slider
 
 from app.session import Session
 from app.style import BOX, COMPACT, TEXT
+from app.views.following import follow
 from app.views.rows import Rows
 from app.views.tables import story_rows
 
@@ -51,8 +52,8 @@ class Stepper(pn.viewable.Viewer):
         )
         self.story.on_key(lambda key: session.look.param.update(selection=key))
         work, look = session.work, session.look
-        work.param.watch(lambda *_: self._fit(), "shown")
-        look.param.watch(lambda *_: self._move(), ["step", "selection"])
+        follow(work, "shown", lambda: self._fit())
+        follow(look, ["step", "selection"], lambda: self._move())
 
     def _slid(self, value: float) -> None:
         self.session.look.step = int(value)

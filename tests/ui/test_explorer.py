@@ -1,0 +1,195 @@
+"""Journeys through the explorer in a real browser.
+
+A plan at first paint · another budget · another model · cancel · the cursor by button, key and
+drag · a selection in all views · an infeasible budget and its remedy · a wrong size · a link ·
+a sweep and one of its points · a block opened · dark · an upload that is no plan.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+PATIENCE_MS = 20_000
+
+
+def shows(page: Page, card: str, text: str | re.Pattern[str]) -> None:
+    expect(page.locator(f".card.{card}")).to_contain_text(text, timeout=PATIENCE_MS)
+
+
+def step(page: Page) -> int:
+    found = re.search(r"Step (\d+) of", page.locator(".step-title .now").inner_text())
+    assert found
+    return int(found.group(1))
+
+
+def at_step(page: Page, number: int) -> None:
+    expect(page.locator(".step-title .now")).to_contain_text(f"Step {number} of")
+
+
+def models(page: Page, expression: str) -> Any:
+    """Evaluate a JavaScript expression over `all`, the models of the document."""
+    return page.evaluate(
+        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
+        f" return {expression}; }}"
+    )
+
+
+BANDS = "all.filter(m => m.type === 'BoxAnnotation' && m.fill_alpha === 0.1).map(m => m.left)"
+OUTLINED = (
+    "all.filter(m => m.type === 'Quad' && m.line_width.value === 2.5).length &&"
+    " all.filter(m => m.type === 'GlyphRenderer' && m.glyph.type === 'Quad' &&"
+    " m.glyph.line_width.value === 2.5).map(m => m.data_source.data.left.length)[0]"
+)
+
+
+def test_a_plan_is_there_at_first_paint(open_page: Any) -> None:
+    page = open_page()
+    shows(page, "badge", "proven optimal")
+    shows(page, "name", "vit_b_16")
+    shows(page, "peak", "738.8 KiB")
+    expect(page.locator(".story tr").first).to_be_visible()
+    assert page.locator("canvas").count() >= 5
+    assert page.title() == "Spillway"
+
+
+def test_another_budget_is_planned_at_once(open_page: Any) -> None:
+    page = open_page()
+    page.locator(".budget-MP button").click()
+    shows(page, "extra", "0 B")
+    shows(page, "peak", "886.5 KiB")
+    expect(page).to_have_url(re.compile("budget=MP"))
+
+
+def test_another_model_is_searched_and_planned(open_page: Any) -> None:
+    page = open_page()
+    field = page.locator(".model input")
+    field.click()
+    field.press_sequentially("squeezenet1_1")
+    page.locator(".bk-menu >> text=squeezenet1_1").click()
+    shows(page, "name", "squeezenet1_1")
+    expect(page.locator(".budget-MR button")).to_contain_text("959.1 KiB", timeout=PATIENCE_MS)
+
+
+def test_planning_is_cancelled_and_the_best_plan_kept(open_page: Any) -> None:
+    page = open_page("?v=1&planner=slow&time_limit=600")
+    expect(page.locator(".progress")).to_contain_text("thinking", timeout=PATIENCE_MS)
+    expect(page.locator(".progress")).to_contain_text("gap 50.0%")
+    page.locator(".cancel button").click()
+    expect(page.locator(".message")).to_contain_text("best plan found so far", timeout=PATIENCE_MS)
+    expect(page.locator(".plan button")).to_be_visible()
+    shows(page, "name", "vit_b_16")
+
+
+def test_the_cursor_moves_by_button_and_key_in_all_views(open_page: Any) -> None:
+    page = open_page()
+    start = step(page)
+    page.locator(".step-after button").click()
+    at_step(page, start + 1)
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    at_step(page, start + 4)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, start + 3)
+    bands = models(page, BANDS)
+    assert bands.count(start + 2) == 2
+    assert len(bands) == 3
+    page.keyboard.press("]")
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 3} of")
+    expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
+
+
+def test_a_selection_is_followed_by_the_other_views(open_page: Any) -> None:
+    page = open_page()
+    assert models(page, OUTLINED) == 0
+    page.locator(".live tr.tap").first.click()
+    expect(page.locator(".live tr.on")).to_have_count(1)
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        + OUTLINED
+        + " > 0; }"
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator(".live tr.on")).to_have_count(0)
+
+
+def test_an_infeasible_budget_says_why_and_offers_the_nearest(open_page: Any) -> None:
+    page = open_page()
+    page.locator(".budget-typed input").fill("500 KiB")
+    page.locator(".budget-typed input").press("Enter")
+    message = page.locator(".message")
+    expect(message).to_contain_text("No plan fits this budget", timeout=PATIENCE_MS)
+    expect(message).to_contain_text("need 738.8 KiB")
+    expect(message).to_contain_text("short by 238.8 KiB")
+    expect(message).to_contain_text("What binds: linear_2")
+    shows(page, "peak", "738.8 KiB")
+    page.locator(".nearest button").click()
+    expect(message).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page).to_have_url(re.compile("budget=MR"))
+
+
+def test_a_size_that_is_none_is_refused_in_words(open_page: Any) -> None:
+    page = open_page()
+    page.locator(".budget-typed input").fill("256 elephants")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".budget-wrong")).to_contain_text("'256 elephants' is not a size")
+    shows(page, "peak", "738.8 KiB")
+
+
+def test_a_link_brings_back_problem_and_view(open_page: Any) -> None:
+    page = open_page("?v=1&model=squeezenet1_1&step=7&unit=hex&selection=tensor:cat&serial=1")
+    shows(page, "name", "squeezenet1_1")
+    at_step(page, 8)
+    expect(page.locator(".live tr.tap").first).to_contain_text("0x")
+
+
+def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> None:
+    page = open_page("?v=1&model=densenet121")
+    shows(page, "name", "densenet121")
+    expect(page.locator(".sweep button")).to_be_enabled(timeout=PATIENCE_MS)
+    page.locator(".sweep button").click()
+    count = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof)?.data.proof.length"
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        + count
+        + " >= 12; }",
+        timeout=2 * PATIENCE_MS,
+    )
+    source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof)"
+    models(page, f"{source}.selected.indices = [{source}.data.x.length - 1]")
+    shows(page, "extra", "0 B")
+
+
+def test_a_block_opens_in_place(open_page: Any) -> None:
+    page = open_page()
+    nodes = "all.find(m => m.type === 'ColumnDataSource' && m.data.is_block)"
+    before = models(page, f"{nodes}.data.x.length")
+    models(page, f"{nodes}.selected.indices = [{nodes}.data.is_block.indexOf(true)]")
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        f"{nodes}.data.x.length > {before}; }}"
+    )
+
+
+def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> None:
+    page = open_page("?theme=dark")
+    colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert colour == "rgb(18, 22, 26)"
+    page.keyboard.press("/")
+    page.keyboard.type("encoder_layer_3")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("selection=operator"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.locator("#pn-Modal")).to_contain_text("previous, next step")
+
+
+def test_an_upload_that_is_no_plan_is_never_shown(open_page: Any) -> None:
+    page = open_page()
+    page.locator(".upload input").set_input_files(
+        {"name": "x.json", "mimeType": "application/json", "buffer": b'{"format": "else"}'}
+    )
+    expect(page.locator(".message")).to_contain_text("not a plan", timeout=PATIENCE_MS)
+    shows(page, "name", "vit_b_16")
