@@ -7,8 +7,6 @@ from pathlib import Path
 
 import panel as pn
 
-from app.jobs import shared_pool
-
 
 def main() -> None:
     """Serve until interrupted."""
@@ -17,7 +15,6 @@ def main() -> None:
     parser.add_argument("--address", default="localhost", help="which interface to listen on")
     parser.add_argument("--no-show", action="store_true", help="do not open a browser")
     given = parser.parse_args()
-    shared_pool().submit("warm")
     pn.serve(
         {"/": Path(__file__).with_name("main.py")},
         port=given.port,

@@ -24,6 +24,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 GRACE_S = 2.0
+WARM_AFTER_S = 4.0
 ROOT = Path(__file__).resolve().parent.parent
 Message = dict[str, Any]
 
@@ -203,7 +204,13 @@ def _died(code: int) -> Message:
 
 @cache
 def shared_pool() -> Pool:
-    """The pool of this server; it leaves the server a core where there are three or more."""
+    """The pool of this server; it leaves the server a core where there are three or more.
+
+    One worker makes itself ready to import models once the first page is out.
+    """
     pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)))
     atexit.register(pool.close)
+    warm = threading.Timer(WARM_AFTER_S, pool.submit, ["warm"])
+    warm.daemon = True
+    warm.start()
     return pool

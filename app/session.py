@@ -43,6 +43,7 @@ class Session:
         self._sweep: Job | None = None
         self._asked: dict[str, Any] = {}
         self._took = False
+        self._linked: dict[str, Any] = {}
 
     @property
     def busy(self) -> bool:
@@ -61,6 +62,7 @@ class Session:
         if self.request() == first:
             self._take_points(stored["points"])
         else:
+            self._linked = dict(look)  # a step and a selection are of the plan that is to come
             self.plan()
         self.look.param.update(**look)
         self.work.notice = " ".join(wrong or [])
@@ -218,11 +220,14 @@ class Session:
         before, look = self.work.shown, self.look
         same_graph = before is not None and before.graph.digest == shown.graph.digest
         with discard_events(look):  # nothing may look at the new plan with the old one's blocks
-            look.step = moved(look.step if same_graph else shown.opening_step, 0, shown.steps)
+            step = look.step if same_graph else shown.opening_step
+            look.step = moved(self._linked.get("step", step), 0, shown.steps)
             if not same_graph:
-                look.selection, look.expanded = "", sorted(shown.tree.comfortable())
+                look.selection = self._linked.get("selection", "")
+                look.expanded = sorted(shown.tree.comfortable())
+        self._linked = {}
         if not same_graph:
-            self.work.budgets = {}
+            self.work.param.update(budgets={}, points=[])
         self.work.param.update(shown=shown, infeasible={})
         look.param.trigger("step")
 

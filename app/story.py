@@ -87,20 +87,20 @@ def _stored(shown: Shown, step: int, item: Store) -> Sentence:
         return Sentence("out", f"{tensor} ({size}), an output of the network, was stored.", tensor)
     following = next_use(shown, tensor, step)
     until = f" until step {following + 1} reads it again" if following is not None else ""
-    return Sentence("out", f"{tensor} ({size}) was spilled{until}{_pressure(shown, step)}.", tensor)
+    return Sentence(
+        "out", f"{tensor} ({size}) was spilled{until}{_pressure(shown, step, following)}.", tensor
+    )
 
 
-def _pressure(shown: Shown, step: int) -> str:
+def _pressure(shown: Shown, step: int, following: int | None) -> str:
     """Why there was no room: the fullest step before the tensor is needed again."""
     occupancy, budget = shown.report.occupancy, shown.plan.budget_bytes
-    ahead = range(step, min(step + 2, shown.steps))
-    fullest = max(ahead, key=lambda s: occupancy[s])
-    return (
-        f": step {fullest + 1} fills {format_bytes(occupancy[fullest])}"
-        f" of {format_bytes(budget)} without it"
-        if fullest > step
-        else f": the budget is {format_bytes(budget)}"
-    )
+    between = range(step + 1, shown.steps if following is None else following)
+    if not between:
+        return ""
+    fullest = max(between, key=lambda s: occupancy[s])
+    held = f"{format_bytes(occupancy[fullest])} of {format_bytes(budget)}"
+    return f": step {fullest + 1} holds {held} without it"
 
 
 def _freed(shown: Shown, step: int) -> list[Sentence]:

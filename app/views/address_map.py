@@ -8,6 +8,7 @@ from typing import Any
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
+    CustomJS,
     CustomJSTickFormatter,
     HoverTool,
     Range1d,
@@ -22,12 +23,21 @@ from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_o
 from planners.units import format_bytes
 
 KIB_TICKS = [2**i for i in range(10)]
-LABEL_SHARE_X, LABEL_SHARE_Y = 0.03, 0.06
 AXIS_WIDTH = 82
-PLOT_PX, LETTER_PX = 740, 6.2
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
 MORE = ("steps", "story", "label", "label_x", "label_y")
 
+FIT_LABELS = """
+const wide = plot.inner_width / (steps.end - steps.start);
+const high = plot.inner_height / (range.end - range.start);
+const data = source.data;
+data.label = data.tensor.map((name, i) => {
+  if ((data.top[i] - data.bottom[i]) * high < 13) return '';
+  const letters = Math.floor(((data.right[i] - data.left[i]) * wide - 4) / 6);
+  return name.length <= letters ? name : letters < 4 ? '' : '…' + name.slice(1 - letters);
+});
+source.change.emit();
+"""
 FORMAT_ADDRESS = """
 if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
 if (high.end < 16384) return tick.toLocaleString('en') + ' B';
@@ -74,7 +84,17 @@ class AddressMap:
         self.limit.line_color = theme.text
         plot.add_layout(self.limit)
         plot.add_layout(self.cursor)
+        self._keep_labels_fitting(plot, x_range)
         return plot
+
+    def _keep_labels_fitting(self, plot: figure, x_range: Range1d) -> None:
+        """The client knows how wide a rectangle is, so it decides which names fit."""
+        args = {"plot": plot, "steps": x_range, "range": self.y_range, "source": self.source}
+        fit = CustomJS(args=args, code=FIT_LABELS)
+        for around in (x_range, self.y_range):
+            around.js_on_change("end", fit)
+        plot.js_on_change("inner_width", fit)
+        self.source.js_on_change("data", fit)
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
@@ -155,7 +175,6 @@ class AddressMap:
 def map_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
     """One row for each span of each residency in a memory."""
     outputs = set(shown.graph.outputs)
-    wide, high = shown.steps, max(shown.plan.budget_bytes, 1)
     rows = []
     for residency in shown.report.residencies:
         if residency.memory != memory:
@@ -164,9 +183,6 @@ def map_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
         stay = stay_of(residency.origin, residency.ending, residency.tensor in outputs)
         colour, hatch, story = STAYS[stay]
         for span in residency.spans:
-            fits = right - left > LABEL_SHARE_X * wide and (
-                span.stop - span.start > LABEL_SHARE_Y * high
-            )
             rows.append(
                 {
                     "left": left,
@@ -181,7 +197,7 @@ def map_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
                     "address": f"{span.start:#x} – {span.stop:#x} ({format_bytes(span.start)})",
                     "steps": f"steps {left + 1} – {right}",
                     "story": story,
-                    "label": shorten(residency.tensor, (right - left) / wide) if fits else "",
+                    "label": "",
                     "label_x": (left + right) / 2,
                     "label_y": (span.start + span.stop) / 2,
                     "stay": stay,
@@ -214,11 +230,3 @@ def describe(shown: Shown, tensor: str) -> str:
     """Kind and shape of a tensor."""
     found = shown.graph.tensors[tensor]
     return f"{found.kind} {'×'.join(map(str, found.shape)) or 'scalar'}"
-
-
-def shorten(name: str, share: float) -> str:
-    """A name cut to about what fits into a share of the width."""
-    room = int(share * PLOT_PX / LETTER_PX)
-    if len(name) <= room:
-        return name
-    return "…" + name[-(room - 1) :] if room > 3 else ""

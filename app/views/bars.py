@@ -124,7 +124,9 @@ class ParetoBar(pn.viewable.Viewer):
         self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
         self.start.disabled = not work.budgets
         count = f"{len(work.points)} of {work.sweep_total}"
-        self.state.object = f"{count} · {escape(work.sweep_progress)}" if work.sweeping else ""
+        hint = "" if work.points else "A sweep plans a dozen budgets: what does more memory buy?"
+        doing = f"{count} · {escape(work.sweep_progress)}"
+        self.state.object = doing if work.sweeping else hint
 
     def __panel__(self) -> pn.Column:
         metric = switch(self.session, "metric", {m: m for m in METRICS}, ["metric"])

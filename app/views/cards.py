@@ -19,6 +19,8 @@ CSS = """
 .card b { display: block; font-size: 14px; line-height: 1.3; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
+.rest { flex: 1 0 100%; color: var(--sw-faint); margin: -2px 0 2px 9px; white-space: nowrap;
+  overflow: hidden; text-overflow: ellipsis; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
@@ -36,9 +38,8 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     claims = shown.plan.claims
     if claims.status == "optimal":
         return BADGES["optimal"]
-    if claims.bound_bytes <= 0 and claims.objective_bytes > 0:
-        return BADGES["heuristic"]
-    sign, word, colour = BADGES["feasible"]
+    exact = shown.plan.options.get("replacement", "optimal") == "optimal"
+    sign, word, colour = BADGES["feasible" if exact else "heuristic"]
     return sign, f"{word}, gap {claims.gap:.1%}", colour
 
 
@@ -68,7 +69,8 @@ def cards_html(shown: Shown) -> str:
         _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY),
         _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
-    return f'<div class="cards" title="{escape(assumptions(shown))}">{"".join(items)}</div>'
+    rests_on = f'<div class="rest">{escape(assumptions(shown))}</div>'
+    return f'<div class="cards">{"".join(items)}{rests_on}</div>'
 
 
 def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -> str:

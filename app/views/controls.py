@@ -16,7 +16,7 @@ from app.style import BUDGET, COMPACT, TEXT
 from app.url import options
 from planners.units import format_bytes, parse_size
 
-UPLOAD_LIMIT = 50 * 2**20
+UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
 
 class Controls(pn.viewable.Viewer):

@@ -81,6 +81,7 @@ class Dag:
         self.x_range.js_on_change("start", fit)
         self.x_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
+        self.nodes.js_on_change("data", fit)
         self.fit = fit
         return plot
 

@@ -58,8 +58,9 @@ class Pareto:
         )
         dress(plot, theme)
         self._glyphs(plot, theme)
-        for axis, around in ((plot.xaxis, self.x_range), (plot.yaxis, self.y_range)):
-            axis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=3)
+        plot.min_border_left = 78
+        for axis, around, ticks in ((plot.xaxis, self.x_range, 2), (plot.yaxis, self.y_range, 4)):
+            axis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=ticks)
             axis.formatter = self._bytes(around)
         self.byte_ticker = plot.yaxis[0].ticker
         self.second_ticker = AdaptiveTicker(desired_num_ticks=4)

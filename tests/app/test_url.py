@@ -1,4 +1,4 @@
-"""Links: what is looked at survives the way through an address and back, and nothing else gets in."""
+"""Links: problem and look survive the way into an address and back; nothing else gets in."""
 
 from __future__ import annotations
 
