@@ -22,7 +22,7 @@ from app.views.pareto import Pareto
 from app.views.rows import Rows
 from app.views.stepper import Stepper
 from app.views.switches import heading, map_legend, serial_switch, unit_switch
-from app.views.tables import live_rows, live_title
+from app.views.tables import detail_rows, live_rows, live_title
 from app.views.timeline import Timeline, timeline_title
 
 
@@ -50,7 +50,7 @@ class Explorer(pn.viewable.Viewer):
             css_classes=["live"],
             head=["live at the cursor", "bytes", "address"],
             empty="nothing is on chip",
-            height=215,
+            height=150,
             sizing_mode="stretch_width",
         )
         self.live.on_key(lambda key: self._choose(key))
@@ -60,6 +60,13 @@ class Explorer(pn.viewable.Viewer):
         self.live_title = pn.pane.HTML(
             "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
         )
+        self.details = Rows(
+            css_classes=["details"],
+            empty="Tap a tensor or an operator: its life is told here.",
+            height=150,
+            sizing_mode="stretch_width",
+        )
+        self.details.on_key(lambda key: self._choose(key))
         self._follow()
 
     def _client_models(self) -> dict[str, Any]:
@@ -134,6 +141,7 @@ class Explorer(pn.viewable.Viewer):
         self.map.highlight(shown, look.selection)
         self.timeline.highlight(shown, look.selection)
         self.dag.highlight(shown, look.expanded, look.selection)
+        self.details.rows = detail_rows(shown, look.selection)
         self._show_live()
 
     def _set_unit(self, unit: str) -> None:
@@ -202,6 +210,7 @@ class Explorer(pn.viewable.Viewer):
                 stylesheets=[BOX],
                 **wide,
             ),
+            pn.Column(self.details, css_classes=["box"], stylesheets=[BOX], **wide),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),

@@ -30,7 +30,7 @@ BOX = """
 :host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
 :host(.top) { position: sticky; top: 0; z-index: 20; background: var(--sw-page);
-  padding-bottom: 6px; }
+  padding-bottom: 0; }
 """
 
 TEXT = """

@@ -62,7 +62,7 @@ class AddressMap:
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
         plot = figure(
-            height=285,
+            height=272,
             sizing_mode="stretch_width",
             x_range=x_range,
             y_range=self.y_range,

@@ -48,7 +48,7 @@ class Stepper(pn.viewable.Viewer):
             "", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT]
         )
         self.story = Rows(
-            css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=58
+            css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=54
         )
         self.story.on_key(lambda key: session.look.param.update(selection=key))
         work, look = session.work, session.look

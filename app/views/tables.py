@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from app.shown import Shown, holes
-from app.state import selected_tensors, tensor_selection
+from app.state import (
+    TENSOR,
+    operator_selection,
+    selected_operators,
+    selected_tensors,
+    tensor_selection,
+)
 from app.story import step_story
 from app.views.palette import BLUE, GREY, STAYS, ink_on, stay_of
 from planners.units import format_bytes
@@ -68,6 +74,55 @@ def story_rows(shown: Shown, step: int, selection: str) -> list[dict[str, Any]]:
         row = {"text": sentence.text, "mark": mark, "chip": colour, "ink": ink_on(colour)}
         rows.append({**row, "key": key, "on": bool(key) and key == selection})
     return rows
+
+
+def detail_rows(shown: Shown, selection: str) -> list[dict[str, Any]]:
+    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work."""
+    graph = shown.graph
+    if selection.startswith(TENSOR):
+        name = selection.removeprefix(TENSOR)
+        return _tensor_rows(shown, name) if name in graph.tensors else []
+    operators = selected_operators(graph, selection)
+    return _operator_rows(shown, operators[0]) if operators else []
+
+
+def _tensor_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
+    graph, tensor = shown.graph, shown.graph.tensors[name]
+    shape = "×".join(map(str, tensor.shape)) or "scalar"
+    rows = [_fact(f"{name}: {tensor.kind} {shape}", format_bytes(graph.size_bytes(name)))]
+    for operator in selected_operators(graph, tensor_selection(name)):
+        made = name in graph.operators[graph.index[operator]].outputs
+        rows.append(_link("made by" if made else "read by", operator, operator_selection(operator)))
+    for residency in shown.report.residencies:
+        if residency.tensor == name:
+            left, right = shown.columns(residency)
+            stay = stay_of(residency.origin, residency.ending, name in graph.outputs)
+            text = f"steps {left + 1} – {right}: {stay}"
+            where = address_text(residency.spans[0].start, "KiB")
+            rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
+    return rows
+
+
+def _operator_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
+    graph = shown.graph
+    operator = graph.operators[graph.index[name]]
+    rows = [_fact(f"{name}: {operator.kind}", f"{operator.macs / 1e6:.4g} M MACs")]
+    if operator.block:
+        rows.append(_fact(f"in {operator.block}", ""))
+    for word, tensors in (("reads", operator.inputs), ("writes", operator.outputs)):
+        for tensor in tensors:
+            row = _link(word, tensor, tensor_selection(tensor))
+            rows.append({**row, "cells": [format_bytes(graph.size_bytes(tensor))]})
+    counted = sum(graph.size_bytes(tensor) for tensor in operator.parameters)
+    return [*rows, _fact("parameters", format_bytes(counted))] if counted else rows
+
+
+def _fact(text: str, value: str) -> dict[str, Any]:
+    return {"text": text, "cells": [value]}
+
+
+def _link(word: str, name: str, key: str) -> dict[str, Any]:
+    return {"text": f"{word} {name}", "cells": [""], "key": key}
 
 
 def address_text(address: int, unit: str) -> str:

@@ -150,13 +150,8 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> N
     shows(page, "name", "densenet121")
     expect(page.locator(".sweep button")).to_be_enabled(timeout=PATIENCE_MS)
     page.locator(".sweep button").click()
-    count = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof)?.data.proof.length"
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        + count
-        + " >= 12; }",
-        timeout=2 * PATIENCE_MS,
-    )
+    expect(page.locator(".sweep-stop button")).to_be_visible()
+    expect(page.locator(".sweep button")).to_be_visible(timeout=2 * PATIENCE_MS)
     source = "all.find(m => m.type === 'ColumnDataSource' && m.data.proof)"
     models(page, f"{source}.selected.indices = [{source}.data.x.length - 1]")
     shows(page, "extra", "0 B")
