@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import panel as pn
@@ -10,7 +11,7 @@ from panel.theme.fast import Fast
 from app.explorer import Explorer
 from app.jobs import shared_pool
 from app.session import Session
-from app.style import page_css
+from app.style import TEXT, page_css
 from app.url import as_python, from_query, to_query
 from app.views.controls import Controls
 from app.views.palette import DARK, FONT, LIGHT
@@ -72,9 +73,7 @@ def template() -> pn.template.FastListTemplate:
 
 
 def _fill_header(page: Any, session: Session, browser: Browser) -> None:
-    code = pn.widgets.CodeEditor(
-        language="python", readonly=True, width=640, height=270, visible=False
-    )
+    code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
     text = pn.pane.Markdown(HELP, width=640, visible=False)
 
     def show(widget: Any) -> None:
@@ -82,8 +81,9 @@ def _fill_header(page: Any, session: Session, browser: Browser) -> None:
         page.open_modal()
 
     def python(_event: Any = None) -> None:
-        code.value = as_python(session.problem)
-        browser.copy(code.value)
+        lines = as_python(session.problem)
+        code.object = f"<h4>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
+        browser.copy(lines)
         show(code)
 
     def button(label: str, name: str, act: Any) -> pn.widgets.Button:

@@ -45,6 +45,8 @@ h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
 .title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .title b, .legend b { font-size: 12.5px; }
 .title span { color: var(--sw-faint); margin-left: 8px; }
+pre { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
+  overflow-x: auto; user-select: all; }
 .wrong { color: #D55E00; font-weight: 600; }
 .notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
   border-radius: 4px; line-height: 1.45; }
