@@ -39,7 +39,19 @@ class Blocks:
         self.operators = operators
         counts = Counter(prefix for path in paths for prefix in _prefixes(path))
         self.chains = [tuple(_worth_a_node(path, counts)) for path in paths]
+        if len(self.nodes(())) > VISIBLE_LIMIT:
+            self._group_the_blockless()
         self.names = {name for chain in self.chains for name in chain}
+
+    def _group_the_blockless(self) -> None:
+        """Runs of operators in no block become blocks, where there are too many to draw."""
+        loose = [i for i, chain in enumerate(self.chains) if not chain]
+        size = -(-len(loose) // (VISIBLE_LIMIT // 4))
+        for start in range(0, len(loose), size):
+            run = loose[start : start + size]
+            if len(run) > 1:
+                for i in run:
+                    self.chains[i] = (f"operators {run[0] + 1}–{run[-1] + 1}",)
 
     def nodes(self, expanded: Collection[str]) -> list[Node]:
         """Visible nodes in the order of their first operator."""

@@ -113,6 +113,15 @@ def test_frames_stand_around_the_nodes_of_opened_blocks() -> None:
     assert [(f.block, f.nodes) for f in frames] == [("body", (1, 2, 3, 4)), ("body.1", (2, 3, 4))]
 
 
+def test_a_long_chain_without_blocks_is_cut_into_some() -> None:
+    tree = Blocks([f"op{i}" for i in range(1000)], [""] * 1000)
+    nodes = tree.nodes(tree.comfortable())
+    assert len(nodes) <= 300
+    assert sorted(m for node in nodes for m in node.members) == list(range(1000))
+    opened = tree.nodes(tree.reveal((), 500))
+    assert "op500" in [node.name for node in opened]
+
+
 def test_the_first_plan_shows_few_nodes(shown: Shown) -> None:
     assert 3 < len(shown.tree.nodes(shown.tree.comfortable())) <= 32
     assert len(shown.tree.nodes(shown.tree.everything())) <= 300
