@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
+from bokeh.events import Tap
 from bokeh.models import Range1d
 
 from app.session import Session
@@ -38,6 +39,8 @@ class Explorer(pn.viewable.Viewer):
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label)
         self.pareto = Pareto(theme, session.load_point)
+        for plot in (self.map.figure, self.occupancy.figure):
+            plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.stepper = Stepper(session, self._client_models())
         self.cards = pn.pane.HTML(
             "",
@@ -156,7 +159,13 @@ class Explorer(pn.viewable.Viewer):
     def _select_tensor(self, name: str) -> None:
         self._choose(tensor_selection(name))
 
-    def _select_label(self, kind: str, name: str) -> None:
+    def _go_to(self, x: float | None) -> None:
+        """A tap on the steps brings the cursor there."""
+        if x is not None:
+            self.session.step_by(int(x) - self.session.look.step)
+
+    def _select_label(self, kind: str, name: str, step: int) -> None:
+        self._go_to(step)
         self._choose(operator_selection(name) if kind == "operator" else tensor_selection(name))
 
     def _tap_node(self, name: str, is_block: bool) -> None:

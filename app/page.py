@@ -34,7 +34,8 @@ HELP = """
 * **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
   dotted frame to close it. The dashed ring is the cursor.
 * **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
-  bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼.
+  bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
+  select it and to bring the cursor there.
 * **Occupancy**: bytes held in each step; the dashed line is the budget.
 * **Timeline**: what each engine does; hatched is waiting, hover tells for what.
 * **Pareto**: each point is a plan; faint ones are beaten by another. Tap one to see it.

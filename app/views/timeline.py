@@ -49,7 +49,7 @@ return (tick * scale).toLocaleString('en', {maximumFractionDigits: 3}) + ' ' + u
 class Timeline:
     """A figure with one lane an engine; waiting is drawn hatched in front of what waited."""
 
-    def __init__(self, theme: Theme, select: Callable[[str, str], None]) -> None:
+    def __init__(self, theme: Theme, select: Callable[[str, str, int], None]) -> None:
         self.select = select
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
         self.stalls = ColumnDataSource({name: [] for name in COLUMNS})
@@ -161,7 +161,8 @@ class Timeline:
         if new:
             data: dict[str, Any] = self.source.data
             self.source.selected.indices = []
-            self.select(data["kind"][new[0]], data["label"][new[0]])
+            hit = new[0]
+            self.select(data["kind"][hit], data["label"][hit], data["step"][hit] - 1)
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:

@@ -207,3 +207,14 @@ def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     writer = next(row["key"] for row in explorer.details.rows if row["text"].startswith("made"))
     explorer._choose(writer)
     assert any(row["text"].startswith("writes") for row in explorer.details.rows)
+
+
+def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
+    explorer._go_to(30.7)
+    assert explorer.session.look.step == 30
+    explorer._go_to(-4.0)
+    assert explorer.session.look.step == 0
+    explorer.timeline.source.selected.indices = [12]
+    data = explorer.timeline.source.data
+    assert explorer.session.look.step == data["step"][12] - 1
+    assert explorer.session.look.selection.endswith(":" + data["label"][12])

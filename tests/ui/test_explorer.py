@@ -101,6 +101,17 @@ def test_the_cursor_moves_by_button_and_key_in_all_views(open_page: Any) -> None
     expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
 
 
+def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(open_page: Any) -> None:
+    page = open_page()
+    start = step(page)
+    box = page.locator(".memory .bk-Canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + 0.35 * box["height"])
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start} of")
+    assert step(page) > 60
+    expect(page).to_have_url(re.compile("selection=tensor"))
+
+
 def test_a_selection_is_followed_by_the_other_views(open_page: Any) -> None:
     page = open_page()
     assert models(page, OUTLINED) == 0
