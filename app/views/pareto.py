@@ -48,7 +48,7 @@ class Pareto:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=230,
+            height=255,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.y_range,
@@ -116,6 +116,7 @@ class Pareto:
             TapTool(renderers=[dots]),
         )
         legend = plot.legend[0]
+        plot.add_layout(legend, "below")
         legend.update(
             label_text_font_size="10px",
             label_text_color=theme.text,
@@ -126,7 +127,9 @@ class Pareto:
             padding=2,
             glyph_height=13,
             glyph_width=16,
-            location="bottom_left",
+            orientation="horizontal",
+            ncols=2,
+            margin=0,
         )
 
     def show(self, points: Sequence[dict[str, Any]], shown: Shown | None, metric: str) -> None:
@@ -227,9 +230,23 @@ def bound_line(
     if metric == "latency":
         least = shown.graph.macs / shown.plan.machine.macs_per_s if shown else 0.0
         return {"x": [xs[0], xs[-1]], "y": [least, least]}
-    proven = {p["budget_bytes"]: p["bound_bytes"] + p["compulsory_bytes"] for p in points}
-    x, y = staircase(sorted(proven.items()), xs[-1])
+    x, y = staircase(sorted(proven_bounds(points).items()), xs[-1])
     return {"x": x, "y": y}
+
+
+def proven_bounds(points: Sequence[dict[str, Any]]) -> dict[int, int]:
+    """The traffic below which no point of the chart can be, by budget.
+
+    A bound is proven for one order of operators: among several orders the least holds, and only
+    where each of them has one.
+    """
+    by_order: dict[Any, dict[int, int]] = {}
+    for p in points:
+        bounds = by_order.setdefault(p["problem"]["options"].get("schedule"), {})
+        size, bound = p["budget_bytes"], p["bound_bytes"] + p["compulsory_bytes"]
+        bounds[size] = max(bound, bounds.get(size, 0))
+    shared = set.intersection(*(set(bounds) for bounds in by_order.values()))
+    return {size: min(bounds[size] for bounds in by_order.values()) for size in shared}
 
 
 def proof_text(point: dict[str, Any]) -> str:

@@ -40,9 +40,10 @@ ENGINES = {
 }
 COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
 FORMAT_SECONDS = """
-const span = Math.abs(range.end - range.start);
-const [scale, unit] = span < 2e-3 ? [1e6, 'µs'] : span < 2 ? [1e3, 'ms'] : [1, 's'];
-return (tick * scale).toLocaleString('en', {maximumFractionDigits: 3}) + ' ' + unit;
+const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
+const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
+const maximumFractionDigits = Math.min(9, Math.max(0, digits));
+return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit;
 """
 
 

@@ -18,7 +18,7 @@ from app.views.cards import badge, cards_html, joules_text
 from app.views.controls import Controls, progress_html
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
-from app.views.pareto import bound_line, front, front_lines, staircase
+from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
 from app.views.timeline import interval_columns, seconds_text, stall_columns
 
 
@@ -147,6 +147,14 @@ def test_the_bound_is_never_above_a_point(shown: Shown) -> None:
     assert bound_line(found, shown, "traffic")["y"] == [6, 6, 1, 1]
     least = bound_line(found, shown, "latency")["y"][0]
     assert 0 < least <= shown.trace.makespan_s
+
+
+def test_a_bound_holds_for_every_order_on_the_chart() -> None:
+    default, mpmf = points((10, 9), (20, 8)), points((10, 7))
+    for point in mpmf:
+        point["problem"] = {"planner": "cosma", "options": {"schedule": "mpmf"}}
+    assert proven_bounds(default) == {10: 6, 20: 5}
+    assert proven_bounds(default + mpmf) == {10: 4}
 
 
 def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
