@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from operator import index
+from typing import SupportsIndex
 
 from planners.errors import BadInput
 
@@ -19,29 +22,43 @@ _FACTORS = {
 _SIZE = re.compile(r"\s*([0-9]+(?:[._][0-9]+)*)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
-def parse_size(text: str | int) -> int:
+LARGEST = 2**63 - 1
+"""More bytes than any machine can address."""
+
+
+def parse_size(text: str | SupportsIndex) -> int:
     """Bytes from `"262144"`, `"256KiB"`, `"256 KiB"` or `"1.5MB"`.
 
-    Raises `BadInput` for anything else, for nothing at all and for fractions of a byte.
+    Raises `BadInput` for anything else, for nothing at all, for fractions of a byte, and for more
+    than any machine can address.
 
     >>> parse_size("256 KiB"), parse_size("1.5MB"), parse_size(7)
     (262144, 1500000, 7)
     """
-    if isinstance(text, int):
-        number, factor = float(text), 1
-    else:
-        match = _SIZE.fullmatch(text)
-        factor = _FACTORS.get(match.group(2).lower(), 0) if match else 0
-        if not match or not factor:
-            raise BadInput(f"{text!r} is not a size; write bytes, or e.g. 256KiB or 1.5MB")
+    size = _exact(text)
+    if size <= 0 or size > LARGEST:
+        raise BadInput(f"a size must be at least one byte and below 2**63, not {text!r:.40}")
+    if size.denominator != 1:
+        raise BadInput(f"{text!r} is not a whole number of bytes")
+    return int(size)
+
+
+def _exact(text: str | SupportsIndex) -> Fraction:
+    """The number of bytes, exactly: floats would round what is large."""
+    wrong = BadInput(f"{text!r:.40} is not a size; write bytes, or e.g. 256KiB or 1.5MB")
+    if not isinstance(text, str):
         try:
-            number = float(match.group(1).replace("_", ""))
-        except ValueError:
-            raise BadInput(f"{text!r} is not a size; write bytes, or e.g. 256KiB") from None
-    size = round(number * factor)
-    if size <= 0:
-        raise BadInput(f"a size must be at least one byte, not {text!r}")
-    return size
+            return Fraction(index(text))
+        except TypeError:
+            raise wrong from None
+    match = _SIZE.fullmatch(text)
+    factor = _FACTORS.get(match.group(2).lower(), 0) if match else 0
+    if not match or not factor:
+        raise wrong
+    try:
+        return Fraction(match.group(1).replace("_", "")) * factor
+    except ValueError:
+        raise wrong from None
 
 
 def format_bytes(count: float) -> str:
