@@ -15,13 +15,14 @@ ELEMENTWISE = frozenset(
 NORMS = frozenset({"batch_norm"})
 POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3))
 CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
+BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
 
 
 def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
     """Boxes of the inputs and parameters that `op` reads to write `box` of `output`."""
     out = graph.tensors[output]
     operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
-    if box == _full(out) or not _is_local(op):
+    if box == _full(out) or not _is_local(graph, op, out):
         return [(t.name, _full(t)) for t in operands]
     main = graph.tensors[op.inputs[0]] if op.inputs else None
     found = []
@@ -45,8 +46,8 @@ def share_of_macs(graph: Graph, op: Operator, output: str, box: Box) -> int:
     return -(-op.macs * elements // graph.tensors[output].elements)
 
 
-def _is_local(op: Operator) -> bool:
-    """Whether every source call keeps the axes, so that a part needs only a part."""
+def _is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
+    """Whether a part of the output needs only a part: every source call keeps the axes."""
     windows = CONVOLUTIONS | POOLS
     if op.kind == "linear":
         allowed = ELEMENTWISE | {"linear"}
@@ -54,8 +55,31 @@ def _is_local(op: Operator) -> bool:
         allowed = ELEMENTWISE | NORMS | {op.kind}
     else:
         allowed = ELEMENTWISE | NORMS
-    kinds = {part.kind for part in op.parts} or {op.kind}
-    return kinds <= allowed and (op.kind not in windows or bool(op.kernel))
+    kinds = [part.kind for part in op.parts] or [op.kind]
+    if not set(kinds) <= allowed:
+        return False
+    if op.kind not in windows | {"linear"}:
+        return True
+    if kinds.count(op.kind) != 1:
+        return False
+    # What comes first may mix parameters into the weight, along any of its axes.
+    mixed = not BINARY.isdisjoint(kinds[: kinds.index(op.kind)])
+    return not mixed and len(op.inputs) == 1 and _has_own_weight(graph, op, out)
+
+
+def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:
+    """Whether the only input is the data, in batches, and the weight (if any) is a parameter."""
+    data = graph.tensors[op.inputs[0]].shape
+    weights = {graph.tensors[name].shape for name in op.parameters}
+    if op.kind == "linear":
+        return len(out.shape) == len(data) and (out.shape[-1], data[-1]) in weights
+    if not op.kernel or not len(out.shape) == len(data) == len(op.kernel) + 2:
+        return False
+    if op.kind in POOLS:
+        return data[1] == out.shape[1]
+    if data[1] % op.groups or out.shape[1] % op.groups:
+        return False
+    return (out.shape[1], data[1] // op.groups, *op.kernel) in weights
 
 
 def _full(tensor: Tensor) -> Box:
@@ -64,9 +88,6 @@ def _full(tensor: Tensor) -> Box:
 
 def _window_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
     """Batch as written, the channels of the groups touched, and the window of each axis."""
-    rank = len(op.kernel)
-    if len(tensor.shape) != rank + 2 or len(box) != rank + 2:
-        return _full(tensor)
     spatial = tuple(
         _window(axis, size, k, s, p, d)
         for axis, size, k, s, p, d in zip(
