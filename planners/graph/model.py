@@ -182,6 +182,8 @@ class Graph:
             raise BadInput(f"malformed graph: {reason}") from error
 
 
+# Beyond it sizes and MACs would no longer be exact in solvers and times, which count in floats.
+_LARGEST = 2**53
 _WINDOW = ("kernel", "stride", "padding", "dilation")
 
 
@@ -250,6 +252,8 @@ def _validate(graph: Graph) -> None:
             raise BadInput(f"tensor {name!r} has unknown kind {tensor.kind!r}")
         if not tensor.elements:
             raise BadInput(f"tensor {name!r} is empty: shape {tensor.shape}")
+    if sum(graph.size_bytes(name) for name in graph.tensors) > _LARGEST:
+        raise BadInput(f"graph {graph.name!r:.60} has more than 2**53 bytes of tensors")
     known = {n for n, t in graph.tensors.items() if t.kind == "parameter"} | set(graph.inputs)
     seen: set[str] = set()
     for op in graph.operators:
@@ -258,12 +262,16 @@ def _validate(graph: Graph) -> None:
         seen.add(op.name)
         if not op.outputs:
             raise BadInput(f"operator {op.name!r} writes nothing")
+        _validate_numbers(op)
         operands = (*op.inputs, *op.parameters)
         if len(set(operands)) != len(operands):
             raise BadInput(f"operator {op.name!r} names an operand twice")
         for name in operands:
             if name not in known:
                 raise BadInput(f"operator {op.name!r} reads {name!r} before it exists")
+            if (graph.tensors[name].kind == "parameter") != (name in op.parameters):
+                kind = graph.tensors[name].kind
+                raise BadInput(f"operator {op.name!r} lists {name!r} wrongly: its kind is {kind}")
         for name in op.outputs:
             if name not in graph.tensors or name in known:
                 raise BadInput(f"operator {op.name!r} cannot write {name!r}: unknown or written")
@@ -273,9 +281,18 @@ def _validate(graph: Graph) -> None:
     for name in (*graph.inputs, *graph.outputs):
         if name not in graph.tensors or name not in known:
             raise BadInput(f"graph input or output {name!r} does not exist")
+        if graph.tensors[name].kind == "parameter":
+            raise BadInput(f"graph input or output {name!r} is a parameter")
     for name in graph.inputs:
         if graph.tensors[name].kind != "input":
             raise BadInput(f"graph input {name!r} is of kind {graph.tensors[name].kind!r}")
     if len(known) != len(graph.tensors):
         lost = sorted(set(graph.tensors) - known)
         raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")
+
+
+def _validate_numbers(op: Operator) -> None:
+    if any(len(getattr(op, key)) != len(op.kernel) for key in _WINDOW):
+        raise BadInput(f"operator {op.name!r} has a window with axes missing")
+    if op.groups < 1 or op.macs > _LARGEST:
+        raise BadInput(f"operator {op.name!r} has groups {op.groups} and MACs {op.macs!r:.20}")
