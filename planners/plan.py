@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from planners.errors import BadInput
 from planners.files import read_json, write_json
@@ -99,11 +99,18 @@ class Plan:
                 machine=Machine.from_json(data["machine"]),
                 budget_bytes=int(data["budget_bytes"]),
                 program=program_from_json(data["program"]),
-                claims=Claims(**data["claims"]),
+                claims=_claims_from(data["claims"]),
                 options=dict(data["options"]),
-                notes=tuple(data["notes"]),
+                notes=tuple(str(note) for note in data["notes"]),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            IndexError,
+            AttributeError,
+            ArithmeticError,
+        ) as error:
             reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
             raise BadInput(f"malformed plan: {reason}") from error
 
@@ -115,3 +122,17 @@ class Plan:
     def load(path: str | Path) -> Plan:
         """Read a plan that `save` wrote. Raises `BadInput` with the reason."""
         return Plan.from_json(read_json(path))
+
+
+def _claims_from(data: Any) -> Claims:
+    """Claims whose fields are of the types that they say. Raises `TypeError`, `ValueError`."""
+    claims = Claims(**data)
+    for name, value in data.items():
+        if name.endswith("_bytes") and (not isinstance(value, int) or isinstance(value, bool)):
+            raise ValueError(f"claims: {name} must be a whole number, not {value!r:.60}")
+    if claims.status not in get_args(Status):
+        raise ValueError(f"claims: unknown status {claims.status!r:.60}")
+    # Written so that NaN fails.
+    if not 0 <= claims.plan_s < 1e30:
+        raise ValueError(f"claims: plan_s must be seconds, not {claims.plan_s!r:.60}")
+    return replace(claims, solver=str(claims.solver), plan_s=float(claims.plan_s))

@@ -75,7 +75,9 @@ def program_from_json(data: Any) -> Program:
         if name == "compute":
             operator, reads, writes, macs, frees, engine = rest
             sides = (operands(reads), operands(writes))
-            return Compute(int(step), str(operator), *sides, int(macs), tuple(frees), str(engine))
+            return Compute(
+                int(step), str(operator), *sides, int(macs), tuple(map(int, frees)), str(engine)
+            )
         if name == "release":
             return Release(int(step), pieces[rest[0]], region(rest[1]))
         if name == "barrier":
@@ -83,8 +85,22 @@ def program_from_json(data: Any) -> Program:
         raise ValueError(f"unknown instruction {name!r}")
 
     return Program(
-        memories=tuple(Memory(**memory) for memory in data["memories"]),
+        memories=tuple(_memory(memory) for memory in data["memories"]),
         instructions=tuple(instruction(row) for row in data["instructions"]),
         homes={str(k): str(v) for k, v in data["homes"].items()},
         steps=tuple(str(step) for step in data["steps"]),
     )
+
+
+def _memory(data: Any) -> Memory:
+    memory = Memory(**data)
+    numbers = (memory.base, 0 if memory.size_bytes is None else memory.size_bytes)
+    texts = (memory.name, "" if memory.parent is None else memory.parent)
+    flags = (memory.circular, memory.offchip, memory.addressed)
+    if not all(
+        type(value) is kind
+        for values, kind in ((numbers, int), (texts, str), (flags, bool))
+        for value in values
+    ):
+        raise ValueError(f"memory {memory.name!r:.60} has a field of the wrong type")
+    return memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from planners.program import Box
 
@@ -24,7 +24,7 @@ def subtract(box: Box, other: Box) -> list[Box]:
     return rest
 
 
-def uncovered(box: Box, cover: Sequence[Box]) -> list[Box]:
+def uncovered(box: Box, cover: Collection[Box]) -> list[Box]:
     """What is left of `box` outside all of `cover`; empty where it is covered."""
     if box in cover:  # Whole tensors, nearly always.
         return []

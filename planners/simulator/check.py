@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from planners.errors import InvalidPlan
 from planners.graph.access import needs, share_of_macs
 from planners.graph.model import Graph
-from planners.plan import Plan
+from planners.plan import Claims, Plan
 from planners.program import (
     AddressSpace,
     Barrier,
@@ -33,6 +33,7 @@ from planners.program import (
     whole,
 )
 from planners.simulator.boxes import uncovered
+from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, Stay, residencies
 from planners.simulator.spans import TakenRanges
 
@@ -71,25 +72,32 @@ def check(plan: Plan) -> CheckReport:
 
     Raises `InvalidPlan` with the step, the address and the reason.
     """
-    spaces = AddressSpace(plan.program.memories)
-    onchip = sum(
-        memory.size_bytes or 0
-        for memory in plan.program.memories
-        if memory.parent is None and memory.addressed and not memory.offchip
-    )
-    if onchip > plan.budget_bytes:
+    check_memories(plan.program)
+    if (onchip := onchip_bytes(plan.program)) > plan.budget_bytes:
         raise InvalidPlan(
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",
             kind="budget",
         )
-    report = Replay(plan.graph, plan.program, spaces).run()
-    claims = plan.claims
+    report = replay(plan.graph, plan.program)
+    _check_claims(plan.claims, report)
+    return report
+
+
+def _check_claims(claims: Claims, report: CheckReport) -> None:
     for name in ("peak_bytes", "extent_bytes", "compulsory_bytes", "noncompulsory_bytes"):
         claimed, found = getattr(claims, name), getattr(report, name)
         if claimed != found:
             raise InvalidPlan(
                 f"{name}: the plan claims {claimed}, the program has {found}", kind="claims"
             )
+    # What was minimised is the planner's choice, but it is a number that the replay has too.
+    minimised = ("noncompulsory_bytes", "traffic_bytes", "peak_bytes", "extent_bytes")
+    if claims.objective_bytes not in [getattr(report, name) for name in minimised]:
+        raise InvalidPlan(
+            f"objective_bytes: the plan claims {claims.objective_bytes}, which is none of the "
+            f"program's {', '.join(minimised)}",
+            kind="claims",
+        )
     if not 0 <= claims.bound_bytes <= claims.objective_bytes or (
         claims.status == "optimal" and claims.bound_bytes != claims.objective_bytes
     ):
@@ -98,11 +106,11 @@ def check(plan: Plan) -> CheckReport:
             f"and bound {claims.bound_bytes}",
             kind="claims",
         )
-    return report
 
 
 def replay(graph: Graph, program: Program) -> CheckReport:
     """Replay a program without a plan's claims. Raises `InvalidPlan`."""
+    check_memories(program)
     return Replay(graph, program, AddressSpace(program.memories)).run()
 
 
@@ -115,8 +123,9 @@ class Replay:
         self.step = 0
         self.resident: dict[tuple[str, Piece], Stay] = {}
         self.taken: dict[str, TakenRanges[Stay]] = defaultdict(TakenRanges)
-        self.home: dict[tuple[str, str], list[Box]] = defaultdict(list)
-        self.written: dict[str, list[Box]] = defaultdict(list)
+        # Boxes as keys: what is stored again and again is there once.
+        self.home: dict[tuple[str, str], dict[Box, None]] = defaultdict(dict)
+        self.written: dict[str, dict[Box, None]] = defaultdict(dict)
         self.operators = {op.name: op for op in graph.operators}
         self.wholes = {name: whole(tensor) for name, tensor in graph.tensors.items()}
         self.stays: list[Stay] = []
@@ -129,7 +138,7 @@ class Replay:
         for tensor in self.graph.tensors.values():
             memory = self.program.homes.get(tensor.kind)
             if memory is not None and tensor.kind != "activation":
-                self.home[memory, tensor.name].append(self.wholes[tensor.name].box)
+                self.home[memory, tensor.name][self.wholes[tensor.name].box] = None
 
     def fail(self, reason: str, kind: str, region: Region | None = None) -> InvalidPlan:
         return InvalidPlan(
@@ -203,6 +212,18 @@ class Replay:
             raise self.fail(reason, "wrong address", region)
         return stay
 
+    def _checked_home(self, operand: Operand) -> Operand:
+        """The operand, once it names its tensor's home: the place in it follows from the piece."""
+        if operand.region.offset is not None:
+            reason = f"{operand.region.memory} has no addresses"
+            raise self.fail(reason, "memory", operand.region)
+        return self._checked(operand)
+
+    def _find_at_home(self, operand: Operand) -> None:
+        piece, region = self._checked_home(operand)
+        if uncovered(piece.box, self.home[region.memory, piece.tensor]):
+            raise self.fail(f"{region.memory} holds no copy of {_name(piece)}", "no copy", region)
+
     def _place(self, operand: Operand, computed: bool) -> None:
         """Make a piece resident: in range, over nothing that is resident, and nowhere else."""
         piece, region = self._checked(operand)
@@ -251,15 +272,12 @@ class Replay:
         if source.addressed:
             self._find(Operand(item.piece, item.source)).stored = isinstance(item, Store)
         else:
-            self._checked(Operand(item.piece, item.source))
-            if uncovered(item.piece.box, self.home[source.name, item.piece.tensor]):
-                reason = f"{source.name} holds no copy of {_name(item.piece)}"
-                raise self.fail(reason, "no copy", item.source)
+            self._find_at_home(Operand(item.piece, item.source))
         if target.addressed:
             self._place(Operand(item.piece, item.target), computed=False)
         else:
-            self._checked(Operand(item.piece, item.target))
-            self.home[target.name, item.piece.tensor].append(item.piece.box)
+            self._checked_home(Operand(item.piece, item.target))
+            self.home[target.name, item.piece.tensor][item.piece.box] = None
         if source.offchip and not target.offchip:
             self.loaded += item.source.size_bytes
         elif target.offchip and not source.offchip:
@@ -276,16 +294,17 @@ class Replay:
                 raise self.fail(f"{op.name} does not read {tensor}", "operand", operand.region)
             self._read(operand)
             read[tensor].append(operand.piece.box)
-        for at in item.frees:
-            self._release(item.reads[at])
+        self._free(item)
         macs = 0
         for operand in item.writes:
             tensor = operand.piece.tensor
             if tensor not in op.outputs:
                 raise self.fail(f"{op.name} does not write {tensor}", "operand", operand.region)
             self._place(operand, computed=True)
+            if self._memory(operand.region).offchip:
+                self.stored += operand.region.size_bytes
             self._check_needs(item, operand.piece, read)
-            self.written[tensor].append(operand.piece.box)
+            self.written[tensor][operand.piece.box] = None
             if tensor == op.outputs[0]:
                 macs += share_of_macs(self.graph, op, tensor, operand.piece.box)
         if macs != item.macs:
@@ -294,17 +313,21 @@ class Replay:
         self._note_occupancy()
 
     def _read(self, operand: Operand) -> None:
-        """An operand on chip must be resident; one in an off-chip home is read in place."""
-        piece, region = operand
-        memory = self._memory(region)
+        """An operand with an address must be resident; one in its home is read in place."""
+        memory = self._memory(operand.region)
         if memory.addressed:
             self._find(operand)
-            return
-        self._checked(operand)
-        if uncovered(piece.box, self.home[memory.name, piece.tensor]):
-            raise self.fail(f"{memory.name} holds no copy of {_name(piece)}", "no copy", region)
+        else:
+            self._find_at_home(operand)
         if memory.offchip:
-            self.loaded += region.size_bytes
+            self.loaded += operand.region.size_bytes
+
+    def _free(self, item: Compute) -> None:
+        """End the residencies that this instruction ends, before its writes begin."""
+        for at in item.frees:
+            if not 0 <= at < len(item.reads):
+                raise self.fail(f"{item.operator} frees read number {at}, and has none", "frees")
+            self._release(item.reads[at])
 
     def _check_needs(self, item: Compute, piece: Piece, read: dict[str, list[Box]]) -> None:
         op = self.operators[item.operator]

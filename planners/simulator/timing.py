@@ -15,6 +15,7 @@ from planners.machine import Machine
 from planners.program import (
     AddressSpace,
     Barrier,
+    Box,
     Compute,
     Instruction,
     Load,
@@ -81,7 +82,7 @@ class Scoreboard:
         self.duration = duration or Durations(machine, self.spaces)
         self.free: dict[str, float] = defaultdict(float)
         self.ranges: dict[str, Hazards] = defaultdict(Hazards)
-        self.homes: dict[tuple[str, str], list[tuple[Operand, Event]]] = defaultdict(list)
+        self.homes: dict[tuple[str, str], dict[Box, Event]] = defaultdict(dict)
         self.floor = START
         self.last = START
 
@@ -154,8 +155,10 @@ class Scoreboard:
     def _last_write(self, operand: Operand) -> Event:
         piece, region = operand
         if region.offset is None:
-            stored = self.homes.get((region.memory, piece.tensor), ())
-            touching = [e for o, e in stored if subtract(piece.box, o.piece.box) != [piece.box]]
+            stored = self.homes.get((region.memory, piece.tensor), {})
+            if piece.box in stored:  # A home never changes what it has: any copy will do.
+                return stored[piece.box]
+            touching = [e for box, e in stored.items() if subtract(piece.box, box) != [piece.box]]
             return max(touching, default=START)
         return max(
             (self.ranges[s.memory].last_write(s.start, s.stop) for s in self._spans(region)),
@@ -169,7 +172,7 @@ class Scoreboard:
         for operand in writes:
             if operand.region.offset is None:
                 key = (operand.region.memory, operand.piece.tensor)
-                self.homes[key].append((operand, end))
+                self.homes[key].setdefault(operand.piece.box, end)
             for span in self._spans(operand.region):
                 self.ranges[span.memory].write(span.start, span.stop, end)
 
