@@ -10,6 +10,7 @@ from planners.errors import BadInput
 from planners.program import AddressSpace, Memory, Operand, Piece, Region, Span
 
 ELEMENT_BYTES = 4
+LARGEST = 2**34  # Bytes: filling more than a machine has would take down more than this process.
 POISON = 0xFF  # Four such bytes are a NaN: what nobody wrote, or was released, spoils the result.
 
 Stored = tuple[torch.Tensor, torch.dtype, tuple[int, ...]]
@@ -31,10 +32,12 @@ class Arena:
             )
         self.scale = ELEMENT_BYTES // bytes_per_element
         self.spaces = spaces
+        roots = [m for m in spaces.memories.values() if m.parent is None and m.addressed]
+        if (total := sum(self._size(memory) for memory in roots)) > LARGEST:
+            raise BadInput(f"execute allocates what it plans: {total} bytes are over {LARGEST}")
         self.bytes = {
             memory.name: torch.full((self._size(memory),), POISON, dtype=torch.uint8)
-            for memory in spaces.memories.values()
-            if memory.parent is None and memory.addressed
+            for memory in roots
         }
         self.layout: dict[tuple[str, Piece], tuple[torch.dtype, tuple[int, ...]]] = {}
 
@@ -122,6 +125,11 @@ class HostCopy:
         copy.dtype, copy.strides = value.dtype, dense_strides(value) or copy.strides
         copy._held().copy_(checked(value))
         return copy
+
+    def take(self, other: HostCopy, piece: Piece) -> None:
+        """Copy a piece from another home."""
+        self.dtype = other.dtype
+        self.box(piece).copy_(other.box(piece))
 
     def _held(self) -> torch.Tensor:
         return self.bytes.view(held_dtype(self.dtype)).as_strided(self.shape, self.strides)

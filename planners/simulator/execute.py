@@ -138,6 +138,10 @@ class Runner:
                 self._store(source, item.target.memory)
             return
         copy = self.home[item.source.memory, item.piece.tensor]
+        if not self.memories[item.target.memory].addressed:
+            other = self._home(item.target.memory, item.piece.tensor)
+            other.take(copy, item.piece)
+            return
         if item.piece == self.whole[item.piece.tensor]:
             self.arena.copy_in(target, copy.bytes, copy.dtype, copy.strides)
         else:
@@ -145,7 +149,7 @@ class Runner:
 
     def _store(self, source: Operand, memory: str) -> None:
         name = source.piece.tensor
-        copy = self.home.setdefault((memory, name), HostCopy(self.graph.tensors[name].shape))
+        copy = self._home(memory, name)
         dtype, strides = self.arena.layout_of(source)
         copy.dtype = dtype
         if source.piece == self.whole[name]:
@@ -154,11 +158,19 @@ class Runner:
         else:
             copy.box(source.piece).copy_(self.arena.read(source))
 
+    def _home(self, memory: str, name: str) -> HostCopy:
+        key = (memory, name)
+        if key not in self.home:
+            self.home[key] = HostCopy(self.graph.tensors[name].shape)
+        return self.home[key]
+
     def _compute(self, item: Compute) -> None:
         """Run the operator's calls on what it reads, and keep the boxes that it writes."""
         op = self.operators[item.operator]
         known = self._gather(item.reads)
         results = self.model.evaluate([part.name for part in op.parts], known)
+        if item.frees:  # What was made may be a view of what goes.
+            results = {name: value.clone() for name, value in results.items()}
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
         for operand in item.writes:
@@ -167,11 +179,12 @@ class Runner:
 
     def _write(self, op: Operator, operand: Operand, results: dict[str, torch.Tensor]) -> None:
         piece = operand.piece
-        if tuple(results[piece.tensor].shape) != self.graph.tensors[piece.tensor].shape:
-            raise InvalidPlan(f"{op.name} made {piece.tensor} of another shape", kind="shape")
+        made = results.get(piece.tensor)
+        if made is None or tuple(made.shape) != self.graph.tensors[piece.tensor].shape:
+            raise InvalidPlan(f"{op.name} made no {piece.tensor} of its shape", kind="shape")
         full = piece == self.whole[piece.tensor]
         box = tuple(slice(start, stop) for start, stop in piece.box)
-        value = results[piece.tensor] if full else results[piece.tensor][box]
+        value = made if full else made[box]
         self.arena.write(operand, value, whole=full)
 
     def _gather(self, reads: Sequence[Operand]) -> dict[str, torch.Tensor]:
