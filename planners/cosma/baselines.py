@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -15,8 +16,8 @@ Policy = Literal["belady", "greedy"]
 def replace_online(problem: Problem, policy: Policy, alignment: int = 64) -> dict[Run, int]:
     """Addresses of all stays that the policy makes; any budget of at least MR is enough.
 
-    Where only the tensors of a step obstruct each other, as few as possible of them are moved,
-    at the cost of a store and a load; where the alignment leaves no room, it is given up for that.
+    Where only the tensors of a step obstruct each other, a few of them are moved, at the cost of a
+    store and a load; where the alignment leaves no room, it is given up for that.
     """
     sim = _Online(problem, policy, alignment)
     for step in range(len(problem.schedule)):
@@ -104,11 +105,10 @@ class _Online:
         fixed = {int(block.id): block for block in self.arena.blocks}
         order = sorted(fixed, key=lambda i: 0 if self.since[i] == step else self._cost(i))
         for alignment in (self.arena.alignment, 1):
-            for count in range(1, len(order) + 1):
-                for moved in combinations(order, count):
-                    if placed := self._packed(fixed, moved, new, alignment):
-                        self._apply(placed, moved, step)
-                        return
+            for moved in _cheap_sets(order):
+                if placed := self._packed(fixed, moved, new, alignment):
+                    self._apply(placed, moved, step)
+                    return
         raise AssertionError("a step of at most the budget fits at alignment 1")
 
     def _packed(
@@ -129,3 +129,11 @@ class _Online:
                 self._leave(i, step - 1)
                 self.since[i] = step
         self.arena.blocks = placed.blocks
+
+
+def _cheap_sets(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Singles, pairs, then ever more from the front: all sets would be two to the power of them."""
+    for count in (1, 2):
+        yield from combinations(order, count)
+    for count in range(3, len(order) + 1):
+        yield tuple(order[:count])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planners.cosma.baselines import replace_online
 from planners.cosma.joint_addresses import solve_jointly
 from planners.cosma.placement import cut_of, place
 from planners.cosma.problem import Problem, Run, runs
 from planners.cosma.relaxation import Cut, Relaxed, relax
 from planners.cosma.repair import repair
-from planners.errors import Cancelled
 from planners.progress import Clock
 
 CUT_ROUNDS = 40
@@ -39,7 +39,7 @@ def solve_fixed(problem: Problem, clock: Clock) -> Solution:
     clock.report("capacity relaxation")
     relaxed = relax(problem, time_limit_s=clock.left_s)
     if relaxed is None:
-        raise Cancelled("stopped before the capacity relaxation had a first solution")
+        return _online(problem)
     clock.report("addresses", bound_bytes=relaxed.bound_bytes)
     solution = _cut_and_place(problem, relaxed, clock)
     if solution.cost_bytes == solution.bound_bytes or clock.expired():
@@ -51,6 +51,12 @@ def solve_fixed(problem: Problem, clock: Clock) -> Solution:
     return Solution(joint.offsets, joint.objective_bytes, bound, "gap ILP (HiGHS), CP-SAT")
 
 
+def _online(problem: Problem) -> Solution:
+    """What Belady's rule makes of it at once, for when there is no time for anything else."""
+    stays = replace_online(problem, "belady", 1)
+    return Solution(stays, cost_of(problem, stays), 0, "belady, linear arena")
+
+
 def _cut_and_place(problem: Problem, relaxed: Relaxed, clock: Clock) -> Solution:
     cuts: list[Cut] = []
     best: Solution | None = None
@@ -60,9 +66,11 @@ def _cut_and_place(problem: Problem, relaxed: Relaxed, clock: Clock) -> Solution
             solver = f"gap ILP (HiGHS), packing ({placed.solver})"
             cost = relaxed.objective_bytes
             return Solution(dict(placed.offsets), cost, relaxed.bound_bytes, solver)
+        if best is None:
+            best = _online(problem)
         stays = repair(problem, relaxed.dropped, clock)
         cost = cost_of(problem, stays)
-        if best is None or cost < best.cost_bytes:
+        if cost < best.cost_bytes:
             best = Solution(stays, cost, 0, "gap ILP (HiGHS), repaired packing")
         clock.report("addresses", best.cost_bytes, relaxed.bound_bytes)
         cut = cut_of(problem, placed.conflict)

@@ -43,7 +43,7 @@ def solve_jointly(
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(clock.left_s, 0.01)
     solver.parameters.num_workers = workers
-    watcher = _watcher(cp_model, clock, model.unit)
+    watcher = _watcher(cp_model, clock, model.unit, solver.stop_search)
     solver.best_bound_callback = watcher.bound
     status = solver.solve(model.model, watcher)
     bound = max(bound_bytes, ceil(solver.best_objective_bound - 1e-6) * model.unit)
@@ -134,14 +134,16 @@ class _Model:
                 self.model.add_hint(literal, 0)
 
 
-def _watcher(cp_model: Any, clock: Clock, unit: int) -> Any:
-    """Passes incumbents and bounds on to the clock, and stops the search when it is asked to."""
+def _watcher(cp_model: Any, clock: Clock, unit: int, stop: Callable[[], None]) -> Any:
+    """Passes incumbents and bounds on to the clock, and stops the search when it is asked to.
+
+    By the solver's own `stop`: the callback's works from the first solution on, bounds come before.
+    """
 
     class Watcher(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.best: int | None = None
-            self.stop: Callable[[], None] = self.stop_search
 
         def on_solution_callback(self) -> None:
             self.best = round(self.objective_value) * unit
@@ -150,6 +152,6 @@ def _watcher(cp_model: Any, clock: Clock, unit: int) -> Any:
         def bound(self, value: float) -> None:
             clock.report("addresses and replacement", self.best, max(0, ceil(value - 1e-6)) * unit)
             if clock.expired():
-                self.stop()
+                stop()
 
     return Watcher()

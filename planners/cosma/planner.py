@@ -74,8 +74,13 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, values in CHOICES.items():
         if chosen[name] not in values:
             raise BadInput(f"{name}={chosen[name]!r}: choose one of {', '.join(values)}")
-    if not chosen["time_limit"] > 0:
-        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']}")
+    # Written so that NaN and what is no number at all fail.
+    if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
+        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
+    if not (isinstance(chosen["alignment"], int) and chosen["alignment"] > 0):
+        raise BadInput(f"alignment must be whole bytes above zero, not {chosen['alignment']!r:.40}")
+    if not isinstance(chosen["parameters"], bool):
+        raise BadInput(f"parameters must be True or False, not {chosen['parameters']!r:.40}")
     return chosen
 
 

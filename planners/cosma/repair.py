@@ -8,6 +8,7 @@ many of the extra drops as possible are taken back. Any budget of at least MR is
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from planners.allocation import pack
 from planners.cosma.placement import gaps_within, lifetimes
@@ -24,42 +25,54 @@ def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run,
     """Offsets of stays that drop `dropped` and little more."""
     stays = runs(problem, dropped)
     extra: set[Gap] = set()
+    address: dict[tuple[int, int], int] = {}  # of a line at one of its uses
     start, total = 0, len(problem.schedule)
-    while (stop := _longest_window(problem, stays, start)) < total:
-        first = max(start + 1, stop - LOOK_BACK)
-        stop = min(range(stop, first - 1, -1), key=lambda b: _cost(problem, _crossing(stays, b)))
-        extra |= {_gap_at(problem, run, stop) for run in _crossing(stays, stop)}
+    while start < total:
+        stop, found = _longest_window(problem, stays, start, clock)
+        if stop < total:
+            earliest = max(start + 1, stop - LOOK_BACK)
+            choice = range(stop, earliest - 1, -1)
+            stop = min(choice, key=lambda b: _cost(problem, _crossing(stays, b)))
+            extra |= {_gap_at(problem, run, stop) for run in _crossing(stays, stop)}
+        # Past `stop` the next window will say otherwise.
+        for part, offset in found.items():
+            uses = problem.lines[part.line].uses
+            address |= {(part.line, use): offset for use in uses if part.first <= use <= part.last}
         start = stop
+    offsets = {run: address[run.line, run.first] for run in runs(problem, dropped | extra)}
     for gap in sorted(extra, key=lambda g: -problem.lines[g.line].size_bytes):
         if clock.expired():
             break
-        if _pack(problem, runs(problem, dropped | (extra - {gap})), QUESTION_S) is not None:
+        if found_all := _pack(problem, runs(problem, dropped | (extra - {gap})), clock):
             extra.remove(gap)
-    offsets = _pack(problem, runs(problem, dropped | extra), 60.0)
-    assert offsets is not None, "windows that were packed one by one"
+            offsets = found_all
     return offsets
 
 
-def _pack(problem: Problem, stays: Sequence[Run], limit_s: float) -> dict[Run, int] | None:
+def _pack(problem: Problem, stays: Sequence[Run], clock: Clock) -> dict[Run, int] | None:
     packing = pack(
-        lifetimes(problem, stays), problem.budget_bytes, time_limit_s=limit_s, explain=False
+        lifetimes(problem, stays),
+        problem.budget_bytes,
+        time_limit_s=min(QUESTION_S, clock.left_s),
+        explain=False,
     )
     if packing.status != "packed":
         return None
     return {run: packing.offsets[str(i)] for i, run in enumerate(stays)}
 
 
-def _longest_window(problem: Problem, stays: Sequence[Run], start: int) -> int:
-    """The last boundary up to which steps `[start, stop)` can be packed, by galloping."""
+def _longest_window(
+    problem: Problem, stays: Sequence[Run], start: int, clock: Clock
+) -> tuple[int, dict[Run, int]]:
+    """The last boundary up to which steps `[start, stop)` can be packed, by galloping; and how."""
     total = len(problem.schedule)
+    found = _stacked(problem, _parts(stays, start, start + 1))
 
     def fits(stop: int) -> bool:
-        parts = [
-            Run(run.line, max(run.first, start), min(run.last, stop - 1))
-            for run in stays
-            if run.first < stop and run.last >= start
-        ]
-        return _pack(problem, parts, QUESTION_S) is not None
+        nonlocal found
+        packed = _pack(problem, _parts(stays, start, stop), clock)
+        found = found if packed is None else packed
+        return packed is not None
 
     low, width = start + 1, 1
     while low < total and fits(min(total, low + width)):
@@ -68,7 +81,22 @@ def _longest_window(problem: Problem, stays: Sequence[Run], start: int) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+    return low, found
+
+
+def _parts(stays: Sequence[Run], start: int, stop: int) -> list[Run]:
+    """What of the stays lies within steps `[start, stop)`."""
+    return [
+        Run(run.line, max(run.first, start), min(run.last, stop - 1))
+        for run in stays
+        if run.first < stop and run.last >= start
+    ]
+
+
+def _stacked(problem: Problem, stays: Sequence[Run]) -> dict[Run, int]:
+    """One above the other: what a single step holds fits so."""
+    sizes = [problem.lines[run.line].size_bytes for run in stays]
+    return dict(zip(stays, accumulate(sizes, initial=0), strict=False))
 
 
 def _crossing(stays: Iterable[Run], boundary: int) -> list[Run]:
