@@ -15,7 +15,12 @@ class UnknownName(SpillwayError):
         text = f"unknown {what} {name!r}"
         if nearest:
             text += "; did you mean " + " or ".join(repr(n) for n in nearest) + "?"
+        self._given = (what, name, nearest, hint)
         super().__init__(text + (f" ({hint})" if hint else ""))
+
+    # Exceptions are pickled by their message otherwise, and come out of no worker process.
+    def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, list[str], str]]:
+        return type(self), self._given
 
 
 class BadInput(SpillwayError):

@@ -40,15 +40,10 @@ class Budgets:
 def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0) -> Budgets:
     """MR, MH and MP of a graph, activations only unless `parameters`.
 
-    Where MP is not proven within `time_limit` seconds, `MP` is the best peak found.
+    Where MP is not proven within `time_limit` seconds, `MP` is the best peak found. Raises
+    `BadInput` for a graph without operators.
     """
-    needs = [
-        sum(
-            graph.size_bytes(t)
-            for t in (*op.inputs, *(op.parameters if parameters else ()), *op.outputs)
-        )
-        for op in graph.operators
-    ]
+    needs = _needs(graph, parameters)
     mr = max(needs)
     default = order_peak(graph, tuple(range(len(graph.operators))), parameters)
     peak = minimum_peak(graph, parameters, clock=Clock(time_limit))
@@ -62,10 +57,26 @@ def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0)
     )
 
 
+def _needs(graph: Graph, parameters: bool) -> list[int]:
+    """Bytes that each operator needs at once."""
+    if not graph.operators:
+        raise BadInput(f"graph {graph.name!r} has no operators: there is nothing to plan")
+    return [
+        sum(
+            graph.size_bytes(t)
+            for t in (*op.inputs, *(op.parameters if parameters else ()), *op.outputs)
+        )
+        for op in graph.operators
+    ]
+
+
 def resolve_budget(graph: Graph, budget: int | str, *, parameters: bool = False) -> int:
     """Bytes of a budget given as a number, `"MR"`, `"MH"`, `"MP"` or a size such as `"256KiB"`."""
-    if isinstance(budget, str) and budget.strip().upper() in ("MR", "MH", "MP"):
-        return int(getattr(budgets(graph, parameters=parameters), budget.strip().upper()))
+    label = budget.strip().upper() if isinstance(budget, str) else ""
+    if label == "MR":  # MH and MP take a search, MR does not.
+        return max(_needs(graph, parameters))
+    if label in ("MH", "MP"):
+        return int(getattr(budgets(graph, parameters=parameters), label))
     try:
         return parse_size(budget)
     except BadInput as error:
