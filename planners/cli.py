@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 no answer in the time given, 2 bad usage or input, 3 infea
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,6 +20,8 @@ from planners.cli_output import (
     Reporter,
     answers_only,
     columns_text,
+    fail,
+    one_line_at_most,
     planning_table,
     print_table,
     size_text,
@@ -35,6 +38,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+INTERRUPTED = 130  # What a command returns that Ctrl-C ended.
 
 Model = Annotated[str, typer.Argument(help="catalogue name, timm:NAME, or a graph file")]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
@@ -345,23 +350,21 @@ def reproduce(
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option("--port")] = 5006,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 5006,
     address: Annotated[str, typer.Option("--address")] = "localhost",
     show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
 ) -> None:
     """Open the explorer in the browser."""
-    from importlib import import_module
-
+    sys.argv[1:] = ["--port", str(port), "--address", address, *([] if show else ["--no-show"])]
     # By name: the library knows nothing of the application.
-    main = import_module("app.__main__").main
-    main(["--port", str(port), "--address", address, *([] if show else ["--no-show"])])
+    runpy.run_module("app", run_name="__main__")
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command line; every failure is one clear line and an exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
-    with answers_only() if as_json else nullcontext():
+    with one_line_at_most(), answers_only() if as_json else nullcontext():
         code = _run(arguments, as_json)
     sys.exit(code)
 
@@ -380,24 +383,18 @@ def _run(arguments: list[str], as_json: bool) -> int:
             "binds": error.operator,
             "tensors": list(error.tensors),
         }
-        return _fail(str(error), facts, as_json, 3)
+        return fail(str(error), facts, as_json, 3)
     except SpillwayError as error:
-        return _fail(str(error), {"error": str(error)}, as_json, 2)
+        return fail(str(error), {"error": str(error)}, as_json, 2)
     except KeyboardInterrupt:
-        return _fail("interrupted", {"error": "interrupted"}, as_json, 130)
+        code = INTERRUPTED
     except Exception as error:
         if not hasattr(error, "format_message"):  # Not a usage error of the command line.
             raise
-        return _fail(error.format_message(), {"error": error.format_message()}, as_json, 2)
+        return fail(error.format_message(), {"error": error.format_message()}, as_json, 2)
+    if code == INTERRUPTED:
+        return fail("interrupted", {"error": "interrupted"}, as_json, code)
     return int(code or 0)
-
-
-def _fail(message: str, facts: dict[str, Any], as_json: bool, code: int) -> int:
-    """One line on standard error, and the facts as JSON where asked for."""
-    print(f"spillway: {' '.join(message.split())}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(facts))
-    return code
 
 
 if __name__ == "__main__":

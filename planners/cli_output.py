@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -26,14 +27,33 @@ def answers_only() -> Iterator[None]:
     sys.stdout.flush()
     before, kept = sys.stdout, os.dup(1)
     os.dup2(2, 1)
-    sys.stdout = os.fdopen(os.dup(kept), "w", encoding="utf-8")
+    answers = os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace")
+    sys.stdout = answers
     try:
         yield
     finally:
-        sys.stdout.close()
         sys.stdout = before
         os.dup2(kept, 1)
         os.close(kept)
+        answers.close()
+
+
+@contextmanager
+def one_line_at_most() -> Iterator[None]:
+    """Leave with exit code 1 where the answer cannot be written; quietly where nobody reads it.
+
+    A character that the terminal's encoding lacks is escaped.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # For what is still in buffers.
+        if not isinstance(error, BrokenPipeError):
+            print(f"spillway: {error}", file=sys.stderr)
+        sys.exit(1)
 
 
 class Answer:
@@ -92,6 +112,14 @@ class Reporter:
             parts.append(f"bound {format_bytes(moment.bound_bytes)}")
         self.say(", ".join(parts))
         return not self.stop
+
+
+def fail(message: str, facts: dict[str, Any], as_json: bool, code: int) -> int:
+    """One line on standard error, and the facts as JSON where asked for."""
+    print(f"spillway: {' '.join(message.split())}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(facts))
+    return code
 
 
 def size_text(count: Any) -> str:

@@ -207,3 +207,43 @@ def test_reproduce_compares_all_schemes(spillway: Any) -> None:
         assert row["default optimal"] <= min(row["default belady"], row["default greedy"])
     assert all(0 < share <= 1 for share in found["mean_reduction"].values())
     assert "cosma is" in spillway("reproduce", "vmcu").err
+
+
+def test_an_answer_that_nobody_reads_is_no_traceback() -> None:
+    for options in ([], ["--json"]):
+        command = [sys.executable, "-m", "planners.cli", "models", *options]
+        done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert done.stdout is not None
+        assert done.stderr is not None
+        done.stdout.close()
+        said = done.stderr.read()
+        done.stderr.close()
+        assert (done.wait(), said) == (1, b"")
+
+
+def test_an_interrupted_command_says_so(spillway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sp, "models", interrupted)
+    found = spillway("models", "--json")
+    assert (found.code, found.json) == (130, {"error": "interrupted"})
+    assert "interrupted" in found.err
+
+
+def test_names_that_no_terminal_can_show_are_escaped(spillway: Any, tmp_path: Path) -> None:
+    data = sp.load("resnet18").to_json() | {"name": "\ud800"}
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(data))
+    assert "\\ud800" in spillway("budgets", file).out
+
+
+def test_serve_starts_the_explorer(spillway: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_module(name: str, run_name: str) -> None:
+        assert (name, run_name) == ("app", "__main__")
+        assert sys.argv[1:] == ["--port", "0", "--address", "localhost", "--no-show"]
+
+    monkeypatch.setattr(sys, "argv", ["spillway"])
+    monkeypatch.setattr("runpy.run_module", run_module)
+    assert spillway("serve", "--port", 0, "--no-show").code == 0
+    assert "--port" in spillway("serve", "--port", 65536).err
