@@ -7,6 +7,9 @@ from collections.abc import Collection
 from planners.program import Box
 
 
+MOST_FRAGMENTS = 4096
+
+
 def subtract(box: Box, other: Box) -> list[Box]:
     """The elements of `box` outside `other`, as disjoint boxes (at most two for each axis)."""
     if len(box) != len(other):
@@ -25,12 +28,16 @@ def subtract(box: Box, other: Box) -> list[Box]:
 
 
 def uncovered(box: Box, cover: Collection[Box]) -> list[Box]:
-    """What is left of `box` outside all of `cover`; empty where it is covered."""
+    """What is left of `box` outside all of `cover`; empty where it is covered.
+
+    Crossing slabs leave fragments by the product of their numbers: beyond `MOST_FRAGMENTS`, far
+    more than rows, tiles and slices leave, the answer is what is left so far.
+    """
     if box in cover:  # Whole tensors, nearly always.
         return []
     left = [box] if all(a < b for a, b in box) else []
     for other in cover:
-        if not left:
+        if not left or len(left) > MOST_FRAGMENTS:
             break
         left = [part for piece in left for part in subtract(piece, other)]
     return left
