@@ -6,7 +6,6 @@ from collections.abc import Collection
 
 from planners.program import Box
 
-
 MOST_FRAGMENTS = 4096
 
 
