@@ -1,0 +1,270 @@
+"""Networks half run: what is executed, resident and written, and the moves from there.
+
+The cost of a state counts what was paid and what must be paid: an evicted tensor is charged its
+store, unless the host has it, and its reload at once. So only evictions cost anything. They are
+lazy: nothing leaves but for an operator that does not fit, and only by minimal sets of victims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from math import gcd
+from typing import NamedTuple
+
+from planners.cosma.peak import bits
+from planners.graph.model import Graph
+
+
+class State(NamedTuple):
+    """Masks over operators (`done`, `ready`) and tensors; `used` is what `resident` takes.
+
+    `absent`: needed later, on the host only. `written`: tensors in use that the host has because
+    they were evicted once; what it has anyway is `Space.host`.
+    """
+
+    done: int
+    ready: int
+    resident: int
+    absent: int
+    written: int
+    used: int
+
+
+class Step(NamedTuple):
+    """An operator as the search sees it; sizes in units, tensors as masks."""
+
+    predecessors: int
+    successors: tuple[tuple[int, int], ...]  # mask of each, and of what it waits for
+    reads: int
+    operands: tuple[tuple[int, int, int], ...]  # of each input: mask, size, consumers
+    writes: int
+    read_later: int  # the outputs that anything reads
+    fresh: int  # what the outputs take, and parameters that only this operator reads
+    kept: int  # what the outputs take that anything reads
+
+
+class Space:
+    """A graph and a budget, in units of the greatest common divisor of all sizes."""
+
+    def __init__(self, graph: Graph, parameters: bool, budget_bytes: int) -> None:
+        self.graph = graph
+        own = {
+            name
+            for name, tensor in graph.tensors.items()
+            if tensor.kind == "parameter" and (not parameters or len(graph.consumers[name]) < 2)
+        }
+        names = [name for name in graph.tensors if name not in own]
+        self.unit = gcd(*(graph.size_bytes(name) for name in graph.tensors))
+        self.capacity = budget_bytes // self.unit
+        self.size = [graph.size_bytes(name) // self.unit for name in names]
+        self.consumers = [sum(1 << i for i in graph.consumers[name]) for name in names]
+        self.index = {name: i for i, name in enumerate(names)}
+        self.host = self.mask(n for n in names if n not in graph.producer or n in graph.outputs)
+        self.steps = [self._step(i, own if parameters else set()) for i in range(self.count)]
+        self.everything = (1 << self.count) - 1
+        self.forceable = sum(1 << i for i, step in enumerate(self.steps) if _may_be_free(step))
+        self._bytes: dict[int, int] = {0: 0}
+
+    @property
+    def count(self) -> int:
+        return len(self.graph.operators)
+
+    def mask(self, names: Iterable[str]) -> int:
+        return sum(1 << self.index[name] for name in names if name in self.index)
+
+    def _step(self, position: int, own: set[str]) -> Step:
+        graph, op = self.graph, self.graph.operators[position]
+        after = sorted({i for t in op.outputs for i in graph.consumers[t]})
+        reads = [self.index[t] for t in (*op.inputs, *op.parameters) if t in self.index]
+        later = [t for t in op.outputs if graph.consumers[t]]
+        fresh = [graph.size_bytes(t) for t in op.outputs]
+        passing = [graph.size_bytes(t) for t in op.parameters if t in own]
+        return Step(
+            predecessors=self._predecessors(position),
+            successors=tuple((1 << i, self._predecessors(i)) for i in after),
+            reads=sum(1 << t for t in reads),
+            operands=tuple((1 << t, self.size[t], self.consumers[t]) for t in reads),
+            writes=self.mask(op.outputs),
+            read_later=self.mask(later),
+            fresh=(sum(fresh) + sum(passing)) // self.unit,
+            kept=sum(graph.size_bytes(t) for t in later) // self.unit,
+        )
+
+    def _predecessors(self, position: int) -> int:
+        inputs, producer = self.graph.operators[position].inputs, self.graph.producer
+        return sum(1 << i for i in {producer[t] for t in inputs if t in producer})
+
+    def bytes(self, mask: int) -> int:
+        """Units that the tensors of a mask take; the same few masks come again and again."""
+        found = self._bytes.get(mask)
+        if found is None:
+            found = self._bytes[mask] = sum(self.size[t] for t in bits(mask))
+        return found
+
+    def start(self) -> State:
+        """Nothing has run, but for what is forced."""
+        ready = sum(1 << i for i, step in enumerate(self.steps) if not step.predecessors)
+        return State(0, ready, 0, 0, 0, 0)
+
+    def eviction(self, tensor: int, written: int) -> int:
+        """What it costs to push a tensor out: its reload, and its store unless the host has it."""
+        size = self.size[tensor]
+        return size if (written | self.host) >> tensor & 1 else 2 * size
+
+    def moves(self, state: State) -> Iterator[tuple[int, State, int]]:
+        """Each ready operator with each minimal set of victims: cost, state and position.
+
+        The state is as the operator leaves it; `settle` runs what is forced then.
+        """
+        for position in bits(state.ready):
+            step = self.steps[position]
+            missing = step.reads & ~state.resident
+            arriving = self.bytes(missing) if missing else 0
+            need = state.used + arriving + step.fresh - self.capacity
+            for victims in self._victims(state.resident & ~step.reads, need):
+                cost, gone = 0, 0
+                for tensor in victims:
+                    cost += self.eviction(tensor, state.written)
+                    gone |= 1 << tensor
+                moved = State(
+                    state.done,
+                    state.ready,
+                    state.resident & ~gone | missing,
+                    (state.absent | gone) & ~missing,
+                    state.written | (gone & ~self.host),
+                    state.used - self.bytes(gone) + arriving,
+                )
+                yield cost, self.run(moved, position), position
+
+    def run(self, state: State, position: int) -> State:
+        """Run an operator whose inputs are resident and that fits."""
+        step, done = self.steps[position], state.done | 1 << position
+        resident, used = state.resident | step.read_later, state.used + step.kept
+        for tensor, size, consumers in step.operands:
+            if not consumers & ~done:
+                resident ^= tensor
+                used -= size
+        ready = state.ready ^ 1 << position
+        for successor, waits_for in step.successors:
+            if not waits_for & ~done:
+                ready |= successor
+        live = resident | state.absent
+        return State(done, ready, resident, state.absent, state.written & live, used)
+
+    def settle(self, state: State, order: list[int]) -> State:
+        """Run all operators that no continuation can be worse for having run now.
+
+        Such an operator has its inputs resident, fits, and leaves nothing behind that is larger
+        or dearer to evict than one input that dies with it: the output stands for that input.
+        """
+        again = True
+        while again:
+            again = False
+            for position in bits(state.ready & self.forceable):
+                if self._is_free(state, position):
+                    state = self.run(state, position)
+                    order.append(position)
+                    again = True
+        return state
+
+    def _is_free(self, state: State, position: int) -> bool:
+        step = self.steps[position]
+        if step.reads & ~state.resident or state.used + step.fresh > self.capacity:
+            return False
+        if not step.kept:
+            return True
+        done, had = state.done | 1 << position, state.written | self.host
+        price = 1 if step.read_later & self.host else 2
+        return any(
+            not consumers & ~done
+            and size >= step.kept
+            and (1 if tensor & had else 2) * size >= price * step.kept
+            for tensor, size, consumers in step.operands
+        )
+
+    def _victims(self, candidates: int, need: int) -> Iterator[tuple[int, ...]]:
+        """Inclusion-minimal sets of at least `need` units; the empty one where none is needed."""
+        if need <= 0:
+            yield ()
+            return
+        tensors = sorted(bits(candidates), key=lambda t: -self.size[t])
+        rest = [0] * (len(tensors) + 1)
+        for i in range(len(tensors) - 1, -1, -1):
+            rest[i] = rest[i + 1] + self.size[tensors[i]]
+        stack: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
+        while stack:
+            i, total, chosen = stack.pop()
+            if total >= need:
+                # Sizes fall along the way: the last one is the smallest, and it was needed.
+                yield chosen
+            elif total + rest[i] >= need:
+                stack.append((i + 1, total, chosen))
+                stack.append((i + 1, total + self.size[tensors[i]], (*chosen, tensors[i])))
+
+    @cached_property
+    def crowded(self) -> list[tuple[int, int, int, int]]:
+        """Operators that tensors must live across and may not fit beside.
+
+        (mask of the operator, its need beyond the capacity, tensors that live across it if they
+        are in use, tensors that always do.)
+        """
+        before, after = self._closures()
+        found = []
+        for position, step in enumerate(self.steps):
+            over = step.fresh + self.bytes(step.reads) - self.capacity
+            possible = always = 0
+            for name, producer in self.graph.producer.items():
+                tensor = self.index[name]
+                if (step.reads | step.writes) >> tensor & 1 or after[position] >> producer & 1:
+                    continue
+                if self.consumers[tensor] & after[position]:
+                    possible |= 1 << tensor
+                    if before[position] >> producer & 1:
+                        always |= 1 << tensor
+            if over + self.bytes(possible) > 0:
+                found.append((1 << position, over, possible, always))
+        return found
+
+    def _closures(self) -> tuple[list[int], list[int]]:
+        """All ancestors and all descendants of each operator."""
+        before = [0] * self.count
+        after = [0] * self.count
+        for position, step in enumerate(self.steps):
+            for near in bits(step.predecessors):
+                before[position] |= before[near] | 1 << near
+        for position in range(self.count - 1, -1, -1):
+            for near, _ in self.steps[position].successors:
+                after[position] |= after[near.bit_length() - 1] | near
+        return before, after
+
+    def still_to_pay(self, state: State) -> int:
+        """A lower bound on evictions to come: what must live across an operator overflows it.
+
+        Overflows that share no tensor are charged to different tensors, and add up.
+        """
+        written, live = state.written | self.host, state.resident | state.absent
+        costs = []
+        for operator, over, possible, always in self.crowded:
+            if state.done & operator:
+                continue
+            across = (live & possible | always) & ~state.absent
+            excess = over + self.bytes(across)
+            if excess > 0:
+                cheap = self.bytes(across & written)
+                costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
+        total = taken = 0
+        for cost, across in sorted(costs, reverse=True):
+            if not across & taken:
+                total += cost
+                taken |= across
+        return total
+
+
+def _may_be_free(step: Step) -> bool:
+    """Whether one input could ever stand for what the operator leaves behind.
+
+    Several outputs may be evicted apart, and one input cannot stand for them.
+    """
+    alone = not step.read_later & (step.read_later - 1)
+    return not step.kept or (alone and any(size >= step.kept for _, size, _ in step.operands))
