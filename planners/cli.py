@@ -52,7 +52,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standar
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
 TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
-Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default or mpmf")]
+Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf or joint")]
 Replacement = Annotated[str, typer.Option("--replacement", help="cosma: optimal, belady, greedy")]
 
 

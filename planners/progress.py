@@ -30,6 +30,16 @@ class Clock:
         self._limit_s = time_limit_s
         self._callback = callback
         self._stopped = False
+        self._whole: Clock | None = None
+
+    def part(self, time_limit_s: float) -> Clock:
+        """A clock for a part of the work: it ends early, and tells of its stages only.
+
+        Its objective and bound are not those of the whole. A stop ends both.
+        """
+        clock = Clock(time_limit_s)
+        clock._whole = self
+        return clock
 
     @property
     def elapsed_s(self) -> float:
@@ -38,7 +48,8 @@ class Clock:
     @property
     def left_s(self) -> float:
         """Seconds left, at least zero; none once a stop was asked for."""
-        return 0.0 if self._stopped else max(0.0, self._limit_s - self.elapsed_s)
+        own = 0.0 if self._stopped else max(0.0, self._limit_s - self.elapsed_s)
+        return own if self._whole is None else min(own, self._whole.left_s)
 
     def expired(self) -> bool:
         """Whether the time is over or a stop was asked for."""
@@ -48,6 +59,8 @@ class Clock:
         self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None
     ) -> None:
         """Tell the caller where planning is, and hear whether to stop."""
+        if self._whole is not None:
+            self._whole.report(stage)
         if self._callback is not None:
             moment = Progress(stage, self.elapsed_s, incumbent_bytes, bound_bytes)
             self._stopped = self._callback(moment) is False or self._stopped

@@ -43,9 +43,9 @@ class PlannerInfo:
 
 COSMA = PlannerInfo(
     "cosma",
-    "COSMA: optimal replacement and addresses",
+    "COSMA: order, replacement and addresses",
     "planners.cosma:plan",
-    {"schedule": ("default", "mpmf"), "replacement": ("optimal", "belady", "greedy")},
+    {"schedule": ("default", "mpmf", "joint"), "replacement": ("optimal", "belady", "greedy")},
 )
 
 

@@ -121,7 +121,7 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
         (["plan", "resnet18", "--budget", "-3"], "'-3' is not a size"),
         (["plan", "resnet18", "--machine", "npu"], "unknown machine 'npu'"),
         (["plan", "resnet18", "--planner", "cosmo"], "did you mean 'cosma'"),
-        (["plan", "resnet18", "--schedule", "joint"], "choose one of default, mpmf"),
+        (["plan", "resnet18", "--schedule", "best"], "choose one of default, mpmf, joint"),
         (["plan", "resnet18", "--input", "1x3xa"], "write sizes joined by x"),
         (["plan", "resnet18", "--bugdet", "MR"], "No such option"),
         (["plan", "resnet18", "--out", "/no/such/place.json"], "cannot write /no/such/place.json"),

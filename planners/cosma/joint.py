@@ -72,19 +72,22 @@ class Found:
     states: int
 
 
-def search(space: Space, incumbent: Route, clock: Clock, floor_bytes: int = 0) -> Found:
-    """Better schedules than `incumbent`, until one is proven best or the time is over.
+def search(space: Space, incumbent: Route, clock: Clock, max_states: int | None = None) -> Found:
+    """A better schedule than `incumbent`, or the proof that none is, unless time or states end.
 
-    The bound is the least cost of an open state, at least `floor_bytes`.
+    The bound is the least cost of an open state; it equals the route's cost where that is best.
     """
-    return _Search(space, incumbent, clock, floor_bytes).run()
+    return _Search(space, incumbent, clock, max_states).run()
 
 
 class _Search:
-    def __init__(self, space: Space, incumbent: Route, clock: Clock, floor_bytes: int) -> None:
+    def __init__(
+        self, space: Space, incumbent: Route, clock: Clock, max_states: int | None
+    ) -> None:
         self.space, self.best, self.clock = space, incumbent, clock
-        self.bound = -(-floor_bytes // space.unit)
+        self.bound = 0
         self.limit = incumbent.cost_bytes // space.unit
+        self.max_states = max_states
         self.nodes: list[_Node] = []
         self.heap: list[tuple[int, int, int]] = []  # bound, −operators executed, node
         self.closed: dict[int, list[tuple[int, int, int]]] = {}
@@ -102,7 +105,7 @@ class _Search:
             if node.state.done == self.space.everything:
                 return self._found(self._route(at), node.cost)
             self.states += 1
-            if self.states % BREATH == 0 and self._stop():
+            if self.states == self.max_states or (self.states % BREATH == 0 and self._stop()):
                 return self._found(self.best, self.bound)
             for paid, after, position in self.space.moves(node.state):
                 self._open(after, node.cost + paid, position, at, bound)

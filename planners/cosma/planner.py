@@ -8,6 +8,7 @@ from typing import Any
 from planners.cosma.baselines import replace_online
 from planners.cosma.emit import emit
 from planners.cosma.fixed import Solution, cost_of, solve_fixed
+from planners.cosma.orders import solve_all_orders
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem, Run
 from planners.cosma.relaxation import relax
@@ -24,7 +25,10 @@ DEFAULTS: Mapping[str, Any] = {
     "alignment": 64,
     "time_limit": 60.0,
 }
-CHOICES = {"schedule": ("default", "mpmf"), "replacement": ("optimal", "belady", "greedy")}
+CHOICES = {
+    "schedule": ("default", "mpmf", "joint"),
+    "replacement": ("optimal", "belady", "greedy"),
+}
 
 
 def plan(
@@ -34,24 +38,23 @@ def plan(
     options: Mapping[str, Any],
     progress: ProgressCallback | None = None,
 ) -> Plan:
-    """Spill and place the graph's tensors within a budget, for a fixed schedule.
+    """Order, spill and place the graph's tensors within a budget.
 
-    Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak),
-    `replacement` (`optimal`, with proof or gap; `belady` and `greedy`, the paper's baselines over
-    TFLite's linear arena of this `alignment`), `parameters` (count them too), `time_limit` in
-    seconds. Objective and bound are non-compulsory off-chip bytes under the schedule.
+    Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak; `joint`:
+    the best of all orders), `replacement` (`optimal`, with proof or gap; `belady` and `greedy`,
+    the paper's baselines over TFLite's linear arena of this `alignment`, for a fixed schedule),
+    `parameters` (count them too), `time_limit` in seconds. Objective and bound are non-compulsory
+    off-chip bytes, under the fixed schedule or over all of them.
 
     Raises `BudgetTooSmall` with what binds, and `BadInput` for an option that does not exist.
     """
     chosen = _options(options)
     clock = Clock(chosen["time_limit"], progress)
-    schedule = tuple(range(len(graph.operators)))
-    if chosen["schedule"] == "mpmf":
-        clock.report("schedule of least peak")
-        schedule = minimum_peak(graph, chosen["parameters"], clock=clock).schedule
-    problem = Problem(graph, schedule, chosen["parameters"], budget_bytes)
-    problem.assert_feasible()
-    solution = _solve(problem, chosen, clock)
+    problem = _problem(graph, chosen, budget_bytes, clock)
+    if chosen["schedule"] == "joint":
+        problem, solution = solve_all_orders(problem, clock)
+    else:
+        solution = _solve(problem, chosen, clock)
     clock.report("done", solution.cost_bytes, solution.bound_bytes)
     machine = with_scratchpad(machine, budget_bytes)
     return Plan(
@@ -74,6 +77,8 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, values in CHOICES.items():
         if chosen[name] not in values:
             raise BadInput(f"{name}={chosen[name]!r}: choose one of {', '.join(values)}")
+    if chosen["schedule"] == "joint" and chosen["replacement"] != "optimal":
+        raise BadInput("schedule='joint' chooses the replacement too: use replacement='optimal'")
     # Written so that NaN and what is no number at all fail.
     if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
         raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
@@ -82,6 +87,16 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(chosen["parameters"], bool):
         raise BadInput(f"parameters must be True or False, not {chosen['parameters']!r:.40}")
     return chosen
+
+
+def _problem(graph: Graph, chosen: Mapping[str, Any], budget_bytes: int, clock: Clock) -> Problem:
+    schedule = tuple(range(len(graph.operators)))
+    if chosen["schedule"] == "mpmf":
+        clock.report("schedule of least peak")
+        schedule = minimum_peak(graph, chosen["parameters"], clock=clock).schedule
+    problem = Problem(graph, schedule, chosen["parameters"], budget_bytes)
+    problem.assert_feasible()
+    return problem
 
 
 def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> Solution:
@@ -135,8 +150,10 @@ def _peak(problem: Problem, stays: Mapping[Run, int]) -> int:
 
 
 def _notes(graph: Graph, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    schedule = chosen["schedule"]
     counted = "activations and parameters" if chosen["parameters"] else "activations only"
     return (
         f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
-        f"bound and status hold for the {chosen['schedule']} schedule",
+        "bound and status hold "
+        + (f"for the {schedule} schedule" if schedule != "joint" else "over all schedules"),
     )

@@ -140,7 +140,7 @@ def test_wrong_options_say_what_there_is() -> None:
     graph = random_graph(3, 4)
     with pytest.raises(sp.BadInput, match="no option 'shedule'"):
         sp.plan(graph, shedule="mpmf")
-    with pytest.raises(sp.BadInput, match="choose one of default, mpmf"):
+    with pytest.raises(sp.BadInput, match="choose one of default, mpmf, joint"):
         sp.plan(graph, schedule="best")
     with pytest.raises(sp.UnknownName, match="did you mean 'cosma'"):
         sp.plan(graph, planner="cosmo")

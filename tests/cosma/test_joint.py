@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -117,3 +118,64 @@ def test_every_bound_on_what_is_to_pay_is_true() -> None:
         assert space.still_to_pay(first) * space.unit <= best
         again = search(space, Route(start.schedule, start.cost_bytes + 1), Clock(60))
         assert again.route.cost_bytes == best
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6), st.booleans(), st.floats(0, 1))
+@settings(max_examples=25)
+def test_a_plan_over_all_orders_is_the_best_of_the_plans_for_each(
+    seed: int, operators: int, parameters: bool, share: float
+) -> None:
+    graph = random_graph(seed, operators, largest=9)
+    b = sp.budgets(graph, parameters=parameters)
+    budget = b.MR + round(share * (b.MP - b.MR))
+    options = {"budget": budget, "parameters": parameters}
+    best = min(
+        sp.plan(
+            replace(graph, operators=tuple(graph.operators[i] for i in order)), **options
+        ).claims.noncompulsory_bytes
+        for order in orders(graph)
+    )
+    plan = sp.plan(graph, schedule="joint", **options)
+    sp.check(plan)
+    assert plan.claims.bound_bytes <= best <= plan.claims.noncompulsory_bytes
+    if plan.claims.status == "optimal":
+        assert plan.claims.noncompulsory_bytes == best
+
+
+@given(st.integers(0, 10**6), st.integers(2, 30), st.floats(0, 1.1))
+def test_joint_is_never_worse_than_a_fixed_schedule(
+    seed: int, operators: int, share: float
+) -> None:
+    graph = random_graph(seed, operators, largest=99)
+    b = sp.budgets(graph)
+    budget = b.MR + round(share * (b.MP - b.MR))
+    plan = sp.plan(graph, schedule="joint", budget=budget, time_limit=5)
+    sp.check(plan)
+    for schedule in ("default", "mpmf"):
+        fixed = sp.plan(graph, schedule=schedule, budget=budget).claims
+        assert plan.claims.bound_bytes <= fixed.noncompulsory_bytes
+        if schedule == "default" or plan.claims.status == "optimal":
+            assert plan.claims.noncompulsory_bytes <= fixed.noncompulsory_bytes
+
+
+@pytest.mark.parametrize("moment", range(8))
+def test_a_stop_at_any_moment_keeps_a_plan_under_a_true_bound(moment: int) -> None:
+    graph = random_graph(5, 40, largest=99)
+    exact = sp.plan(graph, schedule="joint").claims
+    assert exact.status == "optimal"
+    left = moment
+
+    def stop(_: sp.Progress) -> bool:
+        nonlocal left
+        left -= 1
+        return left >= 0
+
+    plan = sp.plan(graph, schedule="joint", progress=stop)
+    sp.check(plan)
+    assert plan.claims.bound_bytes <= exact.bound_bytes
+    assert plan.claims.noncompulsory_bytes >= exact.noncompulsory_bytes
+
+
+def test_joint_takes_no_baseline_replacement() -> None:
+    with pytest.raises(sp.BadInput, match="chooses the replacement too"):
+        sp.plan(random_graph(1, 5), schedule="joint", replacement="belady")
