@@ -30,8 +30,8 @@ COLUMNS = [
 
 def sweep(
     graphs: Graph | Sequence[Graph],
-    planners: Sequence[str] = ("cosma",),
-    budgets: Sequence[int | str] = ("MR", "MH", "MP"),
+    planners: str | Sequence[str] = ("cosma",),
+    budgets: int | str | Sequence[int | str] = ("MR", "MH", "MP"),
     machine: str | Path | Machine = "npu_small",
     executor: Executor | None = None,
     time_limit: float = 60.0,
@@ -42,17 +42,22 @@ def sweep(
 
     Columns are those of `spillway plan --json`. A budget that nothing fits in gives a row with
     status `infeasible`. With an `executor` the plans are made in it. `on_row` hears of each row
-    as it comes.
+    as it comes. Wrong names and sizes are found before the first plan: `UnknownName`, `BadInput`.
     """
     import pandas as pd
 
     items = [graphs] if isinstance(graphs, Graph) else list(graphs)
     target = load_machine(machine)
-    for name in planners:
+    names = [planners] if isinstance(planners, str) else list(planners)
+    labels = [budgets] if isinstance(budgets, (int, str)) else list(budgets)
+    for name in names:
         find_planner(name)
+    counted = bool(options.get("parameters", False))
+    sizes = [[resolve_budget(g, label, parameters=counted) for label in labels] for g in items]
     tasks = [
-        (graph, planner, budget, target, time_limit, options)
-        for graph, planner, budget in product(items, planners, budgets)
+        (graph, name, str(label), size, target, time_limit, options)
+        for graph, row in zip(items, sizes, strict=True)
+        for name, (label, size) in product(names, zip(labels, row, strict=True))
     ]
     rows: dict[int, dict[str, Any]] = {}
     for index, row in _run(tasks, executor):
@@ -79,8 +84,7 @@ def _run(tasks: Sequence[Any], executor: Executor | None) -> Iterator[tuple[int,
 
 
 def _row(task: Any) -> dict[str, Any]:
-    graph, name, budget, machine, time_limit, options = task
-    size = resolve_budget(graph, budget, parameters=bool(options.get("parameters", False)))
+    graph, name, label, size, machine, time_limit, options = task
     try:
         settings = {**options, "time_limit": time_limit}
         plan = find_planner(name).function()(graph, machine, size, settings, None)
@@ -89,12 +93,12 @@ def _row(task: Any) -> dict[str, Any]:
         return row | {
             "model": graph.name,
             "planner": name,
-            "budget": str(budget),
+            "budget": label,
             "budget_bytes": size,
             "status": "infeasible",
         }
     check(plan)
-    return {"budget": str(budget)} | summary(plan)
+    return {"budget": label} | summary(plan)
 
 
 def summary(plan: Plan) -> dict[str, Any]:

@@ -89,3 +89,14 @@ def test_more_memory_never_costs_traffic(seed: int, operators: int) -> None:
 def test_even_budgets() -> None:
     assert list(sp.even_budgets(10, 20, 3)) == [10, 15, 20]
     assert list(sp.even_budgets("1KiB", "1KiB", 9)) == [1024]
+
+
+def test_a_sweep_takes_one_name_and_finds_wrong_ones_first() -> None:
+    graph = random_graph(1, 5)
+    heard: list[dict[str, Any]] = []
+    assert len(sp.sweep(graph, planners="cosma", budgets="MR")) == 1
+    with pytest.raises(sp.BadInput, match="'lots' is not a size"):
+        sp.sweep(graph, budgets=["MR", "lots"], on_row=heard.append)
+    with pytest.raises(sp.UnknownName, match="did you mean 'cosma'"):
+        sp.sweep(graph, planners=["cosma", "cosmo"], on_row=heard.append)
+    assert not heard
