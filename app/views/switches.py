@@ -9,7 +9,7 @@ import panel as pn
 from app.session import Session
 from app.state import UNITS
 from app.style import COMPACT, TEXT
-from app.views.palette import STAYS
+from app.views.palette import BLUE, GREY, STAYS, VERMILLION
 
 HATCHES = {
     " ": "none",
@@ -37,6 +37,28 @@ def map_legend() -> pn.pane.HTML:
         stylesheets=[TEXT],
         sizing_mode="stretch_width",
         margin=(2, 6),
+    )
+
+
+def timeline_legend() -> pn.pane.HTML:
+    """What is busy, what waits, and whether waiting costs time."""
+    stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
+    line = f"height: 2px; vertical-align: 3px; background: {GREY}"
+    items = (
+        (f"background: {BLUE}", "busy", "an engine works"),
+        (stall, "compute waits", "arithmetic stands still: hover tells for what"),
+        (line, "transfer waits", "ready early, and waits for its data or its bytes: costs nothing"),
+    )
+    marks = "".join(
+        f'<span title="{about}"><i style="{style}"></i>{name}</span>'
+        for style, name, about in items
+    )
+    return pn.pane.HTML(
+        f'<div class="legend">{marks}</div>',
+        css_classes=["lanes-legend"],
+        stylesheets=[TEXT],
+        width=300,
+        margin=(4, 6),
     )
 
 

@@ -22,6 +22,7 @@ from app.views.address_map import AXIS_WIDTH
 from app.views.palette import (
     BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
     VERMILLION,
@@ -39,6 +40,7 @@ ENGINES = {
     "storage": ("storage", PURPLE, "horizontal_line"),
 }
 COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
+STALL_COLUMNS = (*COLUMNS, "height", "alpha")
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
@@ -48,12 +50,12 @@ return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit
 
 
 class Timeline:
-    """A figure with one lane an engine; waiting is drawn hatched in front of what waited."""
+    """A figure with one lane an engine; waiting is drawn in front of what waited."""
 
     def __init__(self, theme: Theme, select: Callable[[str, str, int], None]) -> None:
         self.select = select
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
-        self.stalls = ColumnDataSource({name: [] for name in COLUMNS})
+        self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
         self.times = ColumnDataSource({"start": [], "stop": []})
         self.x_range = Range1d(0, 1)
@@ -88,15 +90,16 @@ class Timeline:
         where = {"left": "left", "right": "right", "y": "lane"}
         waits = plot.hbar(
             **where,
-            height=0.5,
+            height="height",
             source=self.stalls,
-            fill_color=VERMILLION,
-            fill_alpha=0.08,
+            fill_color="colour",
+            fill_alpha="alpha",
             line_color=None,
-            hatch_pattern="cross",
-            hatch_color=VERMILLION,
-            hatch_alpha=0.28,
-            hatch_scale=8,
+            hatch_pattern="hatch",
+            hatch_color="colour",
+            hatch_alpha=0.9,
+            hatch_scale=7,
+            hatch_weight=1.6,
         )
         bars = plot.hbar(
             **where,
@@ -209,16 +212,22 @@ def interval_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
 
 
 def stall_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
-    """One row for each wait."""
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    """One row for each wait: hatched where arithmetic stands still, a thin line elsewhere.
+
+    A transfer engine that waits for its data costs no time of its own.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in STALL_COLUMNS}
     for item in trace.intervals:
         if item.stall_s <= 0:
             continue
         lane = lane_name(item.engine)
+        costs = item.engine == "compute"
+        colour, hatch = (VERMILLION, "right_diagonal_line") if costs else (GREY, " ")
         when = f"{seconds_text(item.stall_s)} before {item.label}"
-        row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, VERMILLION, "cross")
+        row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, colour, hatch)
         row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(shown, item))
-        for name, value in zip(COLUMNS, row, strict=True):
+        row = (*row, *((0.5, 0.15) if costs else (0.1, 0.7)))
+        for name, value in zip(STALL_COLUMNS, row, strict=True):
             columns[name].append(value)
     return columns
 
