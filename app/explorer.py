@@ -15,15 +15,23 @@ from app.views.address_map import AddressMap
 from app.views.bars import DagBar, Message, ParetoBar
 from app.views.cards import CSS as CARDS_CSS
 from app.views.cards import cards_html
+from app.views.corner import Corner
 from app.views.dag import Dag
 from app.views.following import follow
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
 from app.views.pareto import Pareto
 from app.views.rows import Rows
+from app.views.status import Status
 from app.views.stepper import Stepper
-from app.views.switches import heading, map_legend, serial_switch, unit_switch
-from app.views.tables import detail_rows, live_rows, live_title
+from app.views.switches import (
+    heading,
+    map_legend,
+    serial_switch,
+    timeline_legend,
+    unit_switch,
+)
+from app.views.tables import live_rows, live_title
 from app.views.timeline import Timeline, timeline_title
 
 
@@ -63,13 +71,7 @@ class Explorer(pn.viewable.Viewer):
         self.live_title = pn.pane.HTML(
             "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
         )
-        self.details = Rows(
-            css_classes=["details"],
-            empty="Tap a tensor or an operator: its life is told here.",
-            height=150,
-            sizing_mode="stretch_width",
-        )
-        self.details.on_key(lambda key: self._choose(key))
+        self.corner = Corner(session, lambda key: self._choose(key))
         self._follow()
 
     def _client_models(self) -> dict[str, Any]:
@@ -88,6 +90,8 @@ class Explorer(pn.viewable.Viewer):
         """Each view is redrawn by what it shows and by nothing else."""
         work, look = self.session.work, self.session.look
         follow(work, "shown", lambda: self._show_plan())
+        follow(work, ["planning", "shown_for"], lambda: self._show_cards())
+        follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
         follow(work, "points", lambda: self._show_pareto())
         follow(look, "metric", lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
@@ -96,9 +100,13 @@ class Explorer(pn.viewable.Viewer):
         follow(look, "serial", lambda: self._show_timeline())
         follow(look, "unit", lambda: self._set_unit(look.unit))
 
+    def _show_cards(self) -> None:
+        if self.session.work.shown:
+            self.cards.object = cards_html(self.session.work.shown, self.session.stale)
+
     def _show_plan(self) -> None:
         shown = self.session.work.shown
-        self.cards.object = cards_html(shown)
+        self._show_cards()
         self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
         self.map.show(shown, shown.memories[0])
         self.occupancy.show(shown)
@@ -144,7 +152,6 @@ class Explorer(pn.viewable.Viewer):
         self.map.highlight(shown, look.selection)
         self.timeline.highlight(shown, look.selection)
         self.dag.highlight(shown, look.expanded, look.selection)
-        self.details.rows = detail_rows(shown, look.selection)
         self._show_live()
 
     def _set_unit(self, unit: str) -> None:
@@ -154,6 +161,7 @@ class Explorer(pn.viewable.Viewer):
     def _choose(self, selection: str) -> None:
         """Select; a second tap on the same thing takes the selection away."""
         look = self.session.look
+        look.panel = "details"
         look.selection = "" if look.selection == selection else selection
 
     def _select_tensor(self, name: str) -> None:
@@ -204,7 +212,7 @@ class Explorer(pn.viewable.Viewer):
             **wide,
         )
         timeline = pn.Column(
-            pn.Row(self.lanes_title, serial_switch(session), margin=0, **wide),
+            pn.Row(self.lanes_title, timeline_legend(), serial_switch(session), margin=0, **wide),
             plot(self.timeline),
             css_classes=["box", "lanes"],
             stylesheets=[BOX],
@@ -219,7 +227,7 @@ class Explorer(pn.viewable.Viewer):
                 stylesheets=[BOX],
                 **wide,
             ),
-            pn.Column(self.details, css_classes=["box"], stylesheets=[BOX], **wide),
+            pn.Column(self.corner, css_classes=["box"], stylesheets=[BOX], **wide),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),
@@ -227,6 +235,7 @@ class Explorer(pn.viewable.Viewer):
         left = pn.Column(memory, timeline, css_classes=["left"], margin=0, **wide)
         top = pn.Column(
             self.cards,
+            Status(session),
             Message(session),
             self.stepper,
             css_classes=["top"],

@@ -16,12 +16,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
+
+import planners as sp
+from app.wire import from_wire
 
 GRACE_S = 2.0
 WARM_AFTER_S = 4.0
@@ -35,12 +39,18 @@ class Job:
     def __init__(self, pool: Pool, number: int, request: Mapping[str, Any]) -> None:
         self.pool, self.number, self.request = pool, number, dict(request)
         self.state: Literal["queued", "running", "ended"] = "queued"
+        self.asked_s = time.monotonic()
         self.cancelled = False
         self._messages: SimpleQueue[Message] = SimpleQueue()
 
     def put(self, message: Message) -> None:
         """Add a message; the pool calls this from its reader threads."""
-        self._messages.put(message)
+        self._messages.put({**message, "at_s": self.seconds})
+
+    @property
+    def seconds(self) -> float:
+        """How long ago it was asked for."""
+        return time.monotonic() - self.asked_s
 
     def drain(self) -> list[Message]:
         """All messages since the last call, oldest first."""
@@ -186,13 +196,24 @@ class _Worker:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             with contextlib.suppress(ValueError):  # a line cut short by a kill
-                pool.received(self, json.loads(line))
+                pool.received(self, read_message(line))
         self.kill()  # a solver may outlive the worker that started it
         self.process.wait()
         pool.lost(self)
         for pipe in (self.process.stdin, self.process.stdout):
             with contextlib.suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
+
+
+def read_message(line: str) -> Message:
+    """A worker's line; a plan is put together here, in the reader's thread, not in the server's."""
+    message: Message = json.loads(line)
+    if message.get("type") == "plan":
+        try:
+            return {**message, "shown": from_wire(message)}
+        except (sp.SpillwayError, KeyError, TypeError, ValueError) as error:
+            return {**message, "type": "error", "text": f"The plan is not shown: {error}"}
+    return message
 
 
 def _died(code: int) -> Message:

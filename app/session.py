@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +11,15 @@ from param.parameterized import discard_events
 import planners as sp
 from app.first import first_shown, stored_first
 from app.jobs import Job, Message, Pool
-from app.shown import Shown, show
-from app.sizes import NAMED_BUDGETS, format_exact, plain_budget
-from app.state import Look, Problem, Work, moved
-from app.url import options, problem_of
+from app.shown import Shown
+from app.sizes import NAMED_BUDGETS, format_exact, plain_budget, plain_shape
+from app.state import GRANULARITIES, WIDTHS, Look, Problem, Work, moved
+from app.url import UPLOADED, options, problem_of
 
 SWEEP_POINTS = 12
-GRAPH_FIELDS = ("model", "granularity", "bytes_per_element", "parameters")
+TICK_S = 0.5
+MOMENTS = 2000
+GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
 BUDGET_FIELDS = (
     "MR",
     "MH",
@@ -41,8 +44,9 @@ class Session:
         self.problem, self.look, self.work = Problem(), Look(), Work()
         self._plan: Job | None = None
         self._sweep: Job | None = None
-        self._asked: dict[str, Any] = {}
-        self._took = False
+        self._asked_for: dict[str, Any] = {}
+        self._uploaded: dict[str, str] = {}
+        self._took = self._graph_came = False
         self._linked: dict[str, Any] = {}
 
     @property
@@ -56,6 +60,7 @@ class Session:
         """Show the stored first plan; plan what a link asks for where that is another problem."""
         stored = stored_first()
         first = self.request()
+        self.work.shown_for = self.fields()
         self._show(first_shown())
         self.work.budgets = stored["budgets"]
         self.problem.param.update(**problem)
@@ -72,8 +77,28 @@ class Session:
         values = self.problem.values_by_name()
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
         fields = {name: values[name] for name in names}
+        if text := self._uploaded.get(self.problem.model):
+            fields["graph"] = text
         budget = plain_budget(self.problem.budget)
         return {**fields, "budget": budget, "options": options(self.problem)}
+
+    def fields(self) -> dict[str, Any]:
+        """The problem's fields that a plan answers."""
+        fields = self.problem.values_by_name()
+        del fields["time_limit"]
+        return fields
+
+    @property
+    def stale(self) -> bool:
+        """Whether what is on screen answers another problem than the one that is chosen."""
+        return bool(self.work.shown_for) and self.work.shown_for != self.fields()
+
+    def back(self) -> None:
+        """Choose again what is on screen."""
+        if self._plan:
+            self._plan.cancel()
+        self.problem.param.update(**self.work.shown_for)
+        self.work.param.update(infeasible={}, notice="")
 
     def change(self, **fields: Any) -> None:
         """Change the problem and plan it, unless it is what it was."""
@@ -83,12 +108,23 @@ class Session:
 
     def plan(self) -> None:
         """Plan the problem as it stands; a plan in the making is given up for it."""
+        try:
+            plain_shape(self.problem.input_shape)
+        except sp.SpillwayError as error:
+            self.work.notice = str(error)
+            return
+        self._asked_for = self.fields()
+        self._begin("plan", problem=self.request())
+
+    def _begin(self, kind: str, **fields: Any) -> None:
         if self._plan:
             self._plan.cancel()
-        self._asked, self._took = self.request(), False
-        self._plan = self.pool.submit("plan", problem=self._asked)
-        waiting = {"stage": "waiting for a worker"}
-        self.work.param.update(planning=True, notice="", infeasible={}, progress=waiting)
+        self._took = False
+        self._plan = self.pool.submit(kind, **fields)
+        waiting = {"stage": "waiting for a worker", "at_s": 0.0}
+        self.work.param.update(
+            planning=True, notice="", infeasible={}, progress=waiting, history=[]
+        )
 
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""
@@ -97,18 +133,14 @@ class Session:
             self.work.progress = {**self.work.progress, "stage": "stopping"}
 
     def upload(self, content: bytes) -> None:
-        """Have a plan that someone brought checked by a worker; only a right one is shown."""
+        """Have a plan or graph that someone brought checked by a worker, and only then shown."""
         try:
             text = content.decode("utf-8")
         except UnicodeDecodeError:
-            self.work.notice = "The file is not a plan: it is not UTF-8 text."
+            self.work.notice = "The file is neither a plan nor a graph: it is not UTF-8 text."
             return
-        if self._plan:
-            self._plan.cancel()
-        self._asked, self._took = {}, False
-        self._plan = self.pool.submit("check", text=text)
-        waiting = {"stage": "waiting for a worker"}
-        self.work.param.update(planning=True, notice="", infeasible={}, progress=waiting)
+        self._asked_for = {}
+        self._begin("check", text=text)
 
     def sweep(self) -> None:
         """Plan the problem under a dozen budgets between MR and what the default order needs."""
@@ -135,13 +167,11 @@ class Session:
         self.problem.param.update(
             **fields, **asked["options"], budget=format_exact(point["budget_bytes"])
         )
-        self._asked = self.request()
         if "plan" not in point:
             self.plan()
             return
-        if self._plan:
-            self._plan.cancel()
-        self._take_plan(point["plan"])
+        self._asked_for = self.fields()
+        self._begin("check", text=point["plan"])
 
     def step_by(self, by: int) -> None:
         """Move the cursor."""
@@ -162,6 +192,8 @@ class Session:
         plan, sweep = self._plan, self._sweep
         for message in plan.drain() if plan else ():
             self._take(message)
+        if plan and self._plan is plan:
+            self._tick(plan.seconds)
         if sweep:
             self._take_sweep(sweep.drain())
 
@@ -172,12 +204,20 @@ class Session:
                 job.cancel()
         self._plan = self._sweep = None
 
+    def _tick(self, seconds: float) -> None:
+        """Let the seconds run on while a solver is silent."""
+        if seconds - self.work.progress.get("at_s", 0.0) >= TICK_S:
+            self.work.progress = {**self.work.progress, "at_s": seconds}
+
     def _take(self, message: Message) -> None:
         kind, work = message["type"], self.work
         if kind == "progress" and work.progress.get("stage") != "stopping":
             work.progress = message
+            self._remember(message)
         elif kind == "plan":
-            self._take_plan(message["plan"])
+            self._take_plan(message["shown"])
+        elif kind == "graph":
+            self._take_graph(message)
         elif kind == "budgets":
             work.budgets = {name: message[name] for name in BUDGET_FIELDS}
         elif kind == "infeasible":
@@ -185,35 +225,60 @@ class Session:
         elif kind in ("error", "died"):
             work.notice = message["text"]
         if kind in ENDS:
-            if kind == "cancelled":
-                work.notice = self._cancelled_line()
-            self._plan = None
-            work.param.update(planning=False, progress={})
+            self._ended(kind)
+
+    def _remember(self, message: Message) -> None:
+        """Keep what is new of the solver's progress, for a plot."""
+        moment = {"stage": message["stage"], "at_s": message["at_s"]}
+        moment["best"], moment["bound"] = (
+            message.get("incumbent_bytes"),
+            message.get("bound_bytes"),
+        )
+        last = self.work.history[-1] if self.work.history else {}
+        if any(moment[name] != last.get(name) for name in ("stage", "best", "bound")):
+            self.work.history = [*self.work.history[-MOMENTS:], moment]
+
+    def _ended(self, kind: str) -> None:
+        if kind == "cancelled":
+            self.work.notice = self._cancelled_line()
+        self._plan = None
+        self.work.param.update(planning=False, progress={})
+        if self._graph_came:
+            self._graph_came = False
+            self.plan()
+
+    def _take_graph(self, message: Message) -> None:
+        """An uploaded graph that could be read becomes a model that can be chosen."""
+        label = message["name"] + UPLOADED
+        self._uploaded[label] = message["text"]
+        width = message["bytes_per_element"]
+        fields: dict[str, Any] = {"model": label, "input_shape": ""}
+        fields["bytes_per_element"] = width if width in WIDTHS else 1
+        if message["granularity"] in GRANULARITIES:
+            fields["granularity"] = message["granularity"]
+        self.problem.param.update(**fields)
+        self._graph_came = True
 
     def _cancelled_line(self) -> str:
         if self._took:
             return "Cancelled: the best plan found so far is on screen."
         return "Cancelled before a plan was found: the plan on screen is the one from before."
 
-    def _take_plan(self, text: str) -> None:
-        try:
-            shown = show(text)
-        except sp.SpillwayError as error:
-            self.work.notice = f"The plan failed its check and is not shown. {error}"
-            return
+    def _take_plan(self, shown: Shown) -> None:
         self._took = True
-        if not self._asked:
+        if not self._asked_for:
             self._adopt(shown)
+        self.work.shown_for = self._asked_for or self.fields()
         self._show(shown)
 
     def _adopt(self, shown: Shown) -> None:
         """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
         found = problem_of(shown.plan)
-        self.problem.param.update(**found)
         if "model" not in found:
-            self.work.notice = (
-                "This plan's model is not in the catalogue: what is chosen beside it is another."
-            )
+            label = shown.graph.name + UPLOADED
+            self._uploaded[label] = json.dumps(shown.graph.to_json())
+            found = {**found, "model": label, "input_shape": ""}
+        self.problem.param.update(**found)
 
     def _show(self, shown: Shown) -> None:
         """Put a checked plan on screen; cursor, selection and blocks stay where they still mean."""
@@ -264,7 +329,7 @@ def points_beside(points: list[dict[str, Any]], problem: Mapping[str, Any]) -> l
     return [
         p
         for p in points
-        if all(p["problem"][k] == problem[k] for k in same)
+        if all(p["problem"].get(k) == problem.get(k) for k in same)
         and series(p["problem"]) != series(problem)
     ]
 

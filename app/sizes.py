@@ -1,7 +1,10 @@
-"""Budgets as a person writes them and as a worker takes them."""
+"""Budgets and input shapes as a person writes them and as a worker takes them."""
 
 from __future__ import annotations
 
+import re
+
+import planners as sp
 from planners.units import parse_size
 
 NAMED_BUDGETS = ("MR", "MH", "MP")
@@ -19,3 +22,26 @@ def format_exact(size: int) -> str:
         if size % factor == 0:
             return f"{size // factor} {unit}"
     return str(size)
+
+
+def plain_shape(text: str) -> int | list[list[int]] | None:
+    """Shapes of the inputs; a number alone is a batch of the model's own shape; empty is None.
+
+    Raises `BadInput` for anything else.
+
+    >>> plain_shape("1x3x224x224"), plain_shape("8"), plain_shape("")
+    ([[1, 3, 224, 224]], 8, None)
+    """
+    if not text.strip():
+        return None
+    shapes = [_shape(part) for part in re.split(r"\band\b|;", text)]
+    return shapes[0][0] if len(shapes) == len(shapes[0]) == 1 else shapes
+
+
+def _shape(text: str) -> list[int]:
+    parts = re.split(r"\s*[x×X*,]\s*", text.strip())
+    if not all(re.fullmatch(r"[1-9][0-9]{0,9}", part) for part in parts):
+        raise sp.BadInput(
+            f"{text.strip()!r:.40} is not an input shape; write e.g. 1x3x224x224, or 8 for a batch"
+        )
+    return [int(part) for part in parts]

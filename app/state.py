@@ -6,19 +6,24 @@ from typing import Any
 
 import param
 
+import planners as sp
+
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "bytes", "MACs", "spill traffic")
 OPTIONS = ("schedule", "replacement")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
+PANELS = ("details", "solver", "compare")
+COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR = "tensor:", "operator:"
 
 
 class Problem(param.Parameterized):
     """What a person asks to be planned; a change asks for a new plan."""
 
-    model = param.String("vit_b_16", doc="A name of the catalogue.")
+    model = param.String("vit_b_16", doc="A name of the catalogue, timm:NAME, or an upload's.")
+    input_shape = param.String("", doc="Such as 1x3x224x224, or 8 for a batch; empty: its own.")
     granularity = param.Selector(
         default="fused",
         objects=list(GRANULARITIES),
@@ -31,12 +36,12 @@ class Problem(param.Parameterized):
     planner = param.String("cosma", doc="A name of a planner.")
     schedule = param.Selector(
         default="default",
-        objects=["default", "mpmf"],
-        doc="The order of operators: as the model has it, or minimum peak memory first.",
+        objects=list(COSMA["schedule"]),
+        doc="The order of operators: as the model has it, of least peak memory, or the best.",
     )
     replacement = param.Selector(
         default="optimal",
-        objects=["optimal", "belady", "greedy"],
+        objects=list(COSMA["replacement"]),
         doc="How it is chosen what leaves: proven optimum, farthest next use, largest first.",
     )
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
@@ -60,17 +65,22 @@ class Look(param.Parameterized):
     metric = param.Selector(
         default="traffic", objects=list(METRICS), doc="What memory is weighed against."
     )
+    panel = param.Selector(
+        default="details", objects=list(PANELS), doc="What the lower right corner shows."
+    )
 
 
 class Work(param.Parameterized):
     """What is there to show and what is being worked on; the session writes it, views read it."""
 
     shown = param.Parameter(None, doc="The checked plan on screen (`app.shown.Shown`).")
+    shown_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")
     progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
+    history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")
     points = param.List(default=[], doc="Points of the sweep, in the order they came.")
     sweeping = param.Boolean(False, doc="Whether a sweep runs.")
     sweep_of = param.Dict(default={}, doc="The problem that the points are of.")

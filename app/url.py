@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -9,10 +10,12 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
-from app.sizes import format_exact, plain_budget
+from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import OPTIONS, WIDTHS, Look, Problem
 
 VERSION = "1"
+UPLOADED = " (uploaded)"
+TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
 LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric")
 
 
@@ -60,6 +63,10 @@ def _known(name: str, value: Any) -> None:
     """Names in a link must be ours: a model by path would let a link read files."""
     if name == "budget":
         plain_budget(value)
+    if name == "input_shape":
+        plain_shape(value)
+    if name == "model" and TIMM.fullmatch(value):
+        return
     choices = {"model": sp.models, "machine": sp.presets, "planner": sp.planners}.get(name)
     if (choices and value not in choices()) or (
         name == "bytes_per_element" and value not in WIDTHS
@@ -82,15 +89,23 @@ def _value(spec: param.Parameter, text: str) -> Any:
 def as_python(problem: Problem) -> str:
     """A few lines that plan, check and simulate the same problem in a notebook."""
     p = problem
+    shape = plain_shape(p.input_shape)
     load = [repr(p.model), f"granularity={p.granularity!r}"]
+    load += [f"input_shape={shape!r}"] if isinstance(shape, list) else []
     load.append(f"bytes_per_element={p.bytes_per_element}")
+    made = f"sp.load({', '.join(load)})"
+    if p.model.endswith(UPLOADED):
+        file = p.model.removesuffix(UPLOADED) + ".json"
+        made = f"sp.Graph.load({file!r}).with_bytes_per_element({p.bytes_per_element})"
+    elif isinstance(shape, int):
+        made = f"sp.load({load[0]}, input_shape=...)  # its own shape in a batch of {shape}"
     plan = [f"planner={p.planner!r}", f"budget={p.budget!r}", f"machine={p.machine!r}"]
     plan += [f"parameters={p.parameters}", f"time_limit={p.time_limit}"]
     plan += [f"{key}={value!r}" for key, value in options(p).items()]
     arguments = "".join(f"    {item},\n" for item in ["graph", *plan])
     return (
         "import planners as sp\n\n"
-        f"graph = sp.load({', '.join(load)})\n"
+        f"graph = {made}\n"
         f"plan = sp.plan(\n{arguments})\n"
         "report = sp.check(plan)      # raises InvalidPlan unless every byte is right\n"
         "trace = sp.simulate(plan)\n"
@@ -117,6 +132,8 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
         "planner": plan.planner,
         "model": source.get("catalogue", graph.name),
     }
+    if shapes := source.get("input_shape"):
+        fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
     fields |= {name: plan.options[name] for name in OPTIONS if name in plan.options}
     texts = {name: _text(value) for name, value in fields.items()}
     return _read(Problem, texts, [])

@@ -14,14 +14,20 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
+from app.shown import show
+from app.sizes import plain_shape
+from app.wire import to_wire
 
 Send = Callable[..., None]
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
+FILES = (".json", ".pt2", ".onnx", ".cfg")
+GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph")
 
 
 class Desk:
@@ -48,14 +54,10 @@ class Desk:
 
     def graph(self, problem: Mapping[str, Any]) -> sp.Graph:
         """The graph of a problem; the last few are kept, because an import takes seconds."""
-        key = tuple(problem[k] for k in ("model", "granularity", "bytes_per_element"))
+        key = tuple(problem.get(name) for name in GRAPH_KEYS)
         if key not in self._graphs:
             self.send("progress", stage=f"importing {problem['model']}", elapsed_s=0.0)
-            self._graphs[key] = sp.load(
-                problem["model"],
-                granularity=problem["granularity"],
-                bytes_per_element=problem["bytes_per_element"],
-            )
+            self._graphs[key] = load_graph(problem)
             while len(self._graphs) > GRAPHS_KEPT:
                 self._graphs.popitem(last=False)
         self._graphs.move_to_end(key)
@@ -81,6 +83,32 @@ class Desk:
         return report
 
 
+def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
+    """The graph that was uploaded, or a catalogue model; a path is no name for a visitor to give.
+
+    Raises `SpillwayError` with a line that says what is wrong.
+    """
+    name, width = problem["model"], problem["bytes_per_element"]
+    if text := problem.get("graph"):
+        return sp.Graph.from_json(read_json(text)).with_bytes_per_element(width)
+    if "/" in name or Path(name).suffix in FILES:
+        raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload its graph JSON")
+    settings = {"granularity": problem["granularity"], "bytes_per_element": width}
+    shape = plain_shape(problem.get("input_shape", ""))
+    if isinstance(shape, int):
+        shapes = sp.load(name, **settings).source["input_shape"]
+        shape = [[shape, *rest] for _, *rest in shapes]
+    return sp.load(name, input_shape=shape, **settings)
+
+
+def read_json(text: str) -> Any:
+    """What an uploaded text holds. Raises `BadInput` where it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise sp.BadInput(f"the file is not JSON: {error}") from error
+
+
 def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
     """Run the planner that a problem names."""
     return sp.plan(
@@ -101,11 +129,21 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
     graph = desk.graph(problem)
     try:
         plan = make_plan(desk, graph, problem, problem["budget"])
-        desk.send("plan", plan=json.dumps(plan.to_json(), separators=(",", ":")))
+        send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
         desk.send("infeasible", **infeasible(graph, error))
     if not desk.stopped:
         desk.send("budgets", **budgets(desk, graph, problem["parameters"]))
+
+
+def send_plan(desk: Desk, plan: sp.Plan) -> None:
+    """Check and time what will be read on the other side, and send it with what was found."""
+    desk.send("progress", stage="checking every byte", elapsed_s=0.0)
+    try:
+        shown = show(json.dumps(plan.to_json(), separators=(",", ":")))
+    except sp.InvalidPlan as error:
+        raise sp.BadInput(f"The plan failed its check and is not shown. {error}") from error
+    desk.send("plan", **to_wire(shown))
 
 
 def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
@@ -162,15 +200,16 @@ def point(plan: sp.Plan) -> dict[str, Any]:
 
 
 def run_check(desk: Desk, request: Mapping[str, Any]) -> None:
-    """Read a plan that someone uploaded: it comes back only if every byte of it is right."""
-    desk.send("progress", stage="checking the uploaded plan", elapsed_s=0.0)
-    try:
-        data = json.loads(request["text"])
-    except (ValueError, RecursionError) as error:
-        raise sp.BadInput(f"the file is not JSON: {error}") from error
+    """Read a plan or graph that someone uploaded: a plan only if every byte of it is right."""
+    desk.send("progress", stage="checking the uploaded file", elapsed_s=0.0)
+    data = read_json(request["text"])
+    if isinstance(data, dict) and data.get("format") == "spillway-graph":
+        graph = sp.Graph.from_json(data)
+        names = ("name", "granularity", "bytes_per_element")
+        desk.send("graph", text=request["text"], **{name: getattr(graph, name) for name in names})
+        return
     plan = sp.Plan.from_json(data)
-    sp.check(plan)
-    desk.send("plan", plan=json.dumps(plan.to_json(), separators=(",", ":")))
+    send_plan(desk, plan)
     desk.send("budgets", **budgets(desk, plan.graph, plan.program.counts_parameters))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from app.shown import Shown
-from app.story import assumptions
 from app.views.timeline import seconds_text
 from planners.units import format_bytes
 
@@ -19,8 +18,7 @@ CSS = """
 .card b { display: block; font-size: 14px; line-height: 1.3; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
-.rest { flex: 1 0 100%; color: var(--sw-faint); margin: -2px 0 2px 9px; white-space: nowrap;
-  overflow: hidden; text-overflow: ellipsis; }
+.former .card { opacity: .55; border-style: dashed; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
@@ -43,8 +41,8 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     return sign, f"{word}, gap {claims.gap:.1%}", colour
 
 
-def cards_html(shown: Shown) -> str:
-    """The strip of cards above the views."""
+def cards_html(shown: Shown, former: bool = False) -> str:
+    """The strip of cards above the views; faint where they are of the former choice."""
     report, trace, claims, plan = shown.report, shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
     proof = f"{claims.solver} · {seconds_text(claims.plan_s)}"
@@ -69,13 +67,12 @@ def cards_html(shown: Shown) -> str:
         _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY),
         _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
-    rests_on = f'<div class="rest">{escape(assumptions(shown))}</div>'
-    return f'<div class="cards">{"".join(items)}{rests_on}</div>'
+    return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
 
 
 def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -> str:
     return (
-        f'<div class="card {kind}" style="{style}" title="{escape(title)}">'
+        f'<div class="card {kind}" style="{style}" title="{escape(title or label)}">'
         f"<b>{escape(value)}</b><span>{escape(_short(label))}</span></div>"
     )
 

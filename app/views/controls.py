@@ -10,17 +10,26 @@ import panel as pn
 
 import planners as sp
 from app.session import Session
-from app.sizes import format_exact
-from app.state import GRANULARITIES, WIDTHS
+from app.sizes import format_exact, plain_shape
+from app.state import COSMA, GRANULARITIES, WIDTHS
 from app.style import BUDGET, COMPACT, TEXT
 from app.url import options
+from app.views.model_field import ModelField
 from planners.units import format_bytes, parse_size
 
+TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
+LABELS = {
+    "default": "as the model has it",
+    "mpmf": "least peak memory first (MPMF)",
+    "joint": "best order (joint)",
+    "optimal": "optimal (proven)",
+    "belady": "Belady",
+}
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
 
 class Controls(pn.viewable.Viewer):
-    """Widgets for the problem, progress of the planner, files."""
+    """Widgets for the problem, and files."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -28,27 +37,32 @@ class Controls(pn.viewable.Viewer):
         self._mirroring = False
         self._make_problem()
         self._make_budget()
-        self._make_progress()
+        self._make_again()
         self._make_files()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
         session.work.param.watch(lambda *_: self._show_budgets(), ["budgets", "shown"])
-        session.work.param.watch(lambda *_: self._show_progress(), ["planning", "progress"])
         self._mirror()
         self._show_budgets()
-        self._show_progress()
 
     def _make_problem(self) -> None:
         wide = {"sizing_mode": "stretch_width", "margin": (2, 8), "stylesheets": [COMPACT]}
-        self.model = pn.widgets.AutocompleteInput(
-            label="Model",
-            options=list(sp.models()),
-            placeholder="type to search, e.g. resnet",
-            search_strategy="includes",
-            case_sensitive=False,
-            min_characters=1,
-            restrict=True,
+        self.model = ModelField(
+            options=[*sp.models(), *TIMM],
             css_classes=["model"],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+            height=46,
+        )
+        self.model.on_key(lambda name: self.session.change(model=name))
+        self.shape = pn.widgets.TextInput(
+            label="Input shape or batch",
+            placeholder="the model's own",
+            css_classes=["shape"],
             **wide,
+        )
+        self.shape.param.watch(self._shaped, "value")
+        self.wrong_shape = pn.pane.HTML(
+            "", css_classes=["shape-wrong"], margin=(0, 8), stylesheets=[TEXT]
         )
         self.granularity = pn.widgets.Select(
             label="Granularity", options=list(GRANULARITIES), css_classes=["granularity"], **wide
@@ -57,7 +71,9 @@ class Controls(pn.viewable.Viewer):
             label="Bytes/element", options=list(WIDTHS), css_classes=["width"], **wide
         )
         self.parameters = pn.widgets.Checkbox(
-            label="count parameters against the budget", css_classes=["parameters"], **wide
+            label="count parameters",
+            css_classes=["parameters"],
+            **{**wide, "margin": (20, 8, 0, 8)},
         )
         machines = {f"{m.title}": name for name, m in sp.presets().items()}
         self.machine = pn.widgets.Select(
@@ -65,15 +81,16 @@ class Controls(pn.viewable.Viewer):
         )
         planners = {info.title: name for name, info in sp.planners().items()}
         self.planner = pn.widgets.Select(
-            label="Planner", options=planners, css_classes=["planner"], **wide
+            label="", options=planners, css_classes=["planner"], **wide
         )
-        schedules = {"model's own order": "default", "minimum peak first": "mpmf"}
         self.schedule = pn.widgets.Select(
-            label="Order", options=schedules, css_classes=["schedule"], **wide
+            label="Order", options=labelled("schedule"), css_classes=["schedule"], **wide
         )
-        choices = {"optimal (proven)": "optimal", "Belady": "belady", "greedy": "greedy"}
         self.replacement = pn.widgets.Select(
-            label="Replacement", options=choices, css_classes=["replacement"], **wide
+            label="Replacement",
+            options=labelled("replacement"),
+            css_classes=["replacement"],
+            **wide,
         )
         self.time_limit = pn.widgets.IntInput(
             label="Limit (s)", start=1, end=3600, css_classes=["limit"], **wide
@@ -83,7 +100,6 @@ class Controls(pn.viewable.Viewer):
 
     def _widgets(self) -> dict[str, Any]:
         return {
-            "model": self.model,
             "granularity": self.granularity,
             "bytes_per_element": self.width,
             "parameters": self.parameters,
@@ -100,6 +116,18 @@ class Controls(pn.viewable.Viewer):
                 self.session.change(**{name: event.new})
 
         return change
+
+    def _shaped(self, event: Any) -> None:
+        """Take a shape that can be read; say what is wrong with any other, and keep it."""
+        if self._mirroring:
+            return
+        try:
+            plain_shape(event.new)
+        except sp.SpillwayError as error:
+            self.wrong_shape.object = wrong_html(error)
+            return
+        self.wrong_shape.object = ""
+        self.session.change(input_shape=event.new.strip())
 
     def _make_budget(self) -> None:
         self.named = {
@@ -159,14 +187,11 @@ class Controls(pn.viewable.Viewer):
         try:
             size = parse_size(text)
         except sp.SpillwayError as error:
-            self.wrong.object = f'<span class="wrong" role="alert">{escape(str(error))}</span>'
+            self.wrong.object = wrong_html(error)
             return
         self._set_budget(format_exact(size))
 
-    def _make_progress(self) -> None:
-        self.progress = pn.pane.HTML(
-            "", css_classes=["progress"], margin=(2, 8), stylesheets=[TEXT]
-        )
+    def _make_again(self) -> None:
         self.again = pn.widgets.Button(
             label="Plan again",
             color="primary",
@@ -175,16 +200,6 @@ class Controls(pn.viewable.Viewer):
             stylesheets=[COMPACT],
             sizing_mode="stretch_width",
             margin=(2, 8),
-        )
-        self.stop = pn.widgets.Button(
-            label="Cancel",
-            color="danger",
-            on_click=lambda _e: self.session.cancel(),
-            css_classes=["cancel"],
-            stylesheets=[COMPACT],
-            sizing_mode="stretch_width",
-            margin=(2, 8),
-            visible=False,
         )
 
     def _make_files(self) -> None:
@@ -227,6 +242,8 @@ class Controls(pn.viewable.Viewer):
         try:
             for name, widget in self._widgets().items():
                 widget.value = getattr(problem, name)
+            self.model.value = problem.model
+            self.shape.value = problem.input_shape
             if not self.typed.value or self._differs(self.typed.value, problem.budget):
                 self.typed.value = problem.budget
             for name, button in self.named.items():
@@ -267,12 +284,6 @@ class Controls(pn.viewable.Viewer):
             kib = min(max(size // 1024, self.slider.start), self.slider.end)
             self.slider.value = kib
 
-    def _show_progress(self) -> None:
-        work = self.session.work
-        self.stop.visible = work.planning
-        self.again.visible = not work.planning
-        self.progress.object = progress_html(work.progress) if work.planning else ""
-
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(
@@ -284,8 +295,9 @@ class Controls(pn.viewable.Viewer):
 
         return pn.Column(
             self.model,
-            pn.Row(self.granularity, self.width, sizing_mode="stretch_width", margin=0),
-            self.parameters,
+            pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),
+            self.wrong_shape,
+            pn.Row(self.granularity, self.parameters, sizing_mode="stretch_width", margin=0),
             self.machine,
             heading("Budget"),
             pn.Row(*self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
@@ -294,28 +306,23 @@ class Controls(pn.viewable.Viewer):
             self.wrong,
             heading("Planner"),
             self.planner,
-            pn.Row(self.schedule, self.replacement, sizing_mode="stretch_width", margin=0),
-            pn.Row(self.time_limit, self.again, self.stop, sizing_mode="stretch_width", margin=0),
-            self.progress,
-            heading("Plan file"),
-            pn.Row(self.download, sizing_mode="stretch_width", margin=0),
+            self.schedule,
+            pn.Row(self.replacement, self.time_limit, sizing_mode="stretch_width", margin=0),
+            self.again,
+            heading("Plan or graph file"),
             self.upload,
+            self.download,
             css_classes=["controls"],
             sizing_mode="stretch_width",
             margin=0,
         )
 
 
-def progress_html(progress: dict[str, Any]) -> str:
-    """Stage, seconds, best so far, bound and the gap between them."""
-    stage = escape(str(progress.get("stage", "")))
-    seconds = progress.get("elapsed_s") or 0.0
-    best, bound = progress.get("incumbent_bytes"), progress.get("bound_bytes")
-    parts = [f"<b>{stage}</b> · {seconds:.1f} s"]
-    if best is not None:
-        parts.append(f"best {format_bytes(best)}")
-    if bound is not None:
-        parts.append(f"bound {format_bytes(bound)}")
-    if best and bound is not None:
-        parts.append(f"gap {(best - bound) / best:.1%}")
-    return f'<div class="working"><span class="spin"></span>{" · ".join(parts)}</div>'
+def labelled(option: str) -> dict[str, str]:
+    """The values of a planner's option by what they are called on the page."""
+    return {LABELS.get(value, value): value for value in COSMA[option]}
+
+
+def wrong_html(error: Exception) -> str:
+    """What is wrong with what was typed."""
+    return f'<span class="wrong" role="alert">{escape(str(error))}</span>'

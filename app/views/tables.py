@@ -16,6 +16,7 @@ from app.story import step_story
 from app.views.palette import BLUE, GREY, STAYS, ink_on, stay_of
 from planners.units import format_bytes
 
+MOST = 12
 MARKS = {
     "ran": ("▶", BLUE),
     "in": ("▼", STAYS["came back"][0]),
@@ -77,13 +78,38 @@ def story_rows(shown: Shown, step: int, selection: str) -> list[dict[str, Any]]:
 
 
 def detail_rows(shown: Shown, selection: str) -> list[dict[str, Any]]:
-    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work."""
+    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work.
+
+    With nothing selected: the tensors that move most for want of memory, or the largest.
+    """
     graph = shown.graph
+    if not selection:
+        return _most_rows(shown)
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return _tensor_rows(shown, name) if name in graph.tensors else []
     operators = selected_operators(graph, selection)
     return _operator_rows(shown, operators[0]) if operators else []
+
+
+def _most_rows(shown: Shown) -> list[dict[str, Any]]:
+    sizes = {name: size for name, size in shown.moved_bytes.items() if size}
+    title = "moved most for want of memory"
+    if not sizes:
+        sizes = {r.tensor: r.size_bytes for r in shown.report.residencies}
+        title = "nothing is spilled; the largest on chip"
+    most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
+    rows = [
+        {
+            "text": name,
+            "chip": STAYS["leaves" if shown.moved_bytes.get(name) else "made here"][0],
+            "cells": [format_bytes(sizes[name])],
+            "share": sizes[name] / sizes[most[0]],
+            "key": tensor_selection(name),
+        }
+        for name in most
+    ]
+    return [_fact(f"{title} ({len(sizes)} in all); tap one", ""), *rows]
 
 
 def _tensor_rows(shown: Shown, name: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from app.state import Problem
 
 PROBLEM = {
     "model": "squeezenet1_1",
+    "input_shape": "",
     "granularity": "fused",
     "bytes_per_element": 1,
     "parameters": False,

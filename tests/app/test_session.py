@@ -11,6 +11,7 @@ import pytest
 
 import planners as sp
 from app.session import Session, points_beside, sweep_budgets
+from app.url import as_python
 
 
 def settle(session: Session, until: Any) -> None:
@@ -108,13 +109,62 @@ def test_an_upload_that_is_no_plan_is_one_line(
     assert session.work.notice
 
 
-def test_a_worker_that_answers_with_a_wrong_plan_is_not_believed(session: Session) -> None:
+def test_a_planner_that_claims_what_is_not_so_is_not_believed(session: Session, until: Any) -> None:
     before = session.work.shown
-    wrong = json.loads(before.text)
-    wrong["claims"]["peak_bytes"] += 64
-    session._take({"type": "plan", "plan": json.dumps(wrong)})
+    session.change(planner="liar", replacement="greedy")
+    settle(session, until)
     assert session.work.shown is before
     assert "not shown" in session.work.notice
+    assert session.stale
+    session.back()
+    assert not session.stale
+
+
+def test_any_name_may_be_tried_and_the_answer_says_what_is_wrong(
+    session: Session, until: Any
+) -> None:
+    before = session.work.shown
+    for name, line in (
+        ("resnet5O", "did you mean 'resnet50'"),
+        ("timm:nasnetlarge", "timm:nasnetalarge"),
+        ("/etc/passwd", "no model's name"),
+        ("../graph.json", "no model's name"),
+    ):
+        session.change(model=name)
+        assert session.stale
+        assert session.work.planning
+        settle(session, until)
+        assert line in session.work.notice
+        assert session.work.shown is before
+
+
+def test_an_input_shape_is_planned_and_a_number_is_a_batch(session: Session, until: Any) -> None:
+    session.change(model="squeezenet1_1", input_shape="2x3x128x128")
+    settle(session, until)
+    assert session.work.shown.graph.source["input_shape"] == [[2, 3, 128, 128]]
+    session.change(input_shape="4")
+    settle(session, until)
+    assert session.work.shown.graph.source["input_shape"] == [[4, 3, 224, 224]]
+    session.change(input_shape="1x3x224")
+    settle(session, until)
+    assert "squeezenet1_1 takes 1x3x224x224" in session.work.notice
+
+
+def test_an_uploaded_graph_becomes_a_model_and_is_planned(session: Session, until: Any) -> None:
+    graph = sp.load("squeezenet1_1", bytes_per_element=2)
+    data = {**graph.to_json(), "name": "mine"}
+    session.upload(json.dumps(data).encode())
+    settle(session, until)
+    assert session.problem.model == "mine (uploaded)"
+    assert session.work.shown.graph.name == "mine"
+    assert session.work.shown.graph.bytes_per_element == 2
+    assert "Graph.load('mine.json')" in as_python(session.problem)
+    before = session.work.shown
+    session.upload(json.dumps({**data, "operators": [1]}).encode())
+    settle(session, until)
+    assert "malformed graph" in session.work.notice
+    assert session.work.shown is before
+    assert session.problem.model == "mine (uploaded)"
 
 
 def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any) -> None:
@@ -127,6 +177,7 @@ def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any
     assert len(points) == 2 * first
     index = len(points) - 1
     session.load_point(index)
+    settle(session, until)
     assert session.work.shown.plan.budget_bytes == points[index]["budget_bytes"]
 
 

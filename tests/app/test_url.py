@@ -8,7 +8,7 @@ import pytest
 
 from app.first import first_shown
 from app.session import Session
-from app.sizes import format_exact, plain_budget
+from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import Look, Problem
 from app.url import as_python, from_query, problem_of, to_query
 from planners.errors import BadInput
@@ -49,6 +49,8 @@ def test_another_version_is_said_to_be_another() -> None:
         "time_limit=0",
         "parameters=maybe",
         "granularity=coarse",
+        "input_shape=1x3xbig",
+        "model=timm:hf-hub:x/y",
         "step=-2",
     ],
 )
@@ -79,3 +81,23 @@ def test_sizes_are_written_so_that_they_read_back() -> None:
     assert plain_budget(" mr ") == "MR"
     with pytest.raises(BadInput, match="is not a size"):
         plain_budget("256 elephants")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("", None),
+        ("8", 8),
+        ("1x3x224x224", [[1, 3, 224, 224]]),
+        ("1, 3, 8, 8", [[1, 3, 8, 8]]),
+        ("1×3 and 2×4", [[1, 3], [2, 4]]),
+    ],
+)
+def test_input_shapes_are_read(text: str, shape: object) -> None:
+    assert plain_shape(text) == shape
+
+
+@pytest.mark.parametrize("text", ["0", "1x", "1x-3", "big", "1x3x1e3", "and"])
+def test_what_is_no_input_shape_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="not an input shape"):
+        plain_shape(text)

@@ -13,12 +13,14 @@ from app.explorer import Explorer
 from app.page import press, template
 from app.session import Session
 from app.shown import Shown
-from app.state import COLOURS
+from app.state import COLOURS, COSMA
 from app.views.cards import badge, cards_html, joules_text
-from app.views.controls import Controls, progress_html
+from app.views.controls import Controls, labelled
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
+from app.views.solver import progress_text, solver_html, solver_svg, stages
+from app.views.status import status_html
 from app.views.timeline import interval_columns, seconds_text, stall_columns
 
 
@@ -187,7 +189,7 @@ def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
     assert "spill traffic" in cards_html(shown)
     assert seconds_text(0.00123) == "1.23 ms"
     assert joules_text(4.5e-6) == "4.5 µJ"
-    text = progress_html({"stage": "<x>", "incumbent_bytes": 100, "bound_bytes": 50})
+    text = progress_text({"stage": "<x>", "incumbent_bytes": 100, "bound_bytes": 50})
     assert "gap 50.0%" in text
     assert "<x>" not in text
     assert kind_of("max_pool2d")[0] == "pooling"
@@ -208,13 +210,15 @@ def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
 def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     spill = next(r for r in explorer.session.work.shown.report.residencies if r.ending == "spill")
     explorer._select_tensor(spill.tensor)
-    told = [row["text"] for row in explorer.details.rows]
+    told = [row["text"] for row in explorer.corner.details.rows]
     assert any(text.startswith("made by") for text in told)
     assert any("came back" in text for text in told)
     assert any("leaves" in text for text in told)
-    writer = next(row["key"] for row in explorer.details.rows if row["text"].startswith("made"))
+    writer = next(
+        row["key"] for row in explorer.corner.details.rows if row["text"].startswith("made")
+    )
     explorer._choose(writer)
-    assert any(row["text"].startswith("writes") for row in explorer.details.rows)
+    assert any(row["text"].startswith("writes") for row in explorer.corner.details.rows)
 
 
 def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
@@ -226,3 +230,49 @@ def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer
     data = explorer.timeline.source.data
     assert explorer.session.look.step == data["step"][12] - 1
     assert explorer.session.look.selection.endswith(":" + data["label"][12])
+
+
+def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    explorer = Explorer(session, LIGHT)
+    session.open({}, {})
+    assert "fused operators" in status_html(session)
+    assert "former" not in explorer.cards.object
+    session.work.planning = True
+    session.problem.model = "timm:<x>"
+    assert "still vit_b_16" in status_html(session)
+    assert "Planning timm:&lt;x&gt;, MR" in status_html(session)
+    assert "former" in explorer.cards.object
+    session.back()
+    assert "former" not in explorer.cards.object
+
+
+def test_a_shape_that_is_none_is_refused_beside_its_field() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    controls = Controls(session)
+    asked: list[dict[str, str]] = []
+    session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
+    controls.shape.value = "1x3xbig"
+    assert "is not an input shape" in controls.wrong_shape.object
+    assert asked == []
+    controls.shape.value = "2 x 3 x 96 x 96"
+    assert asked == [{"input_shape": "2 x 3 x 96 x 96"}]
+    assert controls.wrong_shape.object == ""
+
+
+def test_every_value_of_an_option_can_be_chosen() -> None:
+    for option in ("schedule", "replacement"):
+        assert set(labelled(option).values()) == set(COSMA[option])
+
+
+def test_the_solver_is_drawn_as_it_was() -> None:
+    history = [
+        {"at_s": 0.0, "stage": "import", "best": None, "bound": None},
+        {"at_s": 1.0, "stage": "solve", "best": 100, "bound": 20},
+        {"at_s": 3.0, "stage": "solve", "best": 60, "bound": 50},
+    ]
+    drawn = solver_svg(history, 4.0, 100, 20)
+    assert drawn.count("polyline") == 2
+    assert stages(history, 4.0) == [("import", 1.0), ("solve", 3.0)]
+    assert "20 B … 100 B" in solver_html(history, {"at_s": 4.0})
+    assert solver_svg(history[:1], 4.0, 100, 20) == ""

@@ -1,7 +1,7 @@
 """Planners that take their time, as an extension of Spillway would bring them.
 
 `slow` counts to the time limit and stops when it is asked to; `stubborn` never listens and has a
-child process of its own.
+child process of its own; `liar` claims less than its plan takes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from planners.cosma import plan as cosma
@@ -33,3 +34,9 @@ def stubborn(
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     progress(Progress(f"child {child.pid}", 0.0))
     time.sleep(600)
+
+
+def liar(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any) -> Any:
+    """Plan as COSMA does, and claim a peak that is not."""
+    plan = cosma(graph, machine, budget, {**options, "replacement": "greedy"}, None)
+    return replace(plan, claims=replace(plan.claims, peak_bytes=plan.claims.peak_bytes - 64))

@@ -1,0 +1,69 @@
+"""The lower right corner: what is selected, how the solver got there, how two plans differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+from app.session import Session
+from app.state import PANELS
+from app.style import TEXT
+from app.views.following import follow
+from app.views.rows import Rows
+from app.views.solver import solver_html
+from app.views.switches import switch
+from app.views.tables import detail_rows
+
+HEIGHT = 212
+CSS = """
+table { border-collapse: collapse; width: 100%; font-size: 12px; }
+td { padding: 1px 4px; border-top: 1px solid var(--sw-grid); }
+td:last-child { text-align: right; white-space: nowrap; }
+.quiet, .key { color: var(--sw-faint); font-size: 11px; }
+.key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
+:host { overflow-y: auto; }
+"""
+
+
+class Corner(pn.viewable.Viewer):
+    """Three panels in one place; a new selection brings its own to the front."""
+
+    def __init__(self, session: Session, choose: Any, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "height": HEIGHT, "margin": 0}
+        self.details = Rows(css_classes=["details"], empty="nothing is on chip", **wide)
+        self.details.on_key(lambda key: choose(key))
+        self.solver = pn.pane.HTML(
+            "", css_classes=["solver-panel"], stylesheets=[TEXT, CSS], **wide
+        )
+        self.compare: Any = pn.Column(**wide)
+        work, look = session.work, session.look
+        follow(work, "shown", lambda: self._show_details())
+        follow(look, "selection", lambda: self._show_details())
+        follow(work, ["history", "progress", "shown"], lambda: self._show_solver())
+        follow(look, "panel", lambda: self._turn())
+        self._turn()
+
+    def _show_details(self) -> None:
+        self.details.rows = detail_rows(self.session.work.shown, self.session.look.selection)
+
+    def _show_solver(self) -> None:
+        work = self.session.work
+        self.solver.object = solver_html(work.history, work.progress)
+
+    def _turn(self) -> None:
+        panels = zip(PANELS, (self.details, self.solver, self.compare), strict=True)
+        for name, panel in panels:
+            panel.visible = name == self.session.look.panel
+
+    def __panel__(self) -> pn.Column:
+        return pn.Column(
+            switch(self.session, "panel", {name: name for name in PANELS}, ["panel"]),
+            self.details,
+            self.solver,
+            self.compare,
+            sizing_mode="stretch_width",
+            margin=0,
+        )

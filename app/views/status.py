@@ -1,0 +1,91 @@
+"""The line under the cards: what the numbers rest on, or what is being planned instead."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.session import Session
+from app.story import assumptions
+from app.style import COMPACT, TEXT
+from app.views.solver import progress_text, solver_svg
+
+CSS = """
+.status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
+  height: 24px; font-size: 12px; }
+.status > span { overflow: hidden; text-overflow: ellipsis; }
+.rest { color: var(--sw-faint); margin-left: 9px; }
+.former { background: #E69F00; color: #10161c; border-radius: 4px; padding: 1px 7px;
+  flex: 0 1 auto; }
+.status svg { flex: 0 0 auto; border-bottom: 1px solid var(--sw-faint); }
+.spin { flex: 0 0 auto; margin: 0; }
+"""
+
+
+class Status(pn.viewable.Viewer):
+    """One line of constant height, so that nothing moves when planning begins or ends."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.text = pn.pane.HTML(
+            "",
+            css_classes=["progress"],
+            stylesheets=[TEXT, CSS],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self.cancel = self._button("Cancel", "cancel", session.cancel, "danger")
+        self.back = self._button("Back to it", "back", session.back, "default")
+        work, problem = session.work, session.problem
+        names = ["planning", "progress", "shown", "shown_for", "infeasible", "notice"]
+        work.param.watch(lambda *_: self._show(), names)
+        problem.param.watch(lambda *_: self._show(), list(problem.param))
+        self._show()
+
+    def _button(self, label: str, name: str, act: Any, colour: str) -> pn.widgets.Button:
+        return pn.widgets.Button(
+            label=label,
+            color=colour,
+            css_classes=[name],
+            stylesheets=[COMPACT, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
+            on_click=lambda _e: act(),
+            margin=(0, 6),
+            visible=False,
+        )
+
+    def _show(self) -> None:
+        work, stale = self.session.work, self.session.stale
+        self.cancel.visible = work.planning
+        self.back.visible = stale and not work.planning
+        self.text.object = f'<div class="status">{status_html(self.session)}</div>'
+
+    def __panel__(self) -> pn.Row:
+        return pn.Row(
+            self.text,
+            self.cancel,
+            self.back,
+            height=26,
+            margin=0,
+            sizing_mode="stretch_width",
+            css_classes=["status-row"],
+        )
+
+
+def status_html(session: Session) -> str:
+    """Planning: what, how far, and that the plan below is of the former choice."""
+    work = session.work
+    if work.shown is None:
+        return ""
+    what = f"{work.shown.graph.name}, {work.shown_for.get('budget', '')}"
+    former = f'<span class="former">shown below: still {escape(what)}</span>'
+    if work.planning:
+        spark = solver_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
+        name = escape(f"{session.problem.model}, {session.problem.budget}")
+        doing = f'<span class="working">Planning {name}: {progress_text(work.progress)}</span>'
+        return f'<i class="spin"></i>{doing}{spark}{former if session.stale else ""}'
+    if session.stale:
+        return f'{former}<span class="rest">not what is chosen at the left</span>'
+    return f'<span class="rest">{escape(assumptions(work.shown))}</span>'
