@@ -107,11 +107,6 @@ class Space:
         ready = sum(1 << i for i, step in enumerate(self.steps) if not step.predecessors)
         return State(0, ready, 0, 0, 0, 0)
 
-    def eviction(self, tensor: int, written: int) -> int:
-        """What it costs to push a tensor out: its reload, and its store unless the host has it."""
-        size = self.size[tensor]
-        return size if (written | self.host) >> tensor & 1 else 2 * size
-
     def moves(self, state: State) -> Iterator[tuple[int, State, int]]:
         """Each ready operator with each minimal set of victims: cost, state and position.
 
@@ -122,11 +117,8 @@ class Space:
             missing = step.reads & ~state.resident
             arriving = self.bytes(missing) if missing else 0
             need = state.used + arriving + step.fresh - self.capacity
-            for victims in self._victims(state.resident & ~step.reads, need):
-                cost, gone = 0, 0
-                for tensor in victims:
-                    cost += self.eviction(tensor, state.written)
-                    gone |= 1 << tensor
+            for gone in self._victims(state, state.resident & ~step.reads, need):
+                cost = self.bytes(gone) + self.bytes(gone & ~(state.written | self.host))
                 moved = State(
                     state.done,
                     state.ready,
@@ -155,14 +147,22 @@ class Space:
     def settle(self, state: State, order: list[int]) -> State:
         """Run all operators that no continuation can be worse for having run now.
 
-        Such an operator has its inputs resident, fits, and leaves nothing behind that is larger
-        or dearer to evict than one input that dies with it: the output stands for that input.
+        Such an operator fits, and leaves nothing behind that is larger or dearer to evict than
+        one resident input that dies with it: the output stands for that input. Inputs that are
+        not resident die with it too: their reload is paid for already.
         """
         again = True
         while again:
             again = False
             for position in bits(state.ready & self.forceable):
                 if self._is_free(state, position):
+                    missing = self.steps[position].reads & ~state.resident
+                    if missing:
+                        state = state._replace(
+                            resident=state.resident | missing,
+                            absent=state.absent & ~missing,
+                            used=state.used + self.bytes(missing),
+                        )
                     state = self.run(state, position)
                     order.append(position)
                     again = True
@@ -170,37 +170,74 @@ class Space:
 
     def _is_free(self, state: State, position: int) -> bool:
         step = self.steps[position]
-        if step.reads & ~state.resident or state.used + step.fresh > self.capacity:
+        missing = step.reads & ~state.resident
+        arriving = self.bytes(missing) if missing else 0
+        if state.used + arriving + step.fresh > self.capacity:
+            return False
+        done, had = state.done | 1 << position, state.written | self.host
+        if missing and any(
+            tensor & missing and consumers & ~done for tensor, _, consumers in step.operands
+        ):
             return False
         if not step.kept:
             return True
-        done, had = state.done | 1 << position, state.written | self.host
         price = 1 if step.read_later & self.host else 2
         return any(
-            not consumers & ~done
+            tensor & ~missing
+            and not consumers & ~done
             and size >= step.kept
             and (1 if tensor & had else 2) * size >= price * step.kept
             for tensor, size, consumers in step.operands
         )
 
-    def _victims(self, candidates: int, need: int) -> Iterator[tuple[int, ...]]:
-        """Inclusion-minimal sets of at least `need` units; the empty one where none is needed."""
+    def _victims(self, state: State, candidates: int, need: int) -> Iterator[int]:
+        """Minimal sets of at least `need` units, without those that a better choice rules out."""
         if need <= 0:
-            yield ()
+            yield 0
             return
         tensors = sorted(bits(candidates), key=lambda t: -self.size[t])
+        first = self._to_go_before(state, tensors)
         rest = [0] * (len(tensors) + 1)
         for i in range(len(tensors) - 1, -1, -1):
             rest[i] = rest[i + 1] + self.size[tensors[i]]
-        stack: list[tuple[int, int, tuple[int, ...]]] = [(0, 0, ())]
+        stack = [(0, 0, 0, 0)]  # next tensor, bytes and mask of the chosen, what they ask for
         while stack:
-            i, total, chosen = stack.pop()
+            i, total, chosen, asked = stack.pop()
             if total >= need:
                 # Sizes fall along the way: the last one is the smallest, and it was needed.
-                yield chosen
+                if not asked & ~chosen:
+                    yield chosen
             elif total + rest[i] >= need:
-                stack.append((i + 1, total, chosen))
-                stack.append((i + 1, total + self.size[tensors[i]], (*chosen, tensors[i])))
+                stack.append((i + 1, total, chosen, asked))
+                tensor = tensors[i]
+                taken = (chosen | 1 << tensor, asked | first[tensor])
+                stack.append((i + 1, total + self.size[tensor], *taken))
+
+    def _to_go_before(self, state: State, tensors: list[int]) -> dict[int, int]:
+        """For each tensor, those that go before it does.
+
+        Let b have one use left, and a none before that one; let a be as large and no dearer to
+        evict. Whoever evicts b and keeps a does no worse the other way round: a comes back when
+        b is used, into the room that it had.
+        """
+        have = state.written | self.host
+        left = {t: self.consumers[t] & ~state.done for t in tensors}
+        price = {t: self.size[t] * (1 if have >> t & 1 else 2) for t in tensors}
+        found = dict.fromkeys(tensors, 0)
+        for b in tensors:
+            use = left[b]
+            if use & (use - 1):
+                continue
+            later = self.after[use.bit_length() - 1] | use
+            for a in tensors:
+                if self.size[a] < self.size[b]:
+                    break
+                if price[a] > price[b] or left[a] & ~later or a == b:
+                    continue
+                alike = left[a] == use and self.size[a] == self.size[b] and price[a] == price[b]
+                if not alike or a < b:
+                    found[b] |= 1 << a
+        return found
 
     @cached_property
     def crowded(self) -> list[tuple[int, int, int, int]]:
@@ -209,7 +246,7 @@ class Space:
         (mask of the operator, its need beyond the capacity, tensors that live across it if they
         are in use, tensors that always do.)
         """
-        before, after = self._closures()
+        before, after = self._before(), self.after
         found = []
         for position, step in enumerate(self.steps):
             over = step.fresh + self.bytes(step.reads) - self.capacity
@@ -226,17 +263,22 @@ class Space:
                 found.append((1 << position, over, possible, always))
         return found
 
-    def _closures(self) -> tuple[list[int], list[int]]:
-        """All ancestors and all descendants of each operator."""
+    def _before(self) -> list[int]:
+        """All ancestors of each operator."""
         before = [0] * self.count
-        after = [0] * self.count
         for position, step in enumerate(self.steps):
             for near in bits(step.predecessors):
                 before[position] |= before[near] | 1 << near
+        return before
+
+    @cached_property
+    def after(self) -> list[int]:
+        """All descendants of each operator."""
+        after = [0] * self.count
         for position in range(self.count - 1, -1, -1):
             for near, _ in self.steps[position].successors:
                 after[position] |= after[near.bit_length() - 1] | near
-        return before, after
+        return after
 
     def still_to_pay(self, state: State) -> int:
         """A lower bound on evictions to come: what must live across an operator overflows it.
