@@ -1,0 +1,262 @@
+"""An ILP handed to a solver by name, or written to a file; what comes back is checked.
+
+HiGHS comes with scipy and runs as a process of its own, so that it can be stopped and can crash.
+All others are PuLP's: commands (CBC, SCIP, Gurobi, CPLEX, GLPK, …) or Python modules of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from planners.cosma.ilp import Ilp, load_pulp
+from planners.errors import BadInput, SpillwayError
+
+HIGHS = "HiGHS"
+CBC = "COIN_CMD"
+# Names that people use for what PuLP calls otherwise.
+ALIASES = {
+    "cbc": CBC,
+    "pulp_cbc_cmd": CBC,
+    "gurobi": "GUROBI_CMD",
+    "cplex": "CPLEX_CMD",
+    "scip": "SCIP_CMD",
+    "glpk": "GLPK_CMD",
+}
+# How long a process may take to give an answer once its time limit is over.
+GRACE_S = 15.0
+Status = Literal["optimal", "feasible", "infeasible", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What a solver found: `values` by variable name, objective and proven bound in bytes.
+
+    `values` is None where there is no solution. Solvers other than HiGHS tell their bound only
+    with a proof: it is 0 otherwise.
+    """
+
+    status: Status
+    values: dict[str, float] | None
+    objective_bytes: int
+    bound_bytes: int
+    solver: str
+    seconds: float
+
+    def ones(self, variables: dict[Any, Any]) -> set[Any]:
+        """The keys of binary variables that are one."""
+        values = self.values or {}
+        return {key for key, x in variables.items() if values.get(x.name, 0.0) > 0.5}
+
+
+def solvers() -> tuple[str, ...]:
+    """Names of all solvers that can be used here, HiGHS first."""
+    pulp = load_pulp()
+    found = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
+    usable = [name for name in found if pulp.getSolver(name, msg=False).available()]
+    return (HIGHS, *((CBC,) if _cbc(pulp).available() else ()), *usable)
+
+
+def solve(
+    ilp: Ilp,
+    solver: str | None = None,
+    time_limit: float = 60.0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Solved:
+    """Solve a model within a time limit in seconds; HiGHS unless a solver is named.
+
+    `should_stop` is asked while HiGHS runs. Raises `BadInput` for a solver that is not here, and
+    `SpillwayError` for one that fails.
+    """
+    name = ALIASES.get((solver or HIGHS).lower(), solver or HIGHS)
+    began = time.perf_counter()
+    if name.lower() == HIGHS.lower():
+        status, values, bound = _highs(_Arrays.of(ilp), time_limit, should_stop)
+    else:
+        status, values, bound = _by_pulp(ilp, name, time_limit)
+    objective = 0 if values is None else _objective(ilp, values)
+    if status == "optimal":
+        bound = objective
+    seconds = time.perf_counter() - began
+    return Solved(status, values, objective, min(bound, objective or bound), name, seconds)
+
+
+def write_lp(ilp: Ilp, path: str | Path) -> None:
+    """Write the model in CPLEX's LP format, names and equation numbers in it."""
+    _write(ilp, path, ilp.lp.writeLP)
+
+
+def write_mps(ilp: Ilp, path: str | Path) -> None:
+    """Write the model as free MPS, names and equation numbers in it."""
+    _write(ilp, path, ilp.lp.writeMPS)
+
+
+def _write(ilp: Ilp, path: str | Path, write: Callable[[str], Any]) -> None:
+    try:
+        write(str(path))
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+
+
+def _objective(ilp: Ilp, values: dict[str, float]) -> int:
+    terms = ilp.lp.objective.items()
+    total = sum(int(factor) * round(values.get(x.name, 0.0)) for x, factor in terms)
+    return ilp.unit * total
+
+
+Answer = tuple[Status, dict[str, float] | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """A model as arrays: minimise c·x, lower ≤ A·x ≤ upper, A by (row, column, value)."""
+
+    names: tuple[str, ...]
+    unit: int
+    data: dict[str, np.ndarray]
+
+    @staticmethod
+    def of(ilp: Ilp) -> _Arrays:
+        columns = ilp.lp.variables()
+        at = {x.name: i for i, x in enumerate(columns)}
+        objective = np.zeros(len(columns))
+        for x, factor in ilp.lp.objective.items():
+            objective[at[x.name]] = factor
+        entries: list[tuple[int, int, float]] = []
+        lower, upper = [], []
+        for row, constraint in enumerate(ilp.lp.constraints()):
+            entries += [(row, at[x.name], factor) for x, factor in constraint.items()]
+            bound = -constraint.constant
+            lower.append(bound if constraint.sense >= 0 else -np.inf)
+            upper.append(bound if constraint.sense <= 0 else np.inf)
+        row_at, column_at, value = zip(*entries, strict=True)
+        limits = [(x.lowBound, np.inf if x.upBound is None else x.upBound) for x in columns]
+        data = {
+            "c": objective,
+            "least": np.array([low for low, _ in limits], float),
+            "most": np.array([high for _, high in limits], float),
+            "row": np.array(row_at),
+            "column": np.array(column_at),
+            "value": np.array(value, float),
+            "lower": np.array(lower, float),
+            "upper": np.array(upper, float),
+        }
+        return _Arrays(tuple(at), ilp.unit, data)
+
+
+# Runs in a process of its own: arrays in, JSON out. All variables are integers.
+_WORKER = """
+import json, sys
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+m = np.load(sys.argv[1])
+shape = (len(m["lower"]), len(m["c"]))
+rows = csr_array((m["value"], (m["row"], m["column"])), shape=shape)
+found = milp(
+    m["c"], integrality=np.ones(shape[1]), bounds=Bounds(m["least"], m["most"]),
+    constraints=LinearConstraint(rows, m["lower"], m["upper"]),
+    options={"time_limit": float(sys.argv[3]), "mip_rel_gap": 0.0},
+)
+bound = found.mip_dual_bound
+answer = {
+    "status": int(found.status),
+    "message": str(found.message),
+    "x": None if found.x is None else found.x.tolist(),
+    "bound": None if bound is None or not np.isfinite(bound) else float(bound),
+}
+open(sys.argv[2], "w").write(json.dumps(answer))
+"""
+
+
+def _highs(arrays: _Arrays, limit_s: float, should_stop: Callable[[], bool] | None) -> Answer:
+    limit_s = max(limit_s, 0.01)
+    with tempfile.TemporaryDirectory() as folder:
+        model, result = Path(folder, "model.npz"), Path(folder, "result.json")
+        np.savez(model, **arrays.data)  # type: ignore[arg-type]
+        command = [sys.executable, "-c", _WORKER, str(model), str(result), str(limit_s)]
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            finished = _wait(process, limit_s + GRACE_S, should_stop)
+            log.seek(0)
+            words = log.read().decode(errors="replace").strip()
+        if not finished:
+            return "unknown", None, 0
+        if process.returncode != 0 or not result.exists():
+            reason = words.splitlines()[-1] if words else f"exit {process.returncode}"
+            raise SpillwayError(f"the solver {HIGHS} failed: {reason}")
+        answer = json.loads(result.read_text())
+    bound = 0 if answer["bound"] is None else max(0, ceil(answer["bound"] - 1e-6)) * arrays.unit
+    if answer["status"] == 2:
+        return "infeasible", None, bound
+    if answer["x"] is None:
+        return "unknown", None, bound
+    status: Status = "optimal" if answer["status"] == 0 else "feasible"
+    return status, dict(zip(arrays.names, answer["x"], strict=True)), bound
+
+
+def _wait(
+    process: subprocess.Popen[bytes], limit_s: float, should_stop: Callable[[], bool] | None
+) -> bool:
+    """Whether the process ended by itself; it is ended where time or the caller say so."""
+    until = time.monotonic() + limit_s
+    try:
+        while time.monotonic() < until and not (should_stop and should_stop()):
+            try:
+                process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            return True
+        return False
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _cbc(pulp: Any) -> Any:
+    """CBC from the path, or else the one that PuLP brings."""
+    found = pulp.COIN_CMD(msg=False)
+    if found.available():
+        return found
+    return pulp.COIN_CMD(msg=False, path=pulp.apis.coin_api.pulp_cbc_path)
+
+
+def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
+    pulp = load_pulp()
+    solver = _pulp_solver(pulp, name)
+    solver.timeLimit = max(limit_s, 0.01)
+    if "gapRel" in getattr(solver, "optionsDict", {}) or name == CBC:
+        solver.optionsDict["gapRel"] = 0.0
+    try:
+        ilp.lp.solve(solver)
+    except Exception as error:  # PuLP's own, or whatever a solver's module raises.
+        raise SpillwayError(f"the solver {name} failed: {error}") from error
+    outcome = ilp.lp.sol_status
+    if outcome in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
+        values = {x.name: float(x.varValue or 0.0) for x in ilp.lp.variables()}
+        return ("optimal" if outcome == pulp.LpSolutionOptimal else "feasible"), values, 0
+    return ("infeasible" if outcome == pulp.LpSolutionInfeasible else "unknown"), None, 0
+
+
+def _pulp_solver(pulp: Any, name: str) -> Any:
+    known = {other.lower(): other for other in pulp.listSolvers()}
+    if name.lower() not in known:
+        names = ", ".join(solvers())
+        raise BadInput(f"unknown solver {name!r}; here there are {names}")
+    found = known[name.lower()]
+    solver = _cbc(pulp) if found == CBC else pulp.getSolver(found, msg=False)
+    if not solver.available():
+        names = ", ".join(solvers())
+        raise BadInput(f"the solver {found} is not installed here; there are {names}")
+    return solver
