@@ -63,7 +63,6 @@ class Space:
         self.host = self.mask(n for n in names if n not in graph.producer or n in graph.outputs)
         self.steps = [self._step(i, own if parameters else set()) for i in range(self.count)]
         self.everything = (1 << self.count) - 1
-        self.forceable = sum(1 << i for i, step in enumerate(self.steps) if _may_be_free(step))
         self._bytes: dict[int, int] = {0: 0}
 
     @property
@@ -147,48 +146,83 @@ class Space:
     def settle(self, state: State, order: list[int]) -> State:
         """Run all operators that no continuation can be worse for having run now.
 
-        Such an operator fits, and leaves nothing behind that is larger or dearer to evict than
-        one resident input that dies with it: the output stands for that input. Inputs that are
-        not resident die with it too: their reload is paid for already.
+        Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
+        larger or dearer to evict than one resident input that dies with it: the output stands for
+        that input. Inputs that are not resident die too: their reload is paid for already.
         """
         again = True
         while again:
             again = False
             for position in bits(state.ready & self.forceable):
-                if self._is_free(state, position):
-                    missing = self.steps[position].reads & ~state.resident
-                    if missing:
-                        state = state._replace(
-                            resident=state.resident | missing,
-                            absent=state.absent & ~missing,
-                            used=state.used + self.bytes(missing),
-                        )
-                    state = self.run(state, position)
-                    order.append(position)
+                for free in self._free_run(state, position):
+                    state = self.run(self._with_inputs(state, free), free)
+                    order.append(free)
                     again = True
         return state
 
-    def _is_free(self, state: State, position: int) -> bool:
-        step = self.steps[position]
-        missing = step.reads & ~state.resident
-        arriving = self.bytes(missing) if missing else 0
-        if state.used + arriving + step.fresh > self.capacity:
-            return False
-        done, had = state.done | 1 << position, state.written | self.host
-        if missing and any(
-            tensor & missing and consumers & ~done for tensor, _, consumers in step.operands
-        ):
-            return False
-        if not step.kept:
-            return True
-        price = 1 if step.read_later & self.host else 2
-        return any(
-            tensor & ~missing
-            and not consumers & ~done
-            and size >= step.kept
-            and (1 if tensor & had else 2) * size >= price * step.kept
-            for tensor, size, consumers in step.operands
+    def _with_inputs(self, state: State, position: int) -> State:
+        missing = self.steps[position].reads & ~state.resident
+        if not missing:
+            return state
+        return state._replace(
+            resident=state.resident | missing,
+            absent=state.absent & ~missing,
+            used=state.used + self.bytes(missing),
         )
+
+    def _free_run(self, state: State, position: int) -> tuple[int, ...]:
+        """The operators of the chain from `position` that are free to run now; none, if so."""
+        step, done = self.steps[position], state.done | 1 << position
+        missing = step.reads & ~state.resident
+        used = state.used + (self.bytes(missing) if missing else 0)
+        if used + step.fresh > self.capacity:
+            return ()
+        had = state.written | self.host
+        stand_ins = []  # size and price of what dies here and is resident
+        for tensor, size, consumers in step.operands:
+            if not consumers & ~done:
+                used -= size
+                if not tensor & missing:
+                    stand_ins.append((size, size if tensor & had else 2 * size))
+            elif tensor & missing:
+                return ()
+        chain = self.chains[position]
+        for length, follower in enumerate(chain, 1):
+            kept, made = self.steps[follower].kept, self.steps[follower].read_later
+            if length > 1 and used + self.steps[follower].fresh > self.capacity:
+                return ()
+            if made & (made - 1):
+                return ()  # Several outputs may be evicted apart: no input stands for them.
+            price = kept if made & self.host else 2 * kept
+            if not kept or any(size >= kept and cost >= price for size, cost in stand_ins):
+                return chain[:length]
+            # The next one runs beside this one's output, and then in its place.
+            used += kept - (self.steps[chain[length - 2]].kept if length > 1 else 0)
+        return ()
+
+    @cached_property
+    def chains(self) -> list[tuple[int, ...]]:
+        """Each operator with those after it that read one's only output, and nothing else."""
+        chains: list[tuple[int, ...]] = [()] * self.count
+        for position in range(self.count - 1, -1, -1):
+            step = self.steps[position]
+            rest: tuple[int, ...] = ()
+            made = step.read_later
+            if made and not made & (made - 1) and len(step.successors) == 1:
+                follower = step.successors[0][0].bit_length() - 1
+                rest = chains[follower] if self.steps[follower].reads == made else ()
+            chains[position] = (position, *rest)
+        return chains
+
+    @cached_property
+    def forceable(self) -> int:
+        """Operators whose chain ever leaves no more than one of their inputs takes."""
+        found = 0
+        for position, step in enumerate(self.steps):
+            left = min(self.steps[follower].kept for follower in self.chains[position])
+            if not left or any(size >= left for _, size, _ in step.operands):
+                found |= 1 << position
+        return found
 
     def _victims(self, state: State, candidates: int, need: int) -> Iterator[int]:
         """Minimal sets of at least `need` units, without those that a better choice rules out."""
@@ -301,12 +335,3 @@ class Space:
                 total += cost
                 taken |= across
         return total
-
-
-def _may_be_free(step: Step) -> bool:
-    """Whether one input could ever stand for what the operator leaves behind.
-
-    Several outputs may be evicted apart, and one input cannot stand for them.
-    """
-    alone = not step.read_later & (step.read_later - 1)
-    return not step.kept or (alone and any(size >= step.kept for _, size, _ in step.operands))
