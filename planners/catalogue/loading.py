@@ -31,8 +31,8 @@ _NOT_YET = {
 
 
 def models() -> list[str]:
-    """The names of torchvision's models, sorted; `timm:NAME` and files load besides."""
-    return list(names.TORCHVISION)
+    """Torchvision's names, sorted, and then our own; `timm:NAME` and files load besides."""
+    return list(names.CATALOGUE)
 
 
 def load(
@@ -106,7 +106,7 @@ def trace(
     try:
         return from_torch(module, inputs, name=name, granularity=granularity, source=source)
     except ImportFailed as error:
-        if given in (None, *_defaults(name)):
+        if given in (None, *names.shipped_inputs(name)):
             raise
         raise BadInput(f"{name} cannot take the input {_text(shapes)}: {error}") from error
 
@@ -126,18 +126,14 @@ def _traced(
 
 
 def _shipped(name: str, shapes: names.Shapes | None, granularity: str) -> Graph | None:
-    if shapes not in _defaults(name):
+    if shapes is None or shapes not in names.shipped_inputs(name):
         return None
-    file = files("planners.catalogue") / "graphs" / f"{name}.{granularity}.json.gz"
+    file = files("planners.catalogue") / "graphs" / names.shipped_file(name, shapes, granularity)
     return cache.decode(file.read_bytes()) if file.is_file() else None
 
 
-def _defaults(name: str) -> tuple[names.Shapes, ...]:
-    return (names.default_inputs(name),) if name in names.TORCHVISION else ()
-
-
 def _is_file(name: str) -> bool:
-    known = name in names.TORCHVISION or name.startswith("timm:")
+    known = name in names.CATALOGUE or name.startswith("timm:")
     return not known and (Path(name).suffix in (".json", *_NOT_YET) or "/" in name)
 
 
@@ -149,10 +145,10 @@ def _from_file(path: Path) -> Graph:
 
 def _shapes(name: str, given: Sequence[Any] | None) -> names.Shapes | None:
     """The shapes of all inputs; None for a timm model's own. Raises `UnknownName`, `BadInput`."""
-    if name.startswith("timm:"):
+    if name.startswith("timm:") and name not in names.TIMM_SUGGESTED:
         return None if given is None else _checked(name, given, ((1, 3, 224, 224),))
-    if name not in names.TORCHVISION:
-        every = (*names.TORCHVISION, *names.TIMM_SUGGESTED)
+    every = (*names.CATALOGUE, *names.TIMM_SUGGESTED)
+    if name not in every:
         near = get_close_matches(name.lower(), every, n=3)
         raise UnknownName("model", name, near, "models() lists them; timm:NAME and files load too")
     default = names.default_inputs(name)

@@ -1,4 +1,4 @@
-"""The catalogue's names and their default inputs, as data: torchvision 0.28's 121 models."""
+"""The catalogue's names and their default inputs, as data: torchvision 0.28's 121 and our own."""
 
 from __future__ import annotations
 
@@ -43,12 +43,22 @@ VIDEO = _words("mc3_18 mvit_v1_b mvit_v2_s r2plus1d_18 r3d_18 s3d swin3d_b swin3
 OPTICAL_FLOW = ("raft_large", "raft_small")
 
 TORCHVISION = tuple(sorted(CLASSIFIERS + QUANTIZED + SEGMENTERS + DETECTORS + VIDEO + OPTICAL_FLOW))
+_IMAGE: Shapes = ((1, 3, 224, 224),)
+OWN: dict[str, Shapes] = {
+    "amoebanet_d": _IMAGE,
+    "darts": _IMAGE,
+    "transformer": ((10, 32, 512), (20, 32, 512)),
+}
+"""Networks written here (`planners.catalogue.networks`), with their default inputs."""
+
+CATALOGUE = (*TORCHVISION, *OWN)
 TIMM_SUGGESTED = ("timm:nasnetalarge", "timm:pnasnet5large")
+TIMM_INPUT: Shapes = ((1, 3, 331, 331),)
+"""What those two were made for."""
 
 PROPOSALS = 100
 """Regions that the second stage of a planned detector reads: torchvision's most an image."""
 
-_IMAGE: Shapes = ((1, 3, 224, 224),)
 _SPECIAL: dict[str, Shapes] = {
     "inception_v3": ((1, 3, 299, 299),),
     "quantized_inception_v3": ((1, 3, 299, 299),),
@@ -57,7 +67,11 @@ _SPECIAL: dict[str, Shapes] = {
 
 
 def default_inputs(name: str) -> Shapes:
-    """The input shapes that a torchvision model is loaded with where none are given."""
+    """The input shapes that a model is loaded with where none are given; not for any timm model."""
+    if name in OWN:
+        return OWN[name]
+    if name in TIMM_SUGGESTED:
+        return TIMM_INPUT
     if name in _SPECIAL:
         return _SPECIAL[name]
     if name in VIDEO:
@@ -67,6 +81,19 @@ def default_inputs(name: str) -> Shapes:
     if name in DETECTORS:
         return ((1, 3, 320, 320), *region_inputs(name))
     return _IMAGE
+
+
+def shipped_inputs(name: str) -> tuple[Shapes, ...]:
+    """The inputs with which a model may come with the package."""
+    if name in TIMM_SUGGESTED:
+        return TIMM_INPUT, _IMAGE
+    return (default_inputs(name),) if name in CATALOGUE else ()
+
+
+def shipped_file(name: str, shapes: Shapes, granularity: str) -> str:
+    """The file of a shipped graph."""
+    size = "" if shapes == default_inputs(name) else f".{shapes[0][-1]}"
+    return f"{name.replace(':', '.')}{size}.{granularity}.json.gz"
 
 
 def region_inputs(name: str) -> Shapes:

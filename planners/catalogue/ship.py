@@ -1,30 +1,48 @@
-"""Write the graphs that come with the package: `python -m planners.catalogue.ship`."""
+"""Write the graphs that come with the package: `python -m planners.catalogue.ship [MODEL...]`."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from planners.catalogue import cache
 from planners.catalogue.loading import trace
-from planners.catalogue.names import TORCHVISION, default_inputs
-
-FOLDED = ("resnet18", "resnet50", "mobilenet_v2")
-SHIPPED: tuple[tuple[str, str], ...] = (
-    *((name, "fused") for name in TORCHVISION),
-    *((name, "folded") for name in FOLDED),
+from planners.catalogue.names import (
+    OWN,
+    TIMM_SUGGESTED,
+    TORCHVISION,
+    Shapes,
+    default_inputs,
+    shipped_file,
+    shipped_inputs,
 )
-"""Models that load without torch, at their default inputs."""
+
+FOLDED = ("resnet18", "resnet50", "mobilenet_v2", *OWN)
+SHIPPED: tuple[tuple[str, Shapes, str], ...] = (
+    *((name, default_inputs(name), "fused") for name in (*TORCHVISION, *OWN)),
+    *((name, default_inputs(name), "folded") for name in FOLDED),
+    *(
+        (name, shapes, granularity)
+        for name in TIMM_SUGGESTED
+        for shapes in shipped_inputs(name)
+        for granularity in ("fused", "folded")
+    ),
+)
+"""Models that load without torch: names, inputs and granularities."""
 
 FOLDER = Path(__file__).parent / "graphs"
 
 
 def main() -> None:
-    """Import every shipped model anew and replace its file."""
+    """Import every shipped model anew, or those named, and replace their files."""
     FOLDER.mkdir(exist_ok=True)
-    for name, granularity in SHIPPED:
-        data = cache.encode(trace(name, default_inputs(name), granularity))
-        (FOLDER / f"{name}.{granularity}.json.gz").write_bytes(data)
-        print(f"{name} {granularity}: {len(data)} bytes")
+    for name, shapes, granularity in SHIPPED:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        data = cache.encode(trace(name, shapes, granularity))
+        file = shipped_file(name, shapes, granularity)
+        (FOLDER / file).write_bytes(data)
+        print(f"{file}: {len(data)} bytes")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from planners.catalogue import names
 from planners.catalogue.detectors import DenseDetector
+from planners.catalogue.networks import amoebanet_d, darts, transformer
 from planners.errors import BadInput, ImportFailed, UnknownName
 
 
@@ -23,6 +24,11 @@ def _words(text: str) -> frozenset[str]:
 
 _DRAWS = _words("normal_ uniform_ trunc_normal_ erfinv_")
 _FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_")
+_OWN: dict[str, Callable[[], torch.nn.Module]] = {
+    "amoebanet_d": amoebanet_d.AmoebaNetD,
+    "darts": darts.Darts,
+    "transformer": transformer.transformer,
+}
 _building = threading.RLock()
 _schemas: list[torch.library.Library] = []
 
@@ -106,6 +112,8 @@ def _construct(name: str) -> torch.nn.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if name in _OWN:
+                return _OWN[name]().eval()
             models = _import_torchvision()
             if name.startswith("timm:"):
                 return _timm(name.removeprefix("timm:")).eval()

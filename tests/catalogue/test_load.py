@@ -12,7 +12,7 @@ import pytest
 
 from planners.catalogue import build, load, models
 from planners.catalogue.loading import trace
-from planners.catalogue.names import default_inputs
+from planners.catalogue.names import default_inputs, shipped_file
 from planners.catalogue.ship import FOLDER, SHIPPED
 from planners.errors import BadInput, Cancelled, SpillwayError, UnknownName
 
@@ -24,19 +24,20 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_names_are_torchvisions() -> None:
+def test_the_names_are_torchvisions_and_our_own() -> None:
     from planners.catalogue.torch_models import _import_torchvision
 
-    assert models() == sorted(_import_torchvision().list_models())
-    assert len(models()) == 121
+    theirs, ours = models()[:121], models()[121:]
+    assert theirs == sorted(_import_torchvision().list_models())
+    assert ours == ["amoebanet_d", "darts", "transformer"]
 
 
 def test_shipped_models_load_without_torch() -> None:
     code = (
         "import sys; from planners.catalogue import load\n"
         "from planners.catalogue.ship import SHIPPED\n"
-        "graphs = [load(name, granularity=g) for name, g in SHIPPED]\n"
-        "assert not {'torch', 'panel'} & sys.modules.keys()\n"
+        "graphs = [load(n, input_shape=s, granularity=g) for n, s, g in SHIPPED]\n"
+        "assert not {'torch', 'timm', 'panel'} & sys.modules.keys()\n"
         "print(sum(len(graph.operators) for graph in graphs))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -54,7 +55,7 @@ def test_shipped_graphs_are_what_is_imported(name: str, granularity: Any) -> Non
 
 def test_every_shipped_file_is_listed() -> None:
     files = {path.name for path in FOLDER.iterdir()}
-    assert files == {f"{name}.{granularity}.json.gz" for name, granularity in SHIPPED}
+    assert files == {shipped_file(*entry) for entry in SHIPPED}
 
 
 def test_shape_granularity_and_width() -> None:
@@ -102,7 +103,7 @@ def test_unknown_names() -> None:
 def test_timm_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(BadInput, match=r"needs timm: pip install 'spillway\[timm\]'"):
-        load("timm:pnasnet5large")
+        load("timm:resnet10t")
 
 
 def test_files(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Networks that no package ships, written from their papers; one file a network."""

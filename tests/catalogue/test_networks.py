@@ -1,0 +1,116 @@
+"""Our own networks: counted, compared with what is published, and run bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import planners as sp
+from planners.catalogue.loading import trace
+from planners.catalogue.names import OWN, TIMM_SUGGESTED, default_inputs
+from planners.catalogue.networks.amoebanet_d import AmoebaNetD
+from planners.catalogue.networks.darts import Darts
+from planners.catalogue.networks.transformer import transformer
+from planners.errors import BadInput, UnknownName
+from planners.graph.passes import GRANULARITIES
+
+OPERATORS = {
+    "amoebanet_d": (1050, 770, 500),
+    "darts": (715, 548, 389),
+    "transformer": (512, 158, 146),
+}
+"""At `aten`, `folded` and `fused`."""
+MACS = {"amoebanet_d": 14_193_506_656, "darts": 529_911_552, "transformer": 21_276_917_760}
+
+
+def learned(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def test_parameters() -> None:
+    with torch.device("meta"):
+        assert learned(Darts()) == 4_718_752
+        assert learned(AmoebaNetD()) == 121_911_016
+        assert learned(transformer()) == 44_140_544
+
+
+def test_amoebanet_d_is_within_a_fiftieth_of_the_published_sizes() -> None:
+    published = {(18, 208): 82e6, (18, 416): 318e6, (18, 544): 542e6, (36, 544): 1.05e9}
+    for (cells, filters), count in published.items():
+        with torch.device("meta"):
+            assert learned(AmoebaNetD(cells, filters)) == pytest.approx(count, rel=0.02)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_operators_and_macs(name: str) -> None:
+    graphs = [trace(name, default_inputs(name), g) for g in GRANULARITIES]
+    assert tuple(len(graph.operators) for graph in graphs) == OPERATORS[name]
+    assert {graph.macs for graph in graphs} == {MACS[name]}
+    assert tuple(graphs[0].tensors[x].shape for x in graphs[0].inputs) == default_inputs(name)
+    assert graphs[1] == sp.load(name, granularity="folded")
+    assert graphs[2] == sp.load(name)
+
+
+@pytest.mark.parametrize(("name", "reductions"), [("amoebanet_d", 4), ("darts", 3)])
+def test_an_activation_stays_alone_only_where_two_operators_read_it(
+    name: str, reductions: int
+) -> None:
+    graph = sp.load(name)
+    alone = [op for op in graph.operators if op.kind == "relu"]
+    assert len(alone) == reductions
+    for relu in alone:
+        assert sum(relu.outputs[0] in op.inputs for op in graph.operators) == 2
+
+
+SMALL: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
+    "amoebanet_d": (lambda: AmoebaNetD(cells=3, filters=32), ((1, 3, 96, 80),)),
+    "darts": (lambda: Darts(cells=3, channels=8), ((2, 3, 64, 96),)),
+    "transformer": (lambda: transformer(layers=1), ((3, 2, 512), (5, 2, 512))),
+}
+
+
+@pytest.mark.parametrize("granularity", GRANULARITIES)
+@pytest.mark.parametrize("name", SMALL)
+def test_small_ones_run_bit_for_bit(name: str, granularity: Any) -> None:
+    make, shapes = SMALL[name]
+    module, inputs = make().eval(), tuple(torch.randn(shape) for shape in shapes)
+    graph = sp.from_torch(module, inputs, granularity=granularity)
+    plan = sp.plan(graph, budget="MR", time_limit=10)
+    sp.check(plan)
+    done = sp.execute(plan, module, inputs)
+    assert done.bit_exact
+    assert done.arena_bytes == 4 * plan.budget_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        pytest.param("amoebanet_d", (1, 3, 64, 64), marks=pytest.mark.slow),
+        pytest.param("darts", (1, 3, 64, 64), marks=pytest.mark.slow),
+        ("transformer", ((3, 2, 512), (4, 2, 512))),
+    ],
+)
+def test_whole_ones_run_bit_for_bit(name: str, shape: Any) -> None:
+    done = sp.execute(sp.plan(sp.load(name, input_shape=shape), budget="MR"))
+    assert done.bit_exact
+    assert all(value.isfinite().all() and value.std() > 1e-3 for value in done.outputs)
+
+
+@pytest.mark.parametrize("name", TIMM_SUGGESTED)
+def test_searched_networks_of_timm_are_shipped_as_imported(name: str) -> None:
+    assert sp.load(name) == trace(name, None, "fused")
+    small = ((1, 3, 224, 224),)
+    assert sp.load(name, input_shape=small[0]) == trace(name, small, "fused")
+
+
+def test_names_and_shapes() -> None:
+    for wrong, right in (("transformers", "transformer"), ("amoebanet", "amoebanet_d")):
+        with pytest.raises(UnknownName) as caught:
+            sp.load(wrong)
+        assert caught.value.nearest[0] == right
+    with pytest.raises(BadInput, match="transformer takes 10x32x512 and 20x32x512, not 1x3x8x8"):
+        sp.load("transformer", input_shape=(1, 3, 8, 8))
+    with pytest.raises(BadInput, match="cannot take the input"):
+        sp.load("transformer", input_shape=((10, 32, 256), (20, 32, 256)))
