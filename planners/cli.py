@@ -19,7 +19,6 @@ from planners.cli_output import (
     Answer,
     Reporter,
     answers_only,
-    columns_text,
     fail,
     one_line_at_most,
     planning_table,
@@ -327,9 +326,10 @@ def reproduce(
     models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
     granularity: GranularityOption = "folded",
     time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute a paper's comparison anew (now: COSMA's, for fixed schedules)."""
+    """Compute a paper's comparison anew (now: COSMA's)."""
     if paper != "cosma":
         raise BadInput(f"{paper}: its planner is not part of this version; cosma is")
     from planners.study import reproduce_cosma as study
@@ -342,10 +342,10 @@ def reproduce(
             time_limit,
             on_row=lambda row: reporter.say(f"{row['model']} {row['budget']}"),
         )
-    saved = study.reductions(table)
-    lines = [f"{-share:+.0%} non-compulsory bytes against {name}" for name, share in saved.items()]
-    text = "\n".join([columns_text(table), "", *lines, study.PAPER, study.ABSENT])
-    Answer(as_json).give({"rows": table, "mean_reduction": saved}, text)
+    text = study.report(table, granularity, time_limit)
+    if out is not None:
+        write_text(out, text)
+    Answer(as_json).give({"rows": table, "mean_reduction": study.reductions(table)}, text)
 
 
 @app.command()

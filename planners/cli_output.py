@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from types import FrameType, TracebackType
@@ -131,17 +131,6 @@ def print_table(facts: Mapping[str, Any]) -> str:
     """Facts as two aligned columns."""
     width = max(len(name) for name in facts)
     return "\n".join(f"{name:<{width}}  {_text(value)}" for name, value in facts.items())
-
-
-def columns_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with the same keys as an aligned table."""
-    names = list(rows[0]) if rows else []
-    cells = [names, *([_text(row[name]) for name in names] for row in rows)]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(names))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in cells
-    )
 
 
 def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:

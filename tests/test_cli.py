@@ -204,6 +204,7 @@ def test_reproduce_compares_all_schemes(spillway: Any) -> None:
     found = spillway(*arguments, "--json").json
     assert [row["budget"] for row in found["rows"]] == ["MR", "MH", "MP"]
     for row in found["rows"]:
+        assert row["joint optimal"] <= row["default optimal"]
         assert row["default optimal"] <= min(row["default belady"], row["default greedy"])
     assert all(0 < share <= 1 for share in found["mean_reduction"].values())
     assert "cosma is" in spillway("reproduce", "vmcu").err
