@@ -26,6 +26,7 @@ from app.views.status import Status
 from app.views.stepper import Stepper
 from app.views.switches import (
     heading,
+    legend_html,
     map_legend,
     serial_switch,
     timeline_legend,
@@ -61,7 +62,7 @@ class Explorer(pn.viewable.Viewer):
             css_classes=["live"],
             head=["live at the cursor", "bytes", "address"],
             empty="nothing is on chip",
-            height=150,
+            height=128,
             sizing_mode="stretch_width",
         )
         self.live.on_key(lambda key: self._choose(key))
@@ -71,6 +72,7 @@ class Explorer(pn.viewable.Viewer):
         self.live_title = pn.pane.HTML(
             "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
         )
+        self.legend = map_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
         self._follow()
 
@@ -92,6 +94,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "shown", lambda: self._show_plan())
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
+        follow(work, "pinned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
         follow(look, "metric", lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
@@ -105,16 +108,23 @@ class Explorer(pn.viewable.Viewer):
             self.cards.object = cards_html(self.session.work.shown, self.session.stale)
 
     def _show_plan(self) -> None:
-        shown = self.session.work.shown
         self._show_cards()
-        self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
-        self.map.show(shown, shown.memories[0])
-        self.occupancy.show(shown)
+        self._show_memory()
         self._show_dag(refit=True)
         self._show_timeline()
         self._show_pareto()
         self._place()
         self._highlight()
+
+    def _show_memory(self) -> None:
+        """The address map and occupancy, on the same axes as the pinned plan where there is one."""
+        shown, pinned = self.session.work.shown, self.session.work.pinned
+        end = max(shown.steps, pinned.steps if pinned else 0)
+        self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
+        self.map.show(shown, shown.memories[0], pinned)
+        self.map.highlight(shown, self.session.look.selection)
+        self.occupancy.show(shown, pinned)
+        self.legend.object = legend_html(pinned is not None)
 
     def _place(self) -> None:
         """Put the cursor where it is in the new plan; the client moves it from there."""
@@ -161,7 +171,8 @@ class Explorer(pn.viewable.Viewer):
     def _choose(self, selection: str) -> None:
         """Select; a second tap on the same thing takes the selection away."""
         look = self.session.look
-        look.panel = "details"
+        if look.panel == "solver":
+            look.panel = "details"
         look.selection = "" if look.selection == selection else selection
 
     def _select_tensor(self, name: str) -> None:
@@ -202,7 +213,7 @@ class Explorer(pn.viewable.Viewer):
             stylesheets=[BOX],
             **wide,
         )
-        head = pn.Row(map_legend(), unit_switch(session), margin=0, **wide)
+        head = pn.Row(self.legend, unit_switch(session), margin=0, **wide)
         memory = pn.Column(
             head,
             plot(self.map),

@@ -27,6 +27,7 @@ HELP = """
 | `[` `]` | previous, next peak of occupancy |
 | `/` | search operators and tensors |
 | `Esc` | take the selection away |
+| `p` `c` | pin this plan; swap it with the pinned one |
 | `e` | open all blocks, or close them |
 | `?` | this help |
 
@@ -132,6 +133,10 @@ def press(session: Session, key: str, show_help: Any) -> None:
             comfortable = sorted(shown.tree.comfortable())
             opened = look.expanded != comfortable
             look.expanded = comfortable if opened else sorted(shown.tree.everything())
+        case "p":
+            session.pin()
+        case "c":
+            session.swap()
         case "?":
             show_help()
 

@@ -46,6 +46,7 @@ class Session:
         self._sweep: Job | None = None
         self._asked_for: dict[str, Any] = {}
         self._uploaded: dict[str, str] = {}
+        self._budgets: dict[str, dict[str, Any]] = {}
         self._took = self._graph_came = False
         self._linked: dict[str, Any] = {}
 
@@ -62,7 +63,7 @@ class Session:
         first = self.request()
         self.work.shown_for = self.fields()
         self._show(first_shown())
-        self.work.budgets = stored["budgets"]
+        self.work.budgets = self._budgets[self._budget_key()] = stored["budgets"]
         self.problem.param.update(**problem)
         if self.request() == first:
             self._take_points(stored["points"])
@@ -173,6 +174,28 @@ class Session:
         self._asked_for = self.fields()
         self._begin("check", text=point["plan"])
 
+    def pin(self) -> None:
+        """Keep the plan on screen to compare others with."""
+        self.work.param.update(pinned=self.work.shown, pinned_for=self.work.shown_for)
+        self.look.panel = "compare"
+
+    def unpin(self) -> None:
+        """Compare no more."""
+        self.work.param.update(pinned=None, pinned_for={})
+
+    def swap(self) -> None:
+        """Show the pinned plan and pin the one that was shown, with the problems they answer."""
+        work = self.work
+        if work.pinned is None:
+            return
+        shown, fields, step = work.pinned, work.pinned_for, self.look.step
+        with discard_events(work):  # views follow `shown`, once both are exchanged
+            work.param.update(pinned=work.shown, pinned_for=work.shown_for, shown_for=fields)
+        self.problem.param.update(**fields)
+        self._show(shown)
+        self.step_by(step - self.look.step)
+        work.param.trigger("shown_for")
+
     def step_by(self, by: int) -> None:
         """Move the cursor."""
         if self.work.shown:
@@ -220,6 +243,7 @@ class Session:
             self._take_graph(message)
         elif kind == "budgets":
             work.budgets = {name: message[name] for name in BUDGET_FIELDS}
+            self._budgets[self._budget_key()] = work.budgets
         elif kind == "infeasible":
             work.infeasible = message
         elif kind in ("error", "died"):
@@ -292,9 +316,12 @@ class Session:
                 look.expanded = sorted(shown.tree.comfortable())
         self._linked = {}
         if not same_graph:
-            self.work.param.update(budgets={}, points=[])
+            self.work.param.update(budgets=self._budgets.get(self._budget_key(), {}), points=[])
         self.work.param.update(shown=shown, infeasible={})
         look.param.trigger("step")
+
+    def _budget_key(self) -> str:
+        return json.dumps([self.work.shown_for.get(name) for name in GRAPH_FIELDS])
 
     def _take_sweep(self, messages: list[Message]) -> None:
         assert self._sweep is not None

@@ -75,6 +75,8 @@ class Work(param.Parameterized):
 
     shown = param.Parameter(None, doc="The checked plan on screen (`app.shown.Shown`).")
     shown_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
+    pinned = param.Parameter(None, doc="A plan that was on screen, kept to compare with.")
+    pinned_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")

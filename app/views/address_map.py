@@ -19,6 +19,7 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.state import selected_tensors
+from app.views.outlines import Outlines
 from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_of, tooltip
 from planners.units import format_bytes
 
@@ -112,6 +113,7 @@ class AddressMap:
             hatch_weight=1.4,
         )
         rects.nonselection_glyph = rects.selection_glyph = None
+        self.outlines = Outlines(plot, theme)
         plot.quad(**box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5)
         plot.text(
             x="label_x",
@@ -139,8 +141,8 @@ class AddressMap:
             TapTool(renderers=[rects]),
         )
 
-    def show(self, shown: Shown, memory: str) -> None:
-        """Draw a plan's residencies in a memory."""
+    def show(self, shown: Shown, memory: str, pinned: Shown | None = None) -> None:
+        """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too."""
         rows = map_rows(shown, memory)
         columns = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
         self.source.data = columns
@@ -148,7 +150,9 @@ class AddressMap:
         self.chosen.data = {name: [] for name in ("left", "right", "bottom", "top")}
         budget = shown.plan.budget_bytes
         self.limit.location = budget
-        self.y_range.update(start=0, end=max(budget, shown.report.extent_bytes) * 1.04)
+        self.outlines.show(shown, pinned, memory)
+        tops = [max(s.plan.budget_bytes, s.report.extent_bytes) for s in (shown, pinned) if s]
+        self.y_range.update(start=0, end=max(tops) * 1.04)
         self.y_range.update(reset_start=0, reset_end=self.y_range.end)
 
     def highlight(self, shown: Shown, selection: str) -> None:

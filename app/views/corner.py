@@ -9,6 +9,7 @@ import panel as pn
 from app.session import Session
 from app.state import PANELS
 from app.style import TEXT
+from app.views.comparing import ComparePanel
 from app.views.following import follow
 from app.views.rows import Rows
 from app.views.solver import solver_html
@@ -38,7 +39,8 @@ class Corner(pn.viewable.Viewer):
         self.solver = pn.pane.HTML(
             "", css_classes=["solver-panel"], stylesheets=[TEXT, CSS], **wide
         )
-        self.compare: Any = pn.Column(**wide)
+        self.compare = ComparePanel(session, choose, HEIGHT)
+        self.compared = pn.Column(self.compare, **wide)
         work, look = session.work, session.look
         follow(work, "shown", lambda: self._show_details())
         follow(look, "selection", lambda: self._show_details())
@@ -54,7 +56,7 @@ class Corner(pn.viewable.Viewer):
         self.solver.object = solver_html(work.history, work.progress)
 
     def _turn(self) -> None:
-        panels = zip(PANELS, (self.details, self.solver, self.compare), strict=True)
+        panels = zip(PANELS, (self.details, self.solver, self.compared), strict=True)
         for name, panel in panels:
             panel.visible = name == self.session.look.panel
 
@@ -63,7 +65,7 @@ class Corner(pn.viewable.Viewer):
             switch(self.session, "panel", {name: name for name in PANELS}, ["panel"]),
             self.details,
             self.solver,
-            self.compare,
+            self.compared,
             sizing_mode="stretch_width",
             margin=0,
         )

@@ -25,6 +25,7 @@ class Occupancy:
     def __init__(self, theme: Theme, x_range: Range1d) -> None:
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
         self.source = ColumnDataSource({name: [] for name in names})
+        self.pinned = ColumnDataSource({"x": [], "y": []})
         self.y_range = Range1d(0, 1)
         self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
         self.limit.line_color = theme.text
@@ -67,6 +68,15 @@ class Occupancy:
             hatch_color=theme.panel,
             hatch_alpha=0.6,
         )
+        plot.step(
+            "x",
+            "y",
+            source=self.pinned,
+            mode="after",
+            line_color=theme.text,
+            line_width=1.5,
+            line_dash=[2, 2],
+        )
         plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=3)
         self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
         self.formatter.args = {"unit": self.formatter, "high": self.y_range}
@@ -86,8 +96,8 @@ class Occupancy:
             plot.add_layout(item)
         return plot
 
-    def show(self, shown: Shown) -> None:
-        """Draw a plan's occupancy and mark its peak."""
+    def show(self, shown: Shown, pinned: Shown | None = None) -> None:
+        """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line."""
         held, budget = shown.report.occupancy, shown.plan.budget_bytes
         steps = range(len(held))
         highest, peak = shown.report.peak_bytes, shown.report.peak_step
@@ -103,7 +113,10 @@ class Occupancy:
             "hatch": ["right_diagonal_line" if b == highest else " " for b in held],
         }
         self.limit.location = budget
-        self.y_range.update(start=0, end=budget * 1.28, reset_start=0, reset_end=budget * 1.28)
+        top = max(s.plan.budget_bytes for s in (shown, pinned) if s) * 1.28
+        self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
+        other = pinned.report.occupancy if pinned else ()
+        self.pinned.data = {"x": list(range(len(other))), "y": list(other)}
         right_half = peak > len(held) / 2
         self.peak.update(
             x=peak + (1 if right_half else 0),

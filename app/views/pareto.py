@@ -48,7 +48,7 @@ class Pareto:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=255,
+            height=222,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.y_range,

@@ -70,7 +70,7 @@ export function render({ model, el }) {
     }
     root.replaceChildren(model.rows.length ? table : cell('div', model.empty, 'empty'));
   }
-  model.on('rows', draw);
+  model.on(['rows', 'head'], draw);
   draw();
   return root;
 }
@@ -115,7 +115,7 @@ class Browser(Sender):
 
     _esm = """
 export function render({ model, el }) {
-  const wanted = ['ArrowLeft', 'ArrowRight', '[', ']', '/', '?', 'Home', 'End', 'Escape', 'e'];
+  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecp'];
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
     const at = event.composedPath()[0];

@@ -9,6 +9,7 @@ import panel as pn
 from app.session import Session
 from app.state import UNITS
 from app.style import COMPACT, TEXT
+from app.views.outlines import outline_legend
 from app.views.palette import BLUE, GREY, STAYS, VERMILLION
 
 HATCHES = {
@@ -24,20 +25,26 @@ HATCHES = {
 
 
 def map_legend() -> pn.pane.HTML:
-    """What colours and hatches of the address map mean."""
+    """What colours, hatches and outlines of the address map mean."""
+    return pn.pane.HTML(
+        legend_html(False),
+        css_classes=["map-legend"],
+        stylesheets=[TEXT],
+        sizing_mode="stretch_width",
+        margin=(2, 6),
+    )
+
+
+def legend_html(comparing: bool) -> str:
+    """The legend of the address map, with the outlines where a plan is pinned."""
     items = []
     for name, (colour, hatch, about) in STAYS.items():
         image = "" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
         style = image or f"background: {colour}"
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
         items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
-    return pn.pane.HTML(
-        f'<div class="legend"><b>Address map</b>{"".join(items)}</div>',
-        css_classes=["map-legend"],
-        stylesheets=[TEXT],
-        sizing_mode="stretch_width",
-        margin=(2, 6),
-    )
+    more = f"<b>differs</b>{outline_legend()}" if comparing else ""
+    return f'<div class="legend"><b>Address map</b>{"".join(items)}{more}</div>'
 
 
 def timeline_legend() -> pn.pane.HTML:

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 Open = Callable[..., Page]
 
 
@@ -70,6 +70,7 @@ def open_page(page: Page, server: str) -> Iterator[Open]:
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
     page.on("request", lambda r: foreign.append(r.url) if outside(r.url) else None)
+    expect.set_options(timeout=PATIENCE_MS)
     page.set_viewport_size({"width": 1280, "height": 720})
 
     def visit(query: str = "") -> Page:

@@ -1,0 +1,133 @@
+"""How two plans differ, told in a table: totals, and a row for each tensor."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.compare import (
+    MOVED,
+    ONLY_HERE,
+    ONLY_THERE,
+    RETIMED,
+    SPILLED_HERE,
+    SPILLED_THERE,
+    comparable,
+    differences,
+    totals,
+)
+from app.session import Session
+from app.shown import Shown
+from app.state import tensor_selection
+from app.style import COMPACT, TEXT
+from app.views.cards import joules_text
+from app.views.following import follow
+from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, ink_on
+from app.views.rows import Rows
+from app.views.timeline import seconds_text
+from planners.units import format_bytes
+
+MARKS = {
+    SPILLED_HERE: ("▲", ORANGE),
+    SPILLED_THERE: ("△", SKY),
+    ONLY_HERE: ("+", GREEN),
+    ONLY_THERE: ("−", PURPLE),
+    RETIMED: ("↔", BLUE),
+    MOVED: ("↕", GREY),
+}
+LISTED = 200
+
+
+class ComparePanel(pn.viewable.Viewer):
+    """Pin, swap, let go; totals of both plans and a row for each tensor that differs."""
+
+    def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.pin = self._button("Pin this plan  (p)", "pin", session.pin)
+        self.swap = self._button("Swap  (c)", "swap", session.swap)
+        self.drop = self._button("Let go", "unpin", session.unpin)
+        self.title = pn.pane.HTML(
+            "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
+        )
+        self.rows = Rows(
+            css_classes=["differences"],
+            empty="Pin a plan, then change budget or planner: how they differ is told here.",
+            height=height - 58,
+            sizing_mode="stretch_width",
+        )
+        self.rows.on_key(lambda key: choose(key))
+        follow(session.work, ["shown", "pinned"], lambda: self._show())
+        follow(session.look, "selection", lambda: self._show())
+        self._show()
+
+    def _button(self, label: str, name: str, act: Any) -> pn.widgets.Button:
+        return pn.widgets.Button(
+            label=label,
+            css_classes=[name],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: act(),
+            margin=(0, 3),
+        )
+
+    def _show(self) -> None:
+        work = self.session.work
+        self.swap.visible = self.drop.visible = work.pinned is not None
+        self.rows.head = ["", "pinned", "here", "difference"] if work.pinned else []
+        self.rows.rows = compare_rows(work.shown, work.pinned, self.session.look.selection)
+        if work.pinned:
+            here, there = plan_names(work.shown_for, work.pinned_for)
+            self.title.object = f"here <b>{escape(here)}</b> · pinned <b>{escape(there)}</b>"
+        else:
+            self.title.object = ""
+
+    def __panel__(self) -> pn.Column:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        return pn.Column(
+            pn.Row(self.pin, self.swap, self.drop, **wide), self.title, self.rows, **wide
+        )
+
+
+def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
+    """Two plans by what they were asked for differently."""
+    names = [name for name in here if here[name] != there.get(name)] or ["budget"]
+    words = [", ".join(str(fields.get(name, "")) for name in names) for fields in (here, there)]
+    return words[0], words[1]
+
+
+def compare_rows(
+    here: Shown | None, there: Shown | None, selection: str = ""
+) -> list[dict[str, Any]]:
+    """Totals first; then the tensors that differ, with their spill traffic in both plans."""
+    if here is None or there is None:
+        return []
+    rows = []
+    for name, mine, other, unit in totals(here, there):
+        cells = [amount(other, unit), amount(mine, unit), signed(mine - other, unit)]
+        rows.append({"text": name, "cells": cells})
+    if not comparable(here, there):
+        return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
+    found = differences(here, there)
+    for item in found[:LISTED]:
+        mark, colour = MARKS[item.kind]
+        key = tensor_selection(item.tensor)
+        both = [format_bytes(item.there_bytes), format_bytes(item.here_bytes)]
+        cells = [*both, signed(item.delta_bytes, "B")]
+        row = {"text": f"{item.tensor}: {item.kind}", "cells": cells, "key": key, "chip": colour}
+        rows.append({**row, "mark": mark, "ink": ink_on(colour), "on": key == selection})
+    rest = len(found) - LISTED
+    return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
+
+
+def amount(value: float, unit: str) -> str:
+    """A quantity in a unit that suits it."""
+    return {"B": format_bytes, "s": seconds_text, "J": joules_text}[unit](value)
+
+
+def signed(value: float, unit: str) -> str:
+    """A difference with its sign; a dash for none."""
+    if not value:
+        return "="
+    return ("+" if value > 0 else "−") + amount(abs(value), unit)

@@ -1,0 +1,83 @@
+"""How two plans differ, drawn over the address map: an outline for each kind of difference."""
+
+from __future__ import annotations
+
+from bokeh.models import ColumnDataSource
+from bokeh.plotting import figure
+
+from app.compare import MOVED, ONLY_HERE, ONLY_THERE, RETIMED, comparable, only_in, stay_kinds
+from app.shown import Shown
+from app.views.palette import PURPLE, Theme
+
+OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
+    ONLY_HERE: (3.0, "solid", "solid"),
+    RETIMED: (2.0, [6, 3], "dashed"),
+    MOVED: (2.0, [2, 2], "dotted"),
+    ONLY_THERE: (1.5, [2, 3], "dotted"),
+}
+SIDES = ("left", "right", "bottom", "top")
+
+
+class Outlines:
+    """One layer of the address map a kind of difference: told apart by dash, width and filling."""
+
+    def __init__(self, plot: figure, theme: Theme) -> None:
+        self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
+        self.gone = ColumnDataSource({side: [] for side in SIDES})
+        plot.quad(
+            **{side: side for side in SIDES},
+            source=self.gone,
+            fill_color=PURPLE,
+            fill_alpha=0.15,
+            line_color=None,
+        )
+        for kind, (width, dash, _) in OUTLINES.items():
+            # Lines, because WebGL draws the edges of rectangles without their dashes.
+            plot.multi_line(
+                "xs",
+                "ys",
+                source=self.lines[kind],
+                line_color=PURPLE if kind == ONLY_THERE else theme.text,
+                line_width=width,
+                line_dash=dash,
+            )
+
+    def show(self, here: Shown, there: Shown | None, memory: str) -> None:
+        """Outline what differs from the pinned plan; nothing without one of the same graph."""
+        data = outline_columns(here, there, memory)
+        self.gone.data = data[ONLY_THERE]
+        for kind, source in self.lines.items():
+            corners = list(zip(*(data[kind][side] for side in SIDES), strict=True))
+            source.data = {
+                "xs": [[left, right, right, left, left] for left, right, _, _ in corners],
+                "ys": [[low, low, high, high, low] for _, _, low, high in corners],
+            }
+
+
+def outline_columns(
+    here: Shown, there: Shown | None, memory: str
+) -> dict[str, dict[str, list[float]]]:
+    """Rectangles of each kind of difference."""
+    data: dict[str, dict[str, list[float]]] = {k: {s: [] for s in SIDES} for k in OUTLINES}
+    if there is None or not comparable(here, there):
+        return data
+    stays = [(here, stay, kind) for stay, kind in stay_kinds(here, there)]
+    stays += [(there, stay, ONLY_THERE) for stay in only_in(there, here)]
+    for shown, stay, kind in stays:
+        if kind not in data or stay.memory != memory:
+            continue
+        left, right = shown.columns(stay)
+        for span in stay.spans:
+            for side, value in zip(SIDES, (left, right, span.start, span.stop), strict=True):
+                data[kind][side].append(value)
+    return data
+
+
+def outline_legend() -> str:
+    """What outlines on the address map mean."""
+    items = []
+    for kind, (width, _, style) in OUTLINES.items():
+        gone = f"; background: {PURPLE}44; border-color: {PURPLE}" if kind == ONLY_THERE else ""
+        line = f"border: {min(width, 2.0)}px {style} var(--sw-text){gone}; box-sizing: border-box"
+        items.append(f'<span><i style="{line}"></i>{kind}</span>')
+    return "".join(items)
