@@ -53,6 +53,7 @@ TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="secon
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
 Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf or joint")]
 Replacement = Annotated[str, typer.Option("--replacement", help="cosma: optimal, belady, greedy")]
+Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
 
 
 def input_shape(text: str | None) -> tuple[int, ...] | None:
@@ -152,6 +153,7 @@ def plan(
     out: Annotated[Path | None, typer.Option("--out", help="save the plan as JSON")] = None,
     schedule: Schedule = "default",
     replacement: Replacement = "optimal",
+    method: Method = "search",
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = 1,
@@ -160,11 +162,10 @@ def plan(
 ) -> None:
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     found = load(model, shape, granularity, width, as_json)
-    options = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
+    options: dict[str, Any] = {"schedule": schedule, "replacement": replacement, "method": method}
     with Reporter(as_json, f"planning {found.name}") as reporter:
-        made = sp.plan(
-            found, planner, budget, machine, time_limit, progress=reporter.progress, **options
-        )
+        options["parameters"], options["progress"] = parameters, reporter.progress
+        made = sp.plan(found, planner, budget, machine, time_limit, **options)
     sp.check(made)
     if out is not None:
         made.save(out)

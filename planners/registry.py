@@ -45,7 +45,11 @@ COSMA = PlannerInfo(
     "cosma",
     "COSMA: order, replacement and addresses",
     "planners.cosma:plan",
-    {"schedule": ("default", "mpmf", "joint"), "replacement": ("optimal", "belady", "greedy")},
+    {
+        "schedule": ("default", "mpmf", "joint"),
+        "replacement": ("optimal", "belady", "greedy"),
+        "method": ("search", "ilp"),
+    },
 )
 
 

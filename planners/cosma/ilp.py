@@ -17,6 +17,7 @@ pairs of tensors of which one is dead before the other is born. So (13) is there
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -24,7 +25,7 @@ from math import gcd
 from typing import Any, Literal
 
 from planners.cosma.problem import Problem
-from planners.errors import BadInput
+from planners.errors import BadInput, Cancelled
 
 Kind = Literal["full", "mpmf", "fixed"]
 Key = tuple[str, int]  # tensor, timestep
@@ -59,6 +60,7 @@ class Windows:
             users = graph.consumers[line.tensor]
             made = (graph.producer[line.tensor],) if line.produced else users
             self.births[line.tensor], self.deaths[line.tensor] = made, users or made
+        self.dead = {a: sum(1 << i for i in ends) for a, ends in self.deaths.items()}
         self.before = self._ancestors(problem)
         if fixed:
             at = {position: step for step, position in enumerate(problem.schedule)}
@@ -108,8 +110,7 @@ class Windows:
         return range(max(first.start, second.start), min(first.stop, second.stop))
 
     def _precedes(self, a: str, b: str) -> bool:
-        dead = sum(1 << i for i in self.deaths[a])
-        return all(not dead & ~self.before[i] for i in self.births[b])
+        return all(not self.dead[a] & ~self.before[i] for i in self.births[b])
 
 
 @dataclass
@@ -150,11 +151,18 @@ class Ilp:
         return [line.tensor for line in self.problem.lines]
 
 
-def build(problem: Problem, kind: Kind = "full", *, paper_strict: bool = False) -> Ilp:
+def build(
+    problem: Problem,
+    kind: Kind = "full",
+    *,
+    paper_strict: bool = False,
+    should_stop: Callable[[], bool] | None = None,
+) -> Ilp:
     """The ILP of a problem: `full` (1)–(12), `mpmf` (13)–(15), `fixed` (16)–(17) for its schedule.
 
     `paper_strict` takes the paper's equations at their word: inputs too are spilled at their size,
-    and a tensor is away for a step at least. Raises `BudgetTooSmall`.
+    and a tensor is away for a step at least. Large models take long to write down alone:
+    `should_stop` is asked meanwhile. Raises `BudgetTooSmall`, and `Cancelled` where it stopped.
     """
     if kind not in ("full", "mpmf", "fixed"):
         raise BadInput(f"kind={kind!r}: choose one of full, mpmf, fixed")
@@ -164,7 +172,7 @@ def build(problem: Problem, kind: Kind = "full", *, paper_strict: bool = False) 
     unit = gcd(*(line.size_bytes for line in problem.lines)) or 1
     lp = pulp.LpProblem(f"cosma_{kind}", pulp.LpMinimize)
     ilp = Ilp(problem, kind, paper_strict, Windows(problem, kind == "fixed"), unit, lp)
-    builder = _Builder(ilp, pulp)
+    builder = _Builder(ilp, pulp, should_stop)
     builder.add_schedule()
     if kind == "mpmf":
         builder.add_peak()
@@ -175,7 +183,8 @@ def build(problem: Problem, kind: Kind = "full", *, paper_strict: bool = False) 
 
 
 class _Builder:
-    def __init__(self, ilp: Ilp, pulp: Any) -> None:
+    def __init__(self, ilp: Ilp, pulp: Any, should_stop: Callable[[], bool] | None) -> None:
+        self.should_stop, self.count = should_stop, 0
         self.ilp, self.pulp, self.windows = ilp, pulp, ilp.windows
         self.graph = ilp.problem.graph
         self.host_copy = {
@@ -195,6 +204,9 @@ class _Builder:
 
     def add(self, name: str, key: tuple[Any, ...], constraint: Any) -> None:
         """Add a constraint under its equation's name, unless all of it was left out."""
+        self.count += 1
+        if self.should_stop and self.count % 1000 == 0 and self.should_stop():
+            raise Cancelled("stopped while the ILP was written down")
         if len(constraint):
             self.ilp.lp.addConstraint(constraint, f"{name}_{self.tag(*key)}")
 

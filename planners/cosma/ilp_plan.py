@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from planners.cosma.baselines import replace_online
 from planners.cosma.fixed import Solution, cost_of
-from planners.cosma.ilp import Ilp, build
-from planners.cosma.ilp_solve import Solved, solve
+from planners.cosma.ilp import Ilp, Kind, build
+from planners.cosma.ilp_solve import Solved, solve, usable
 from planners.cosma.problem import Problem, Run
-from planners.errors import SpillwayError
+from planners.errors import Cancelled, SpillwayError
 from planners.progress import Clock
 
 
@@ -24,18 +24,18 @@ def plan_by_ilp(
     solver that is missing or fails.
     """
     problem.assert_feasible()
-    if schedule == "mpmf":
-        problem = replace(problem, schedule=schedule_of_least_peak(problem, clock, solver))
-    clock.report("building the ILP")
-    ilp = build(problem, "full" if schedule == "joint" else "fixed")
-    clock.report("solving the ILP")
+    usable(solver)
+    try:
+        if schedule == "mpmf":
+            problem = replace(problem, schedule=schedule_of_least_peak(problem, clock, solver))
+        ilp = _build(problem, "full" if schedule == "joint" else "fixed", clock)
+    except Cancelled:
+        return _online(problem, 0)
     solved = solve(ilp, solver, clock.left_s, lambda: _stop(clock))
+    if solved.status == "infeasible":
+        raise SpillwayError(f"the solver {solved.solver} calls a feasible model infeasible")
     if solved.values is None:
-        if solved.status == "infeasible":
-            raise SpillwayError(f"the solver {solved.solver} calls a feasible model infeasible")
-        stays = replace_online(problem, "belady", 1)
-        name = f"ILP ({solved.solver}) without a solution in time; belady, linear arena"
-        return problem, Solution(stays, cost_of(problem, stays), solved.bound_bytes, name)
+        return _online(problem, solved.bound_bytes)
     ordered, stays = decode(ilp, solved)
     cost = cost_of(ordered, stays)
     return ordered, Solution(stays, cost, min(solved.bound_bytes, cost), f"ILP ({solved.solver})")
@@ -45,15 +45,25 @@ def schedule_of_least_peak(
     problem: Problem, clock: Clock, solver: str | None = None
 ) -> tuple[int, ...]:
     """The schedule of (13)–(15) after half of the time at most; else the problem's own."""
-    clock.report("ILP of least peak")
-    ilp = build(problem, "mpmf")
+    ilp = _build(problem, "mpmf", clock)
     solved = solve(ilp, solver, 0.5 * clock.left_s, lambda: _stop(clock))
     return problem.schedule if solved.values is None else order_of(ilp, solved)
 
 
-def _stop(clock: Clock) -> bool:
-    clock.report("solving the ILP")
+def _build(problem: Problem, kind: Kind, clock: Clock) -> Ilp:
+    return build(problem, kind, should_stop=lambda: _stop(clock, f"writing the {kind} ILP"))
+
+
+def _stop(clock: Clock, stage: str = "solving the ILP") -> bool:
+    clock.report(stage)
     return clock.expired()
+
+
+def _online(problem: Problem, bound_bytes: int) -> tuple[Problem, Solution]:
+    stays = replace_online(problem, "belady", 1)
+    name = "belady, linear arena: nothing from the ILP in time"
+    cost = cost_of(problem, stays)
+    return problem, Solution(stays, cost, min(bound_bytes, cost), name)
 
 
 def order_of(ilp: Ilp, solved: Solved) -> tuple[int, ...]:

@@ -67,6 +67,20 @@ def solvers() -> tuple[str, ...]:
     return (HIGHS, *((CBC,) if _cbc(pulp).available() else ()), *usable)
 
 
+def usable(solver: str | None) -> str:
+    """PuLP's name of a solver (HiGHS for None). Raises `BadInput` where it is not here."""
+    pulp = load_pulp()
+    known: dict[str, str] = {name.lower(): name for name in pulp.listSolvers()}
+    wanted = (solver or HIGHS).lower()
+    name = known.get(ALIASES.get(wanted, wanted).lower(), "")
+    if name == HIGHS or (name == CBC and _cbc(pulp).available()):
+        return name
+    if not name or not pulp.getSolver(name, msg=False).available():
+        what = f"the solver {name} is not installed here" if name else f"unknown solver {solver!r}"
+        raise BadInput(f"{what}; there are {', '.join(solvers())}")
+    return name
+
+
 def solve(
     ilp: Ilp,
     solver: str | None = None,
@@ -78,9 +92,9 @@ def solve(
     `should_stop` is asked while HiGHS runs. Raises `BadInput` for a solver that is not here, and
     `SpillwayError` for one that fails.
     """
-    name = ALIASES.get((solver or HIGHS).lower(), solver or HIGHS)
+    name = usable(solver)
     began = time.perf_counter()
-    if name.lower() == HIGHS.lower():
+    if name == HIGHS:
         status, values, bound = _highs(_Arrays.of(ilp), time_limit, should_stop)
     else:
         status, values, bound = _by_pulp(ilp, name, time_limit)
@@ -234,7 +248,7 @@ def _cbc(pulp: Any) -> Any:
 
 def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
     pulp = load_pulp()
-    solver = _pulp_solver(pulp, name)
+    solver = _cbc(pulp) if name == CBC else pulp.getSolver(name, msg=False)
     solver.timeLimit = max(limit_s, 0.01)
     if "gapRel" in getattr(solver, "optionsDict", {}) or name == CBC:
         solver.optionsDict["gapRel"] = 0.0
@@ -247,16 +261,3 @@ def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
         values = {x.name: float(x.varValue or 0.0) for x in ilp.lp.variables()}
         return ("optimal" if outcome == pulp.LpSolutionOptimal else "feasible"), values, 0
     return ("infeasible" if outcome == pulp.LpSolutionInfeasible else "unknown"), None, 0
-
-
-def _pulp_solver(pulp: Any, name: str) -> Any:
-    known = {other.lower(): other for other in pulp.listSolvers()}
-    if name.lower() not in known:
-        names = ", ".join(solvers())
-        raise BadInput(f"unknown solver {name!r}; here there are {names}")
-    found = known[name.lower()]
-    solver = _cbc(pulp) if found == CBC else pulp.getSolver(found, msg=False)
-    if not solver.available():
-        names = ", ".join(solvers())
-        raise BadInput(f"the solver {found} is not installed here; there are {names}")
-    return solver

@@ -8,6 +8,7 @@ from typing import Any
 from planners.cosma.baselines import replace_online
 from planners.cosma.emit import emit
 from planners.cosma.fixed import Solution, cost_of, solve_fixed
+from planners.cosma.ilp_plan import plan_by_ilp
 from planners.cosma.orders import solve_all_orders
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem, Run
@@ -21,6 +22,8 @@ from planners.progress import Clock, ProgressCallback
 DEFAULTS: Mapping[str, Any] = {
     "schedule": "default",
     "replacement": "optimal",
+    "method": "search",
+    "solver": "HiGHS",
     "parameters": False,
     "alignment": 64,
     "time_limit": 60.0,
@@ -28,6 +31,7 @@ DEFAULTS: Mapping[str, Any] = {
 CHOICES = {
     "schedule": ("default", "mpmf", "joint"),
     "replacement": ("optimal", "belady", "greedy"),
+    "method": ("search", "ilp"),
 }
 
 
@@ -43,6 +47,7 @@ def plan(
     Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak; `joint`:
     the best of all orders), `replacement` (`optimal`, with proof or gap; `belady` and `greedy`,
     the paper's baselines over TFLite's linear arena of this `alignment`, for a fixed schedule),
+    `method` (`search`: ours; `ilp`: the paper's ILP, by the `solver` that PuLP knows by that name),
     `parameters` (count them too), `time_limit` in seconds. Objective and bound are non-compulsory
     off-chip bytes, under the fixed schedule or over all of them.
 
@@ -51,7 +56,9 @@ def plan(
     chosen = _options(options)
     clock = Clock(chosen["time_limit"], progress)
     problem = _problem(graph, chosen, budget_bytes, clock)
-    if chosen["schedule"] == "joint":
+    if chosen["method"] == "ilp":
+        problem, solution = plan_by_ilp(problem, chosen["schedule"], clock, chosen["solver"])
+    elif chosen["schedule"] == "joint":
         problem, solution = solve_all_orders(problem, clock)
     else:
         solution = _solve(problem, chosen, clock)
@@ -79,6 +86,10 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"{name}={chosen[name]!r}: choose one of {', '.join(values)}")
     if chosen["schedule"] == "joint" and chosen["replacement"] != "optimal":
         raise BadInput("schedule='joint' chooses the replacement too: use replacement='optimal'")
+    if chosen["method"] == "ilp" and chosen["replacement"] != "optimal":
+        raise BadInput("method='ilp' chooses the replacement too: use replacement='optimal'")
+    if not isinstance(chosen["solver"], str):
+        raise BadInput(f"solver must be a name, not {chosen['solver']!r:.40}")
     # Written so that NaN and what is no number at all fail.
     if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
         raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
@@ -91,7 +102,7 @@ def _options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _problem(graph: Graph, chosen: Mapping[str, Any], budget_bytes: int, clock: Clock) -> Problem:
     schedule = tuple(range(len(graph.operators)))
-    if chosen["schedule"] == "mpmf":
+    if chosen["schedule"] == "mpmf" and chosen["method"] == "search":
         clock.report("schedule of least peak")
         schedule = minimum_peak(graph, chosen["parameters"], clock=clock).schedule
     problem = Problem(graph, schedule, chosen["parameters"], budget_bytes)
