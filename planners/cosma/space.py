@@ -154,6 +154,8 @@ class Space:
         while again:
             again = False
             for position in bits(state.ready & self.forceable):
+                if self.rivals[position] & ~state.done:
+                    continue
                 for free in self._free_run(state, position):
                     state = self.run(self._with_inputs(state, free), free)
                     order.append(free)
@@ -171,7 +173,7 @@ class Space:
         )
 
     def _free_run(self, state: State, position: int) -> tuple[int, ...]:
-        """The operators of the chain from `position` that are free to run now; none, if so."""
+        """The longest part of the chain from `position` that is free to run now; it may be none."""
         step, done = self.steps[position], state.done | 1 << position
         missing = step.reads & ~state.resident
         used = state.used + (self.bytes(missing) if missing else 0)
@@ -186,19 +188,19 @@ class Space:
                     stand_ins.append((size, size if tensor & had else 2 * size))
             elif tensor & missing:
                 return ()
-        chain = self.chains[position]
+        chain, free = self.chains[position], 0
         for length, follower in enumerate(chain, 1):
             kept, made = self.steps[follower].kept, self.steps[follower].read_later
             if length > 1 and used + self.steps[follower].fresh > self.capacity:
-                return ()
+                break
             if made & (made - 1):
-                return ()  # Several outputs may be evicted apart: no input stands for them.
+                break  # Several outputs may be evicted apart: no input stands for them.
             price = kept if made & self.host else 2 * kept
             if not kept or any(size >= kept and cost >= price for size, cost in stand_ins):
-                return chain[:length]
+                free = length
             # The next one runs beside this one's output, and then in its place.
             used += kept - (self.steps[chain[length - 2]].kept if length > 1 else 0)
-        return ()
+        return chain[:free]
 
     @cached_property
     def chains(self) -> list[tuple[int, ...]]:
@@ -213,6 +215,14 @@ class Space:
                 rest = chains[follower] if self.steps[follower].reads == made else ()
             chains[position] = (position, *rest)
         return chains
+
+    @cached_property
+    def rivals(self) -> list[int]:
+        """The other readers of an operator's only input: until they ran, nothing dies with it."""
+        return [
+            step.operands[0][2] & ~(1 << i) if len(step.operands) == 1 and step.kept else 0
+            for i, step in enumerate(self.steps)
+        ]
 
     @cached_property
     def forceable(self) -> int:
