@@ -14,6 +14,7 @@ from app.session import Session
 from app.style import TEXT, page_css
 from app.url import as_python, from_query, to_query
 from app.views.controls import Controls
+from app.views.exporting import export_panel
 from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
 
@@ -69,17 +70,18 @@ def template() -> pn.template.FastListTemplate:
         theme_toggle=True,
         busy_indicator=None,
     )
-    _fill_header(page, session, browser)
+    _fill_header(page, session, browser, export_panel(session, browser, theme))
     _connect(page, session, browser)
     return page
 
 
-def _fill_header(page: Any, session: Session, browser: Browser) -> None:
+def _fill_header(page: Any, session: Session, browser: Browser, export: pn.Column) -> None:
     code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
     text = pn.pane.Markdown(HELP, width=640, visible=False)
 
     def show(widget: Any) -> None:
-        code.visible, text.visible = widget is code, widget is text
+        for item in (code, text, export):
+            item.visible = item is widget
         page.open_modal()
 
     def python(_event: Any = None) -> None:
@@ -101,13 +103,14 @@ def _fill_header(page: Any, session: Session, browser: Browser) -> None:
         pn.Row(
             tagline,
             pn.HSpacer(),
+            button("Export", "export", lambda _e: show(export)),
             button("Copy as Python", "python", python),
             button("Keys and help  ?", "help", lambda _e: show(text)),
             browser,
             sizing_mode="stretch_width",
         )
     )
-    page.modal.append(pn.Column(code, text))
+    page.modal.append(pn.Column(code, text, export))
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
 
 

@@ -76,7 +76,13 @@ export function render({ model }) {
       input.value = model.value; open(false);
     }
   });
-  model.on('value', () => { input.value = model.value; });
+  let fresh = false;  // a first click selects all; its release would put a caret instead
+  input.addEventListener('focus', () => { fresh = true; input.select(); });
+  input.addEventListener('mouseup', (event) => {
+    if (fresh) { event.preventDefault(); input.select(); }
+    fresh = false;
+  });
+  model.on('value', () => { if (input.value !== model.value) input.value = model.value; });
   root.append(label, input, menu);
   return root;
 }

@@ -113,7 +113,61 @@ class Browser(Sender):
         """Put a text on the clipboard, where the browser allows it."""
         self._send_msg({"copy": text})
 
+    def picture(self, kind: str, name: str) -> None:
+        """Save the figures on screen, one below the other, as `svg` or `png`."""
+        self._send_msg({"picture": kind, "name": name})
+
     _esm = """
+async function figures(kind) {
+  const found = [];
+  const walk = (view) => {
+    if (view.model && view.model.type === 'Figure' && view.el.isConnected) found.push(view);
+    for (const child of view.child_views || []) walk(child);
+  };
+  for (const root of Bokeh.index.roots) walk(root);
+  const top = (view) => view.el.getBoundingClientRect();
+  found.sort((a, b) => top(a).x - top(b).x > 99 ? 1 : top(b).x - top(a).x > 99 ? -1
+    : top(a).y - top(b).y);
+  return Promise.all(found.map(async (view) => {
+    const blob = await view.export(kind).to_blob();
+    return { blob, width: view.bbox.width, height: view.bbox.height };
+  }));
+}
+async function together(kind) {
+  const parts = await figures(kind);
+  const width = Math.max(...parts.map((p) => p.width));
+  const height = parts.reduce((sum, p) => sum + p.height, 0);
+  const behind = getComputedStyle(document.body).backgroundColor;
+  let y = 0;
+  if (kind === 'svg') {
+    const inner = [];
+    for (const part of parts) {
+      inner.push((await part.blob.text()).replace('<svg ', `<svg y="${y}" `));
+      y += part.height;
+    }
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`;
+    inner.unshift(`<rect width="100%" height="100%" fill="${behind}"/>`);
+    return new Blob([head, ...inner, '</svg>'], { type: 'image/svg+xml' });
+  }
+  const canvas = document.createElement('canvas');
+  const scale = window.devicePixelRatio;
+  canvas.width = width * scale; canvas.height = height * scale;
+  canvas.getContext('2d').fillStyle = behind;
+  canvas.getContext('2d').fillRect(0, 0, canvas.width, canvas.height);
+  for (const part of parts) {
+    const image = await createImageBitmap(part.blob);
+    canvas.getContext('2d').drawImage(image, 0, y, part.width * scale, part.height * scale);
+    y += part.height * scale;
+  }
+  return new Promise((done) => canvas.toBlob(done));
+}
+async function save(kind, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await together(kind));
+  link.download = `${name}.${kind}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
 export function render({ model, el }) {
   const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecp'];
   document.addEventListener('keydown', (event) => {
@@ -155,6 +209,7 @@ export function render({ model, el }) {
         url.searchParams.set(key, value);
       window.history.replaceState({}, '', url);
     }
+    if (message.picture !== undefined) save(message.picture, message.name);
     if (message.copy !== undefined && navigator.clipboard)
       navigator.clipboard.writeText(message.copy).catch(() => {});
   });

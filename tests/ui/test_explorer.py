@@ -9,6 +9,7 @@ a name that no list has · two plans compared · files and figures saved.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
@@ -234,3 +235,16 @@ def test_two_plans_are_compared_on_the_same_axes(open_page: Any) -> None:
     shows(page, "extra", "3.463 MiB")
     expect(spill).to_contain_text("+3.463 MiB", timeout=PATIENCE_MS)
     expect(page).to_have_url(re.compile("budget=MR"), timeout=PATIENCE_MS)
+
+
+def test_figures_and_files_are_saved(open_page: Any, tmp_path: Path) -> None:
+    page = open_page()
+    page.locator(".header-button.export button").click()
+    for name, sign in (("svg", b"<svg"), ("png", b"PNG"), ("lifetimes", b"id,lower,upper,size")):
+        button = page.locator(f".export-{name}").locator("button, a").first
+        with page.expect_download(timeout=PATIENCE_MS) as download:
+            button.click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        assert path.name.startswith("vit_b_16-")
+        assert sign in path.read_bytes()[:200]
