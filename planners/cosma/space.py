@@ -189,6 +189,7 @@ class Space:
             elif tensor & missing:
                 return ()
         chain, free = self.chains[position], 0
+        smallest = cheapest = 2 * self.capacity
         for length, follower in enumerate(chain, 1):
             kept, made = self.steps[follower].kept, self.steps[follower].read_later
             if length > 1 and used + self.steps[follower].fresh > self.capacity:
@@ -196,8 +197,11 @@ class Space:
             if made & (made - 1):
                 break  # Several outputs may be evicted apart: no input stands for them.
             price = kept if made & self.host else 2 * kept
+            # What is left stands for a dying input, and after it for each output in between.
+            stand_ins = [(min(size, smallest), min(cost, cheapest)) for size, cost in stand_ins]
             if not kept or any(size >= kept and cost >= price for size, cost in stand_ins):
                 free = length
+            smallest, cheapest = min(smallest, kept), min(cheapest, price)
             # The next one runs beside this one's output, and then in its place.
             used += kept - (self.steps[chain[length - 2]].kept if length > 1 else 0)
         return chain[:free]

@@ -179,3 +179,10 @@ def test_a_stop_at_any_moment_keeps_a_plan_under_a_true_bound(moment: int) -> No
 def test_joint_takes_no_baseline_replacement() -> None:
     with pytest.raises(sp.BadInput, match="chooses the replacement too"):
         sp.plan(random_graph(1, 5), schedule="joint", replacement="belady")
+
+
+def test_a_chain_that_grows_again_is_not_forced_past_its_smallest_output() -> None:
+    """The ninth byte of the chain's end would push something out that its middle leaves alone."""
+    graph = random_graph(196936267, 7, largest=9)
+    found = solve(graph, True, 31)
+    assert found.route.cost_bytes == found.bound_bytes == 0
