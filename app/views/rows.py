@@ -137,7 +137,8 @@ async function together(kind) {
   const parts = await figures(kind);
   const width = Math.max(...parts.map((p) => p.width));
   const height = parts.reduce((sum, p) => sum + p.height, 0);
-  const behind = getComputedStyle(document.body).backgroundColor;
+  const look = getComputedStyle(document.documentElement);
+  const behind = look.getPropertyValue('--sw-panel').trim();
   let y = 0;
   if (kind === 'svg') {
     const inner = [];
