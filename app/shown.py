@@ -131,6 +131,15 @@ class Shown:
         return tuple(seconds)
 
     @cached_property
+    def operator_seconds(self) -> Mapping[str, float]:
+        """How long each operator computes."""
+        found: dict[str, float] = {}
+        for item in self.trace.intervals:
+            if isinstance(self.instructions[item.instruction], Compute):
+                found[item.label] = found.get(item.label, 0.0) + item.stop_s - item.start_s
+        return found
+
+    @cached_property
     def moved_bytes(self) -> Mapping[str, int]:
         """Non-compulsory off-chip bytes of each tensor: all transfers but those it cannot avoid."""
         total: dict[str, int] = {}

@@ -9,7 +9,7 @@ import param
 import planners as sp
 
 GRANULARITIES = ("fused", "folded", "aten")
-COLOURS = ("kind", "bytes", "MACs", "spill traffic")
+COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
 OPTIONS = ("schedule", "replacement")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -16,6 +17,8 @@ from app.views.dag_scene import find_operators
 from app.views.palette import ink_on
 from app.views.switches import switch
 from planners.units import format_bytes
+
+NAMED = 2
 
 
 class DagBar(pn.viewable.Viewer):
@@ -65,7 +68,7 @@ class DagBar(pn.viewable.Viewer):
 
     def _show_legend(self) -> None:
         if self.dag.drawn:
-            self.legend.object = legend_html(self.dag.drawn.legend)
+            self.legend.object = legend_html(self.dag.drawn.legend, self.dag.drawn.twins)
 
     def __panel__(self) -> pn.Row:
         def button(text: str, name: str, act: Any) -> pn.widgets.Button:
@@ -193,10 +196,14 @@ def infeasible_html(why: dict[str, Any]) -> str:
     )
 
 
-def legend_html(legend: list[tuple[str, str]]) -> str:
-    """Colours of the graph with their words."""
-    items = (
+def legend_html(legend: list[tuple[str, str]], twins: Sequence[str] = ()) -> str:
+    """Colours of the graph with their words, and the letters of blocks that are the same."""
+    items = [
         f'<span><i style="background:{colour};color:{ink_on(colour)}"></i>{escape(name)}</span>'
         for name, colour in legend
-    )
+    ]
+    more = f" and {len(twins) - NAMED} more" if len(twins) > NAMED else ""
+    if twins:
+        about = "same operators, shapes and wiring"
+        items.append(f'<span title="{about}">{" · ".join(twins[:NAMED])}{more}</span>')
     return f'<div class="legend">{"".join(items)}</div>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from app.shown import Shown
-from app.views.timeline import seconds_text
+from app.views.units import joules_text, seconds_text
 from planners.units import format_bytes
 
 CSS = """
@@ -79,11 +79,3 @@ def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -
 
 def _short(text: str, letters: int = 25) -> str:
     return text if len(text) <= letters else text[: letters - 1] + "…"
-
-
-def joules_text(joules: float) -> str:
-    """Joules with three digits and a unit that suits them."""
-    for factor, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
-        if joules >= factor:
-            return f"{joules / factor:.3g} {unit}"
-    return f"{joules / 1e-9:.3g} nJ"

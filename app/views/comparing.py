@@ -22,11 +22,10 @@ from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
 from app.style import COMPACT, TEXT
-from app.views.cards import joules_text
 from app.views.following import follow
 from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, ink_on
 from app.views.rows import Rows
-from app.views.timeline import seconds_text
+from app.views.units import joules_text, seconds_text
 from planners.units import format_bytes
 
 MARKS = {

@@ -10,7 +10,9 @@ from app.shown import Shown
 from app.state import selected_operators, selected_tensors
 from app.views.dag_blocks import VISIBLE_LIMIT, Blocks, Node
 from app.views.dag_layout import layout
+from app.views.dag_twins import twin_letters, twin_words
 from app.views.palette import DARK_INK, ink_on, kind_of, sequential
+from app.views.units import seconds_text
 from planners.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66
@@ -34,6 +36,7 @@ class Scene:
     top: float
     bottom: float
     legend: list[tuple[str, str]] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
 
 
 def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
@@ -46,6 +49,8 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
     curves, tensors = _curves(edges, placed.routes)
     step_nodes = [home[shown.graph.index[name]] for name in shown.plan.program.steps]
     columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour)
+    letters = twin_letters(shown.graph, nodes)
+    _mark_twins(columns, letters)
     frames = _frames(tree, expanded, placed.x, placed.y)
     reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
     return Scene(
@@ -59,7 +64,17 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
         top=min(min(reach), *frames["top"], 0.0) if frames["top"] else min(reach),
         bottom=max(max(reach), *frames["bottom"], 0.0) if frames["bottom"] else max(reach),
         legend=legend,
+        twins=twin_words(letters),
     )
+
+
+def _mark_twins(columns: Columns, letters: list[str]) -> None:
+    """Write a block's letter before its second line, and who else has it into its hover."""
+    for i, letter in enumerate(letters):
+        if letter:
+            columns["second"][i] = f"≡{letter} {columns['second'][i].removeprefix('⊞ ')}"
+            columns["what"][i] += f", identical to the {letters.count(letter) - 1} others marked ≡"
+            columns["what"][i] += letter
 
 
 def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
@@ -137,6 +152,7 @@ class _Facts:
         self.macs = sum(op.macs for op in operators)
         self.written_bytes = sum(graph.size_bytes(name) for name in written)
         self.moved = sum(shown.moved_bytes.get(name, 0) for name in written)
+        self.seconds = sum(shown.operator_seconds.get(op.name, 0.0) for op in operators)
         main = max(operators, key=lambda op: op.macs)
         self.family, self.colour = kind_of(main.kind)
         last = node.name.rsplit(".", 1)[-1]
@@ -146,18 +162,29 @@ class _Facts:
         self.what = self.kind if node.is_block else f"{main.kind} → {shape}"
         self.costs = (
             f"{self.macs / 1e6:.4g} M MACs, writes {format_bytes(self.written_bytes)},"
-            f" spill traffic {format_bytes(self.moved)}"
+            f" computes {seconds_text(self.seconds)}, spill traffic {format_bytes(self.moved)}"
         )
 
     def value(self, colour: str) -> float:
-        return {"bytes": self.written_bytes, "MACs": self.macs, "spill traffic": self.moved}[colour]
+        return {
+            "bytes": self.written_bytes,
+            "MACs": self.macs,
+            "time": self.seconds,
+            "spill traffic": self.moved,
+        }[colour]
 
     def second(self, colour: str) -> str:
         """The second line of a node: what its colour says, in words."""
         if colour == "kind":
             return f"⊞ {self.kind.split()[0]} ops" if self.is_block else self.kind
-        value = self.value(colour)
-        return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
+        return _words(self.value(colour), colour)
+
+
+def _words(value: float, colour: str) -> str:
+    """A cost in the unit of what it is."""
+    if colour == "time":
+        return seconds_text(value)
+    return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
 
 
 def _paint(
@@ -169,10 +196,8 @@ def _paint(
         return (lambda fact: fact.colour), list(legend.items())
     highest = max((fact.value(colour) for fact in facts), default=0.0)
 
-    def words(value: float) -> str:
-        return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
-
-    stops = [(words(highest * share), sequential(share, 1)) for share in (0, 0.5, 1)]
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    stops = [(_words(highest * share, colour), sequential(share, 1)) for share in shares]
     return (lambda fact: sequential(fact.value(colour), highest)), stops
 
 

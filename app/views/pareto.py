@@ -19,7 +19,8 @@ from app.session import series
 from app.shown import Shown
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
-from app.views.timeline import FORMAT_SECONDS, seconds_text
+from app.views.timeline import FORMAT_SECONDS
+from app.views.units import seconds_text
 from planners.units import format_bytes
 
 LOOKS = (

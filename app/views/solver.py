@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from app.views.palette import BLUE, VERMILLION
-from app.views.timeline import seconds_text
+from app.views.units import seconds_text
 from planners.units import format_bytes
 
 Moment = dict[str, Any]

@@ -31,6 +31,7 @@ from app.views.palette import (
     dress,
     tooltip,
 )
+from app.views.units import seconds_text
 from planners.program import Compute
 
 ENGINES = {
@@ -249,11 +250,3 @@ def cause_text(shown: Shown, item: sp.Interval) -> str:
         "barrier": f"a barrier behind {name}",
     }[item.cause]
     return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"
-
-
-def seconds_text(seconds: float) -> str:
-    """Seconds with three digits and a unit that suits them."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"

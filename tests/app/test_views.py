@@ -14,14 +14,15 @@ from app.page import press, template
 from app.session import Session
 from app.shown import Shown
 from app.state import COLOURS, COSMA
-from app.views.cards import badge, cards_html, joules_text
+from app.views.cards import badge, cards_html
 from app.views.controls import Controls, labelled
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
 from app.views.solver import progress_text, solver_html, solver_svg, stages
 from app.views.status import status_html
-from app.views.timeline import interval_columns, seconds_text, stall_columns
+from app.views.timeline import interval_columns, stall_columns
+from app.views.units import joules_text, seconds_text
 
 
 @pytest.fixture
