@@ -30,7 +30,8 @@ BOX = """
 :host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
 :host(.top) { position: sticky; top: 0; z-index: 20; background: var(--sw-page);
-  padding-bottom: 0; }
+  padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
+@media (max-height: 800px) { :host(.top) { top: -76px; } }  /* cards scroll, the cursor stays */
 """
 
 TEXT = """
@@ -61,6 +62,7 @@ COMPACT = """
 :host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
 label, .bk-input-group > label { font-size: 11.5px; margin: 0 0 1px 0; color: var(--sw-faint); }
 .bk-input, select.bk-input { min-height: 28px; height: 28px; padding: 2px 8px; font-size: 12.5px; }
+select.bk-input { text-overflow: ellipsis; padding-right: 22px; }
 .bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
 .bk-btn-group > button.bk-btn { padding: 2px 8px; min-height: 24px; font-size: 11.5px; }
 input[type='file'].bk-input { height: auto; padding: 4px; }
@@ -69,4 +71,11 @@ input[type='file'].bk-input { height: auto; padding: 4px; }
 BUDGET = """
 .bk-btn { white-space: pre-line; text-align: center; padding: 2px 2px; font-size: 11.5px;
   line-height: 1.25; }
+"""
+
+TICKS = """
+.ticks { position: relative; height: 13px; font-size: 9.5px; color: var(--sw-faint); }
+.ticks span { position: absolute; transform: translateX(-50%); white-space: nowrap;
+  border-top: 4px solid var(--sw-faint); border-image: linear-gradient(to right, transparent
+  calc(50% - 1px), currentColor 0, currentColor calc(50% + 1px), transparent 0) 1; }
 """

@@ -12,7 +12,7 @@ import planners as sp
 from app.session import Session
 from app.sizes import format_exact, plain_shape
 from app.state import COSMA, GRANULARITIES, WIDTHS
-from app.style import BUDGET, COMPACT, TEXT
+from app.style import BUDGET, COMPACT, TEXT, TICKS
 from app.url import options
 from app.views.model_field import ModelField
 from planners.units import format_bytes, parse_size
@@ -22,7 +22,7 @@ LABELS = {
     "default": "as the model has it",
     "mpmf": "least peak memory first (MPMF)",
     "joint": "best order (joint)",
-    "optimal": "optimal (proven)",
+    "optimal": "optimal",
     "belady": "Belady",
 }
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
@@ -155,6 +155,14 @@ class Controls(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(0, 12),
         )
+        self.ticks = pn.pane.HTML(
+            "",
+            css_classes=["budget-ticks"],
+            stylesheets=[TEXT, TICKS],
+            sizing_mode="stretch_width",
+            margin=(-4, 12, 0, 12),
+            height=14,
+        )
         self.slider.param.watch(self._slid, "value_throttled")
         self.typed = pn.widgets.TextInput(
             placeholder="e.g. 256 KiB, 1.5MB",
@@ -270,6 +278,7 @@ class Controls(pn.viewable.Viewer):
             if budgets:
                 low, high = budgets["MR"] * 0.8, max(budgets["default_peak"], budgets["MR"]) * 1.1
                 self.slider.param.update(start=max(1, int(low / 1024)), end=int(high / 1024) + 1)
+            self.ticks.object = ticks_html(budgets, self.slider.start, self.slider.end)
             self._place_slider()
         finally:
             self._mirroring = False
@@ -302,6 +311,7 @@ class Controls(pn.viewable.Viewer):
             heading("Budget"),
             pn.Row(*self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
             self.slider,
+            self.ticks,
             self.typed,
             self.wrong,
             heading("Planner"),
@@ -316,6 +326,21 @@ class Controls(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
+
+
+def ticks_html(budgets: dict[str, Any], start_kib: int, end_kib: int) -> str:
+    """Where the named budgets are on the slider; those too close for two words share a tick."""
+    places: list[tuple[float, str]] = []
+    for name in ("MR", "MH", "MP"):
+        if name not in budgets:
+            continue
+        share = 100 * (budgets[name] / 1024 - start_kib) / ((end_kib - start_kib) or 1)
+        if places and share - places[-1][0] < 9:
+            places[-1] = (places[-1][0], places[-1][1] + "·" + name)
+        else:
+            places.append((share, name))
+    marks = "".join(f'<span style="left:{at:.1f}%">{name}</span>' for at, name in places)
+    return f'<div class="ticks">{marks}</div>'
 
 
 def labelled(option: str) -> dict[str, str]:

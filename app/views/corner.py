@@ -23,7 +23,7 @@ td { padding: 1px 4px; border-top: 1px solid var(--sw-grid); }
 td:last-child { text-align: right; white-space: nowrap; }
 .quiet, .key { color: var(--sw-faint); font-size: 11px; }
 .key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
-:host { overflow-y: auto; }
+:host { overflow-y: auto; padding: 0 4px; box-sizing: border-box; }
 """
 
 

@@ -25,13 +25,14 @@ from app.views.palette import DARK_INK, Theme, dress, tooltip
 
 FIT_LABELS = """
 const px = plot.inner_width / (range.end - range.start) * 0.80;
-const letters = Math.floor((px - 4) / 5.9);
-const cut = (s) => letters < 3 ? '' : s.length <= letters ? s
+const room = (size) => Math.floor((px - 4) / size);
+const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
   : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
 const data = source.data;
-const on = (words, dark) => words.map((s, i) => data.dark[i] === dark ? cut(s) : '');
-data.name_dark = on(data.full, true); data.name_light = on(data.full, false);
-data.kind_dark = on(data.second, true); data.kind_light = on(data.second, false);
+const on = (words, dark, size) =>
+  words.map((s, i) => data.dark[i] === dark ? cut(s, room(size)) : '');
+data.name_dark = on(data.full, true, 5.9); data.name_light = on(data.full, false, 5.9);
+data.kind_dark = on(data.second, true, 5.1); data.kind_light = on(data.second, false, 5.1);
 source.change.emit();
 """
 

@@ -50,7 +50,7 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
     step_nodes = [home[shown.graph.index[name]] for name in shown.plan.program.steps]
     columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour)
     letters = twin_letters(shown.graph, nodes)
-    _mark_twins(columns, letters)
+    _mark_twins(columns, letters, named=colour == "kind")
     frames = _frames(tree, expanded, placed.x, placed.y)
     reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
     return Scene(
@@ -68,11 +68,12 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
     )
 
 
-def _mark_twins(columns: Columns, letters: list[str]) -> None:
-    """Write a block's letter before its second line, and who else has it into its hover."""
+def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
+    """Write who else is the same into the hover, and the letter before a name: costs need room."""
     for i, letter in enumerate(letters):
-        if letter:
+        if letter and named:
             columns["second"][i] = f"≡{letter} {columns['second'][i].removeprefix('⊞ ')}"
+        if letter:
             columns["what"][i] += f", identical to the {letters.count(letter) - 1} others marked ≡"
             columns["what"][i] += letter
 

@@ -171,10 +171,12 @@ class Timeline:
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:
-    """How long it takes, and how busy each engine is."""
+    """How long it takes, and how busy the arithmetic is; all engines in the hover."""
     trace = shown.serial_trace if serial else shown.trace
     how = "one after the other" if serial else "overlapped"
-    return f"{seconds_text(trace.makespan_s)}, {how} · {busy_text(trace)}"
+    busy = trace.busy_s.get("compute", 0.0) / (trace.makespan_s or 1.0)
+    about = f"{how}; {busy_text(trace)}"
+    return f'<span title="{about}">{seconds_text(trace.makespan_s)}, {busy:.0%} busy</span>'
 
 
 def engines_of(trace: sp.Trace) -> list[str]:

@@ -15,7 +15,7 @@ from app.session import Session
 from app.shown import Shown
 from app.state import COLOURS, COSMA
 from app.views.cards import badge, cards_html
-from app.views.controls import Controls, labelled
+from app.views.controls import Controls, labelled, ticks_html
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
@@ -277,3 +277,10 @@ def test_the_solver_is_drawn_as_it_was() -> None:
     assert stages(history, 4.0) == [("import", 1.0), ("solve", 3.0)]
     assert "20 B … 100 B" in solver_html(history, {"at_s": 4.0})
     assert solver_svg(history[:1], 4.0, 100, 20) == ""
+
+
+def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:
+    apart = ticks_html({"MR": 100 * 1024, "MH": 150 * 1024, "MP": 200 * 1024}, 50, 250)
+    assert [f"left:{at}%" in apart for at in (25.0, 50.0, 75.0)] == [True] * 3
+    assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), 8, 12)
+    assert "span" not in ticks_html({}, 1, 2)
