@@ -8,7 +8,8 @@ ours differs from the paper's text, in one of these ways:
 * `eq4a` for (4): what has a host copy without a spill is retrieved once it was there before;
 * `eq5a`, `eq5b` beside (5): a graph input or parameter is "created" by its first, compulsory load,
   at its first use;
-* `eq7a` beside (7): a timestep runs one operator, which the paper says but does not write.
+* `eq7a` beside (7): a timestep runs one operator, which the paper says but does not write;
+* `eq14a`, where it is asked for: rows that change no answer.
 
 Variables that no lifetime allows are left out (III-F): windows of first and last timesteps, and
 pairs of tensors of which one is dead before the other is born. So (13) is there by omission.
@@ -156,13 +157,15 @@ def build(
     kind: Kind = "full",
     *,
     paper_strict: bool = False,
+    tighten: bool = False,
     should_stop: Callable[[], bool] | None = None,
 ) -> Ilp:
     """The ILP of a problem: `full` (1)–(12), `mpmf` (13)–(15), `fixed` (16)–(17) for its schedule.
 
     `paper_strict` takes the paper's equations at their word: inputs too are spilled at their size,
-    and a tensor is away for a step at least. Large models take long to write down alone:
-    `should_stop` is asked meanwhile. Raises `BudgetTooSmall`, and `Cancelled` where it stopped.
+    and a tensor is away for a step at least. `tighten` adds rows that (9) and (10) imply, and that
+    spare a solver much: what is resident at a timestep fits in all (`eq14a`). `should_stop` is
+    asked while a large model is written down. Raises `BudgetTooSmall`, and `Cancelled` on a stop.
     """
     if kind not in ("full", "mpmf", "fixed"):
         raise BadInput(f"kind={kind!r}: choose one of full, mpmf, fixed")
@@ -179,6 +182,8 @@ def build(
     else:
         builder.add_replacement()
         builder.add_addresses()
+        if tighten:
+            builder.add_capacity()
     return ilp
 
 
@@ -313,6 +318,13 @@ class _Builder:
             self.add("eq8", (a,), spills <= 1)
         moved = [(x, ilp.size[a]) for group in (ilp.S, ilp.R) for (a, _), x in group.items()]
         ilp.lp.setObjective(self.pulp.LpAffineExpression(moved))
+
+    def add_capacity(self) -> None:
+        """The footprint of (14), retrieved tensors included, against M_B."""
+        sizes = self.ilp.size
+        for t in range(self.windows.steps):
+            held = self.pulp.lpSum(sizes[a] * self.resident(a, t) for a in sizes)
+            self.add("eq14a", (t,), held <= self.ilp.budget)
 
     def add_addresses(self) -> None:
         """L, V, u and d under (9)–(11)."""
