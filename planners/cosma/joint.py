@@ -34,11 +34,18 @@ class _Node(NamedTuple):
     parent: int
 
 
-def beam(space: Space, width: int, clock: Clock) -> Route | None:
+def beam(space: Space, width: int, clock: Clock, live_weight: float = 0.0) -> Route | None:
     """The best schedule found keeping `width` states for each number of executed operators.
 
-    None where the time is over first.
+    States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
+    live. None where the time is over first.
     """
+
+    def rank(item: tuple[State, tuple[int, tuple[int, ...]]]) -> float:
+        state, (cost, _) = item
+        live = space.bytes(state.resident | state.absent)
+        return cost + space.still_to_pay(state) + live_weight * live
+
     order: list[int] = []
     first = space.settle(space.start(), order)
     layers: dict[int, dict[State, tuple[int, tuple[int, ...]]]] = defaultdict(dict)
@@ -47,10 +54,7 @@ def beam(space: Space, width: int, clock: Clock) -> Route | None:
         layer = layers.pop(depth, {})
         if depth == space.count or clock.expired():
             break
-        ranked = heapq.nsmallest(
-            width, layer.items(), key=lambda item: item[1][0] + space.still_to_pay(item[0])
-        )
-        for state, (cost, path) in ranked:
+        for state, (cost, path) in heapq.nsmallest(width, layer.items(), key=rank):
             for paid, after, position in space.moves(state):
                 run = [position]
                 settled = space.settle(after, run)

@@ -20,7 +20,8 @@ Candidate = tuple[Problem, Solution]
 
 # What a search may cost before anything dearer is tried, in states.
 FIRST_STATES = 2000
-BEAM_WIDTHS = (4, 12)
+# Widths of beams, and how much they mind what is live: none is best everywhere.
+BEAMS = ((3, 0.0), (10, 0.0), (10, 1.0))
 # Shares of the time left for one fixed schedule, and for the beams.
 FIXED_SHARE, BEAM_SHARE = 0.2, 0.2
 
@@ -44,9 +45,9 @@ def _better_orders(problem: Problem, space: Space, best: Candidate, clock: Clock
     """The best of the schedule of least peak and of what beams find."""
     peak = minimum_peak(problem.graph, problem.parameters, clock=clock.part(0.1 * clock.left_s))
     best = min(best, _solved(problem, peak.schedule, clock), key=_cost)
-    for width in BEAM_WIDTHS:
+    for width, live_weight in BEAMS:
         clock.report("beam over orders", best[1].cost_bytes)
-        route = beam(space, width, clock.part(BEAM_SHARE * clock.left_s))
+        route = beam(space, width, clock.part(BEAM_SHARE * clock.left_s), live_weight)
         if route is not None and route.cost_bytes < best[1].cost_bytes:
             best = min(best, _solved(problem, route.schedule, clock), key=_cost)
     return best
