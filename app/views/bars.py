@@ -60,7 +60,10 @@ class DagBar(pn.viewable.Viewer):
 
     def _open_all(self) -> None:
         look, tree = self.session.look, self.session.work.shown.tree
-        look.expanded = sorted(tree.everything())
+        everything = sorted(tree.everything())
+        full = everything == look.expanded and set(everything) != tree.names
+        self.found.object = "<i>too many at once: tap a block</i>" if full else ""
+        look.expanded = everything
 
     def _close_all(self) -> None:
         look, tree = self.session.look, self.session.work.shown.tree

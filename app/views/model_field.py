@@ -71,7 +71,7 @@ export function render({ model }) {
     } else if (event.key === 'Enter') {
       if (!menu.hidden && at >= 0) input.value = found[at];
       else if (!menu.hidden && found.length === 1) input.value = found[0];
-      commit(); input.select();
+      commit(); input.blur();  // keys are the page's again
     } else if (event.key === 'Escape') {
       input.value = model.value; open(false);
     }

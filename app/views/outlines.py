@@ -15,6 +15,9 @@ OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
     MOVED: (2.0, [2, 2], "dotted"),
     ONLY_THERE: (1.5, [2, 3], "dotted"),
 }
+MANY = 120
+"""Outlines beyond which thinner ones are drawn, because rectangles are small then."""
+
 SIDES = ("left", "right", "bottom", "top")
 
 
@@ -23,6 +26,7 @@ class Outlines:
 
     def __init__(self, plot: figure, theme: Theme) -> None:
         self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
+        self.glyphs = {}
         self.gone = ColumnDataSource({side: [] for side in SIDES})
         plot.quad(
             **{side: side for side in SIDES},
@@ -33,20 +37,22 @@ class Outlines:
         )
         for kind, (width, dash, _) in OUTLINES.items():
             # Lines, because WebGL draws the edges of rectangles without their dashes.
-            plot.multi_line(
+            self.glyphs[kind] = plot.multi_line(
                 "xs",
                 "ys",
                 source=self.lines[kind],
                 line_color=PURPLE if kind == ONLY_THERE else theme.text,
                 line_width=width,
                 line_dash=dash,
-            )
+            ).glyph
 
     def show(self, here: Shown, there: Shown | None, memory: str) -> None:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
         data = outline_columns(here, there, memory)
         self.gone.data = data[ONLY_THERE]
+        many = sum(len(columns["left"]) for columns in data.values()) > MANY
         for kind, source in self.lines.items():
+            self.glyphs[kind].line_width = OUTLINES[kind][0] / (2 if many else 1)
             corners = list(zip(*(data[kind][side] for side in SIDES), strict=True))
             source.data = {
                 "xs": [[left, right, right, left, left] for left, right, _, _ in corners],

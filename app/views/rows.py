@@ -172,9 +172,10 @@ async function save(kind, name) {
 export function render({ model, el }) {
   const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecp'];
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
     const at = event.composedPath()[0];
     const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+    if (typing && event.key === 'Enter') setTimeout(() => at.blur());  // keys are the page's again
+    if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
     if (typing && !(event.key === 'Escape')) return;
     if (typing) at.blur();
     const modal = document.getElementById('pn-Modal');

@@ -215,6 +215,10 @@ def test_a_name_that_no_list_has_is_tried_and_the_page_says_so(open_page: Any) -
     field.press_sequentially("vgg11")
     field.press("Enter")
     shows(page, "name", re.compile("vgg11"))
+    before = step(page)
+    page.keyboard.press("ArrowRight")
+    at_step(page, before + 1)
+    expect(field).to_have_value("vgg11")
     expect(page.locator(".progress")).to_contain_text("fused operators", timeout=PATIENCE_MS)
 
 
