@@ -1,0 +1,63 @@
+"""What all commands share: the application, its option types, and reading a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import planners as sp
+from planners.cli_output import Reporter
+from planners.errors import BadInput
+from planners.graph.model import Granularity
+
+app = typer.Typer(
+    name="spillway",
+    help="Plan how a neural network runs in a memory that is too small for it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[str, typer.Argument(help="catalogue name, timm:NAME, or a graph file")]
+Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
+GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
+Width = Annotated[int, typer.Option("--bytes-per-element", min=1)]
+Parameters = Annotated[
+    bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standard output")]
+MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
+TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
+PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
+Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf or joint")]
+Replacement = Annotated[str, typer.Option("--replacement", help="cosma: optimal, belady, greedy")]
+Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
+
+
+def input_shape(text: str | None) -> tuple[int, ...] | None:
+    """`1x3x224x224` as numbers. Raises `BadInput` for anything else."""
+    if text is None:
+        return None
+    try:
+        shape = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise BadInput(f"--input {text!r}: write sizes joined by x, e.g. 1x3x224x224")
+    return shape
+
+
+def load(
+    model: str, shape: str | None, granularity: Granularity, width: int, quiet: bool
+) -> sp.Graph:
+    """The graph of a model, with a word on standard error while it is imported."""
+    with Reporter(quiet, f"importing {model}"):
+        return sp.load(
+            model,
+            input_shape=input_shape(shape),
+            granularity=granularity,
+            bytes_per_element=width,
+        )

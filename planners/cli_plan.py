@@ -1,0 +1,177 @@
+"""Commands about one graph or one plan: models, graph, budgets, plan, check, simulate, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.cli_options import (
+    AsJson,
+    GranularityOption,
+    Input,
+    MachineOption,
+    Method,
+    Model,
+    Parameters,
+    PlanFile,
+    Replacement,
+    Schedule,
+    TimeLimit,
+    Width,
+    app,
+    load,
+)
+from planners.cli_output import Answer, Reporter, planning_table, print_table, size_text
+
+
+@app.command()
+def models(as_json: AsJson = False) -> None:
+    """List the catalogue."""
+    names = sp.models()
+    Answer(as_json).give({"models": names}, "\n".join(names))
+
+
+@app.command()
+def graph(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", help="where the graph's JSON goes")],
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Import a model and save its graph as JSON."""
+    found = load(model, shape, granularity, width, as_json)
+    found.save(out)
+    facts = {
+        "model": found.name,
+        "operators": len(found.operators),
+        "tensors": len(found.tensors),
+        "macs": found.macs,
+        "parameters": found.parameter_count,
+        "out": str(out),
+    }
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def budgets(
+    model: Model,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    time_limit: TimeLimit = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print MR, MH and MP: the least budget, the mean, and the budget that needs no spill."""
+    found = load(model, shape, granularity, width, as_json)
+    b = sp.budgets(found, parameters=parameters, time_limit=time_limit)
+    facts = {
+        "model": found.name,
+        "MR": b.MR,
+        "MH": b.MH,
+        "MP": b.MP,
+        "MP_proven": b.MP_proven,
+        "MP_bound": b.MP_bound,
+        "default_peak": b.default_peak,
+        "operators": len(found.operators),
+        "binding_operator": b.binding_operator,
+        "parameters_counted": parameters,
+    }
+    sizes = {k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")}
+    Answer(as_json).give(facts, print_table(facts | sizes))
+
+
+@app.command()
+def plan(
+    model: Model,
+    budget: Annotated[
+        str, typer.Option("--budget", help="MR, MH, MP, bytes, 256KiB, 1.5MB")
+    ] = "MR",
+    planner: Annotated[str, typer.Option("--planner")] = "cosma",
+    machine: MachineOption = "npu_small",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", help="save the plan as JSON")] = None,
+    schedule: Schedule = "default",
+    replacement: Replacement = "optimal",
+    method: Method = "search",
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    as_json: AsJson = False,
+) -> None:
+    """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
+    found = load(model, shape, granularity, width, as_json)
+    options: dict[str, Any] = {"schedule": schedule, "replacement": replacement, "method": method}
+    with Reporter(as_json, f"planning {found.name}") as reporter:
+        options["parameters"], options["progress"] = parameters, reporter.progress
+        made = sp.plan(found, planner, budget, machine, time_limit, **options)
+    sp.check(made)
+    if out is not None:
+        made.save(out)
+    row = sp.summary(made)
+    Answer(as_json).give(row | {"out": str(out) if out else None}, planning_table(made, row))
+
+
+@app.command()
+def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
+    """Replay a plan on symbolic bytes and compare it with its claims."""
+    made = sp.Plan.load(plan_file)
+    report = sp.check(made)
+    names = (
+        "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
+    )
+    facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def simulate(
+    plan_file: PlanFile,
+    machine: Annotated[str | None, typer.Option("--machine")] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Time a plan: makespan, what each engine does, energy."""
+    trace = sp.simulate(sp.Plan.load(plan_file), machine, serial=serial)
+    facts = {
+        "machine": trace.machine,
+        "serial": trace.serial,
+        "makespan_s": trace.makespan_s,
+        "traffic_bytes": trace.traffic_bytes,
+        "peak_bytes": trace.peak_bytes,
+        "energy_j": trace.energy_j,
+    }
+    parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
+    parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
+    parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
+    nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
+    Answer(as_json).give(facts | nested, print_table(facts | parts))
+
+
+@app.command()
+def run(
+    plan_file: PlanFile,
+    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Execute a plan in an arena of its bytes and compare it with eager PyTorch."""
+    made = sp.Plan.load(plan_file)
+    with Reporter(as_json, f"running {made.graph.name}"):
+        done = sp.execute(made, seed=seed)
+    facts = {
+        "model": made.graph.name,
+        "bit_exact": done.bit_exact,
+        "max_abs_error": done.max_abs_error,
+        "arena_bytes": done.arena_bytes,
+        "budget_bytes": made.budget_bytes,
+        "compute_steps": done.compute_steps,
+    }
+    Answer(as_json).give(facts, print_table(facts))
+    if not done.bit_exact and done.max_abs_error > 1e-3:
+        raise typer.Exit(1)

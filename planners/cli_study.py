@@ -1,0 +1,158 @@
+"""Commands about many plans or none: sweep, pack, calibrate, reproduce, serve."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import planners as sp
+from planners.cli_options import (
+    AsJson,
+    GranularityOption,
+    Input,
+    MachineOption,
+    Parameters,
+    Replacement,
+    Schedule,
+    TimeLimit,
+    Width,
+    app,
+    load,
+)
+from planners.cli_output import Answer, Reporter, print_table
+from planners.errors import BadInput
+from planners.files import write_text
+
+
+@app.command()
+def sweep(
+    model: Annotated[list[str], typer.Argument(help="one or more models")],
+    planners: Annotated[str, typer.Option("--planners", help="names with commas")] = "cosma",
+    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
+    machine: MachineOption = "npu_small",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", help="save the table as CSV")] = None,
+    schedule: Schedule = "default",
+    replacement: Replacement = "optimal",
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    as_json: AsJson = False,
+) -> None:
+    """Plan models × planners × budgets into one table."""
+    graphs = [load(name, shape, granularity, width, as_json) for name in model]
+    options: dict[str, Any] = {
+        "schedule": schedule,
+        "replacement": replacement,
+        "parameters": parameters,
+    }
+    with Reporter(as_json, "sweeping") as reporter:
+        table = sp.sweep(
+            graphs,
+            [name.strip() for name in planners.split(",")],
+            [item.strip() for item in budgets.split(",")],
+            machine,
+            time_limit=time_limit,
+            on_row=lambda row: reporter.say(f"{row['model']} {row['budget']} {row['status']}"),
+            **options,
+        )
+    if out is not None:
+        write_text(out, table.to_csv(index=False))
+    rows = json.loads(table.to_json(orient="records"))
+    shown = table[["model", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]]
+    Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
+
+
+@app.command()
+def pack(
+    lifetimes: Annotated[Path, typer.Argument(help="CSV with id,lower,upper,size")],
+    capacity: Annotated[str, typer.Option("--capacity", help="bytes, or e.g. 256KiB")],
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Find an offset for each lifetime (half-open intervals), or what cannot fit together."""
+    from planners.allocation import pack as find_offsets
+    from planners.allocation import read_lifetimes
+
+    items = read_lifetimes(lifetimes)
+    with Reporter(as_json, f"packing {len(items)} lifetimes"):
+        found = find_offsets(items, sp.parse_size(capacity), time_limit_s=time_limit)
+    facts: dict[str, Any] = {
+        "status": found.status,
+        "offsets": dict(found.offsets),
+        "extent_bytes": found.extent_bytes,
+        "conflict": list(found.conflict),
+        "solver": found.solver,
+        "pack_s": found.seconds,
+    }
+    lines = [f"status,{found.status}", *(f"{id},{at}" for id, at in found.offsets.items())]
+    if found.conflict:
+        lines.append(f"these cannot fit together: {', '.join(found.conflict)}")
+    Answer(as_json).give(facts, "\n".join(lines))
+    if found.status != "packed":
+        raise typer.Exit(3 if found.status == "infeasible" else 1)
+
+
+@app.command()
+def calibrate(
+    out: Annotated[Path, typer.Option("--out", help="where the machine's TOML goes")],
+    folder: Annotated[Path | None, typer.Option("--folder", help="disk to be measured")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure this machine's copy, arithmetic and storage rates into a machine file."""
+    from planners.study.calibrate import calibrate as measure
+
+    with Reporter(as_json, "calibrating") as reporter:
+        machine = measure(folder, reporter.progress)
+    write_text(out, machine.to_toml())
+    rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
+    facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[
+        Literal["cosma", "optimus", "vmcu", "demand-layering"], typer.Argument(help="which paper")
+    ],
+    models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
+    granularity: GranularityOption = "folded",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute a paper's comparison anew (now: COSMA's)."""
+    if paper != "cosma":
+        raise BadInput(f"{paper}: its planner is not part of this version; cosma is")
+    from planners.study import reproduce_cosma as study
+
+    names = models.split(",") if models else (*study.HUMAN, *study.SEARCHED)
+    with Reporter(as_json, "reproducing COSMA") as reporter:
+        table = study.rows(
+            names,
+            granularity,
+            time_limit,
+            on_row=lambda row: reporter.say(f"{row['model']} {row['budget']}"),
+        )
+    text = study.report(table, granularity, time_limit)
+    if out is not None:
+        write_text(out, text)
+    Answer(as_json).give({"rows": table, "mean_reduction": study.reductions(table)}, text)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 5006,
+    address: Annotated[str, typer.Option("--address")] = "localhost",
+    show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
+) -> None:
+    """Open the explorer in the browser."""
+    sys.argv[1:] = ["--port", str(port), "--address", address, *([] if show else ["--no-show"])]
+    # By name: the library knows nothing of the application.
+    runpy.run_module("app", run_name="__main__")
