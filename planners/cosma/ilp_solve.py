@@ -43,7 +43,7 @@ class Solved:
     """What a solver found: `values` by variable name, objective and proven bound in bytes.
 
     `values` is None where there is no solution. Solvers other than HiGHS tell their bound only
-    with a proof: it is 0 otherwise.
+    with a proof: it is 0 otherwise. `seconds` are the solver's own, without its start.
     """
 
     status: Status
@@ -93,15 +93,13 @@ def solve(
     `SpillwayError` for one that fails.
     """
     name = usable(solver)
-    began = time.perf_counter()
     if name == HIGHS:
-        status, values, bound = _highs(_Arrays.of(ilp), time_limit, should_stop)
+        status, values, bound, seconds = _highs(_Arrays.of(ilp), time_limit, should_stop)
     else:
-        status, values, bound = _by_pulp(ilp, name, time_limit)
+        status, values, bound, seconds = _by_pulp(ilp, name, time_limit)
     objective = 0 if values is None else _objective(ilp, values)
     if status == "optimal":
         bound = objective
-    seconds = time.perf_counter() - began
     return Solved(status, values, objective, min(bound, objective or bound), name, seconds)
 
 
@@ -128,7 +126,7 @@ def _objective(ilp: Ilp, values: dict[str, float]) -> int:
     return ilp.unit * total
 
 
-Answer = tuple[Status, dict[str, float] | None, int]
+Answer = tuple[Status, dict[str, float] | None, int, float]  # as in Solved
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +175,7 @@ from scipy.sparse import csr_array
 m = np.load(sys.argv[1])
 shape = (len(m["lower"]), len(m["c"]))
 rows = csr_array((m["value"], (m["row"], m["column"])), shape=shape)
+began = time.perf_counter()
 found = milp(
     m["c"], integrality=np.ones(shape[1]), bounds=Bounds(m["least"], m["most"]),
     constraints=LinearConstraint(rows, m["lower"], m["upper"]),
@@ -185,7 +184,7 @@ found = milp(
 bound = found.mip_dual_bound
 answer = {
     "status": int(found.status),
-    "message": str(found.message),
+    "seconds": time.perf_counter() - began,
     "x": None if found.x is None else found.x.tolist(),
     "bound": None if bound is None or not np.isfinite(bound) else float(bound),
 }
@@ -194,7 +193,7 @@ open(sys.argv[2], "w").write(json.dumps(answer))
 
 
 def _highs(arrays: _Arrays, limit_s: float, should_stop: Callable[[], bool] | None) -> Answer:
-    limit_s = max(limit_s, 0.01)
+    limit_s, began = max(limit_s, 0.01), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         model, result = Path(folder, "model.npz"), Path(folder, "result.json")
         np.savez(model, **arrays.data)  # type: ignore[arg-type]
@@ -206,18 +205,19 @@ def _highs(arrays: _Arrays, limit_s: float, should_stop: Callable[[], bool] | No
             log.seek(0)
             words = log.read().decode(errors="replace").strip()
         if not finished:
-            return "unknown", None, 0
+            return "unknown", None, 0, time.perf_counter() - began
         if process.returncode != 0 or not result.exists():
             reason = words.splitlines()[-1] if words else f"exit {process.returncode}"
             raise SpillwayError(f"the solver {HIGHS} failed: {reason}")
         answer = json.loads(result.read_text())
     bound = 0 if answer["bound"] is None else max(0, ceil(answer["bound"] - 1e-6)) * arrays.unit
     if answer["status"] == 2:
-        return "infeasible", None, bound
+        return "infeasible", None, bound, answer["seconds"]
     if answer["x"] is None:
-        return "unknown", None, bound
+        return "unknown", None, bound, answer["seconds"]
     status: Status = "optimal" if answer["status"] == 0 else "feasible"
-    return status, dict(zip(arrays.names, answer["x"], strict=True)), bound
+    values = dict(zip(arrays.names, answer["x"], strict=True))
+    return status, values, bound, answer["seconds"]
 
 
 def _wait(
@@ -249,16 +249,27 @@ def _cbc(pulp: Any) -> Any:
 
 def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
     pulp = load_pulp()
-    solver = _cbc(pulp) if name == CBC else pulp.getSolver(name, msg=False)
+    solver, exact = _exact(pulp, name)
     solver.timeLimit = max(limit_s, 0.01)
-    if "gapRel" in getattr(solver, "optionsDict", {}) or name == CBC:
-        solver.optionsDict["gapRel"] = 0.0
     try:
         ilp.lp.solve(solver)
     except Exception as error:  # PuLP's own, or whatever a solver's module raises.
         raise SpillwayError(f"the solver {name} failed: {error}") from error
-    outcome = ilp.lp.sol_status
+    outcome, seconds = ilp.lp.sol_status, ilp.lp.solutionTime
     if outcome in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         values = {x.name: float(x.varValue or 0.0) for x in ilp.lp.variables()}
-        return ("optimal" if outcome == pulp.LpSolutionOptimal else "feasible"), values, 0
-    return ("infeasible" if outcome == pulp.LpSolutionInfeasible else "unknown"), None, 0
+        proven = exact and outcome == pulp.LpSolutionOptimal
+        return ("optimal" if proven else "feasible"), values, 0, seconds
+    return ("infeasible" if outcome == pulp.LpSolutionInfeasible else "unknown"), None, 0, seconds
+
+
+def _exact(pulp: Any, name: str) -> tuple[Any, bool]:
+    """A solver, and whether what it calls optimal is so: most leave a gap of 0.01 % by default."""
+    if name == CBC:
+        solver = _cbc(pulp)
+        solver.optionsDict["gapRel"] = 0.0
+        return solver, True
+    try:
+        return pulp.getSolver(name, msg=False, gapRel=0.0), True
+    except TypeError:
+        return pulp.getSolver(name, msg=False), name == "GLPK_CMD"
