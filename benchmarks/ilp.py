@@ -25,7 +25,7 @@ from planners.cosma.problem import Problem
 from planners.errors import Cancelled
 from planners.graph.model import Graph, Operator, Tensor
 
-REAL = ("alexnet", "vgg11", "resnet18", "squeezenet1_1", "mobilenet_v2", "googlenet")
+REAL = ("alexnet", "vgg11", "resnet18", "squeezenet1_1", "mobilenet_v2", "googlenet", "vit_b_16")
 
 
 def nas_like(cells: int, seed: int) -> Graph:
