@@ -85,7 +85,6 @@ class Work(param.Parameterized):
     history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")
     points = param.List(default=[], doc="Points of the sweep, in the order they came.")
     sweeping = param.Boolean(False, doc="Whether a sweep runs.")
-    sweep_of = param.Dict(default={}, doc="The problem that the points are of.")
     sweep_total = param.Integer(0, doc="How many points the sweep will have.")
     sweep_progress = param.String("", doc="What the sweep is doing.")
 

@@ -67,10 +67,6 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def with_machine(self, machine: Machine) -> Plan:
-        """The same plan, timed on another machine."""
-        return replace(self, machine=machine)
-
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,

@@ -197,14 +197,6 @@ class Dag:
         along = chosen_curves(shown, self.drawn, selection)
         self.chosen_curves.data = {n: [curves[n][i] for i in along] for n in CURVE_COLUMNS}
 
-    def centre_on(self, operator_node: int) -> None:
-        """Bring a node into sight without changing the zoom."""
-        assert self.drawn is not None
-        x = self.drawn.nodes["x"][operator_node]
-        half = (self.x_range.end - self.x_range.start) / 2
-        if not self.x_range.start < x < self.x_range.end:
-            self.x_range.update(start=x - half, end=x + half)
-
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self.drawn:
             nodes = self.drawn.nodes

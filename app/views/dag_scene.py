@@ -8,7 +8,7 @@ from typing import Any
 
 from app.shown import Shown
 from app.state import selected_operators, selected_tensors
-from app.views.dag_blocks import VISIBLE_LIMIT, Blocks, Node
+from app.views.dag_blocks import Blocks, Node
 from app.views.dag_layout import layout
 from app.views.dag_twins import twin_letters, twin_words
 from app.views.palette import DARK_INK, ink_on, kind_of, sequential
@@ -245,9 +245,3 @@ def chosen_curves(shown: Shown, drawn: Scene, chosen: str) -> list[int]:
     """Curves along which a selected tensor runs."""
     names = set(selected_tensors(shown.graph, chosen))
     return [i for i, along in enumerate(drawn.curve_tensors) if names & along]
-
-
-def too_many(shown: Shown, expanded: Collection[str]) -> bool:
-    """Whether opening these blocks would show more than can be read."""
-    tree = shown.tree
-    return len(tree.nodes(expanded)) > VISIBLE_LIMIT

@@ -13,8 +13,6 @@ ELEMENT_BYTES = 4
 LARGEST = 2**34  # Bytes: filling more than a machine has would take down more than this process.
 POISON = 0xFF  # Four such bytes are a NaN: what nobody wrote, or was released, spoils the result.
 
-Stored = tuple[torch.Tensor, torch.dtype, tuple[int, ...]]
-
 
 class Arena:
     """The bytes of a program's memories, `ELEMENT_BYTES` for each element of a tensor.

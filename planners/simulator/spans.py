@@ -14,7 +14,6 @@ class TakenRanges(Generic[Owner]):
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ranges: list[tuple[int, int, Owner]] = []
-        self.taken_bytes = 0
 
     def clash(self, start: int, stop: int) -> tuple[int, int, Owner] | None:
         """A range that overlaps `[start, stop)`, the lowest one, or None."""
@@ -30,11 +29,8 @@ class TakenRanges(Generic[Owner]):
         at = bisect_left(self._starts, start)
         self._starts.insert(at, start)
         self._ranges.insert(at, (start, stop, owner))
-        self.taken_bytes += stop - start
 
     def free(self, start: int) -> None:
         """Free the range that begins at `start`."""
         at = bisect_left(self._starts, start)
-        _, stop, _ = self._ranges.pop(at)
-        del self._starts[at]
-        self.taken_bytes -= stop - start
+        del self._starts[at], self._ranges[at]
