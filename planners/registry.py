@@ -47,7 +47,7 @@ COSMA = PlannerInfo(
     "planners.cosma:plan",
     {
         "schedule": ("default", "mpmf", "joint"),
-        "replacement": ("optimal", "belady", "greedy"),
+        "replacement": ("optimal", "belady", "greedy", "size_ordered", "hill_climb"),
         "method": ("search", "ilp"),
     },
 )

@@ -1,16 +1,35 @@
-"""Belady and greedy replacement over TFLite's linear arena, online in execution order (V-A2)."""
+"""The schemes that plans are compared to, by name; and the paper's own two, which work online.
+
+Belady and greedy replacement over TFLite's linear arena, in execution order (V-A2).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Literal
+from typing import Literal, get_args
 
 from planners.allocation import Block, LinearArena
+from planners.cosma.offline import OfflinePolicy, replace_offline
 from planners.cosma.problem import Line, Problem, Run
+from planners.progress import Clock
 
 Policy = Literal["belady", "greedy"]
+BASELINES: tuple[str, ...] = (*get_args(Policy), *get_args(OfflinePolicy))
+
+
+def replace_by(
+    scheme: str, problem: Problem, alignment: int, clock: Clock
+) -> tuple[dict[Run, int], str]:
+    """Addresses of all stays by one of `BASELINES`, and what made them."""
+    match scheme:
+        case "belady" | "greedy":
+            return replace_online(problem, scheme, alignment), f"{scheme}, linear arena"
+        case "size_ordered" | "hill_climb":
+            stays = replace_offline(problem, scheme, alignment, clock)
+            return stays, f"{scheme}, offline arena"
+    raise ValueError(scheme)
 
 
 def replace_online(problem: Problem, policy: Policy, alignment: int = 64) -> dict[Run, int]:

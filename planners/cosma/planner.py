@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planners.cosma.baselines import replace_online
+from planners.cosma.baselines import BASELINES, replace_by
 from planners.cosma.emit import emit
 from planners.cosma.fixed import Solution, cost_of, solve_fixed
 from planners.cosma.ilp_plan import plan_by_ilp
@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 CHOICES = {
     "schedule": ("default", "mpmf", "joint"),
-    "replacement": ("optimal", "belady", "greedy"),
+    "replacement": ("optimal", *BASELINES),
     "method": ("search", "ilp"),
 }
 
@@ -46,7 +46,8 @@ def plan(
 
     Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak; `joint`:
     the best of all orders), `replacement` (`optimal`, with proof or gap; `belady` and `greedy`,
-    the paper's baselines over TFLite's linear arena of this `alignment`, for a fixed schedule),
+    the paper's baselines over TFLite's linear arena of this `alignment`, `size_ordered` and
+    `hill_climb`, stronger ones that know all lifetimes; each for a fixed schedule),
     `method` (`search`: ours; `ilp`: the paper's ILP, by the `solver` that PuLP knows by that name),
     `parameters` (count them too), `time_limit` in seconds. Objective and bound are non-compulsory
     off-chip bytes, under the fixed schedule or over all of them.
@@ -114,10 +115,11 @@ def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> Solutio
     if chosen["replacement"] == "optimal":
         return solve_fixed(problem, clock)
     clock.report(chosen["replacement"])
-    stays = replace_online(problem, chosen["replacement"], chosen["alignment"])
+    half = clock.part(0.5 * clock.left_s)
+    stays, name = replace_by(chosen["replacement"], problem, chosen["alignment"], half)
     relaxed = relax(problem, time_limit_s=clock.left_s)
     bound = 0 if relaxed is None else relaxed.bound_bytes
-    return Solution(stays, cost_of(problem, stays), bound, f"{chosen['replacement']}, linear arena")
+    return Solution(stays, cost_of(problem, stays), bound, name)
 
 
 def _claims(problem: Problem, solution: Solution, seconds: float) -> Claims:
