@@ -18,6 +18,7 @@ from app.views.cards import cards_html
 from app.views.corner import Corner
 from app.views.dag import Dag
 from app.views.following import follow
+from app.views.live_solver import LiveSolver
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
 from app.views.pareto import Pareto
@@ -94,6 +95,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "shown", lambda: self._show_plan())
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
+        follow(self.session.problem, ["schedule", "break_nodes"], lambda: self._show_breaks())
         follow(work, "pinned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
         follow(look, "metric", lambda: self._show_pareto())
@@ -139,6 +141,11 @@ class Explorer(pn.viewable.Viewer):
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
         self.dag.place(look.step)
         self.dag.highlight(shown, look.expanded, look.selection)
+        self._show_breaks()
+
+    def _show_breaks(self) -> None:
+        if shown := self.session.work.shown:
+            self.dag.mark(shown, self.session.look.expanded, self.session.breaks.nodes)
 
     def _show_timeline(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -258,6 +265,7 @@ class Explorer(pn.viewable.Viewer):
             top,
             dag,
             pn.Row(left, right, margin=0, **wide),
+            LiveSolver(session),
             css_classes=["explorer"],
             margin=0,
             **wide,

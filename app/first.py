@@ -31,7 +31,8 @@ def first_shown() -> Shown:
 
 def make() -> dict[str, Any]:
     """Plan the first problem and sweep its budgets."""
-    from app.session import Session, sweep_budgets
+    from app.session import Session
+    from app.sweeping import sweep_budgets
     from app.worker import Desk, budgets, make_plan, point
 
     session = Session(pool=None)  # type: ignore[arg-type]

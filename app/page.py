@@ -29,6 +29,7 @@ HELP = """
 | `/` | search operators and tensors |
 | `Esc` | take the selection away |
 | `p` `c` | pin this plan; swap it with the pinned one |
+| `b` | cut the network at the selected operator, or no more (divide and conquer) |
 | `e` | open all blocks, or close them |
 | `?` | this help |
 
@@ -136,6 +137,8 @@ def press(session: Session, key: str, show_help: Any) -> None:
             comfortable = sorted(shown.tree.comfortable())
             opened = look.expanded != comfortable
             look.expanded = comfortable if opened else sorted(shown.tree.everything())
+        case "b":
+            session.breaks.toggle(session.breaks.selected)
         case "p":
             session.pin()
         case "c":
@@ -147,13 +150,17 @@ def press(session: Session, key: str, show_help: Any) -> None:
 def _connect(page: Any, session: Session, browser: Browser) -> None:
     """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
     arguments = {name: values[0].decode() for name, values in pn.state.session_args.items()}
-    poll = pn.state.add_periodic_callback(session.poll, period=POLL_MS, start=False)
+
+    def listen() -> None:
+        session.poll()
+        if not session.busy:
+            poll.stop()
+
+    poll = pn.state.add_periodic_callback(listen, period=POLL_MS, start=False)
 
     def watch_workers(*_: Any) -> None:
         if session.busy and not poll.running:
             poll.start()
-        elif not session.busy and poll.running:
-            poll.stop()
 
     def write_address(*_: Any) -> None:
         browser.address(to_query(session.problem, session.look))

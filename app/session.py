@@ -9,17 +9,26 @@ from typing import Any
 from param.parameterized import discard_events
 
 import planners as sp
+from app.breaks import NO_BREAKS, OTHER_OPERATORS, Breaks
 from app.first import first_shown, stored_first
+from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
+from app.options import DNC, USUAL, options
 from app.shown import Shown
-from app.sizes import NAMED_BUDGETS, format_exact, plain_budget, plain_shape
-from app.state import GRANULARITIES, WIDTHS, Look, Problem, Work, moved
-from app.url import UPLOADED, options, problem_of
+from app.sizes import format_exact, plain_budget, plain_shape
+from app.state import (
+    GRANULARITIES,
+    WIDTHS,
+    Look,
+    Problem,
+    Work,
+    moved,
+    operator_selection,
+)
+from app.sweeping import GRAPH_FIELDS, points_beside, sweep_budgets
+from app.url import UPLOADED, problem_of
 
-SWEEP_POINTS = 12
 TICK_S = 0.5
-MOMENTS = 2000
-GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
 BUDGET_FIELDS = (
     "MR",
     "MH",
@@ -42,8 +51,10 @@ class Session:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.problem, self.look, self.work = Problem(), Look(), Work()
+        self.breaks = Breaks(self)
         self._plan: Job | None = None
         self._sweep: Job | None = None
+        self._facts: Job | None = None
         self._asked_for: dict[str, Any] = {}
         self._uploaded: dict[str, str] = {}
         self._budgets: dict[str, dict[str, Any]] = {}
@@ -53,7 +64,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a worker may still have something to say."""
-        return self._plan is not None or self._sweep is not None
+        return any((self._plan, self._sweep, self._facts))
 
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
@@ -102,8 +113,13 @@ class Session:
         self.work.param.update(infeasible={}, notice="")
 
     def change(self, **fields: Any) -> None:
-        """Change the problem and plan it, unless it is what it was."""
+        """Change the problem and plan it, unless it is what it was.
+
+        Break nodes chosen by hand are of one graph: another model has none.
+        """
         if any(getattr(self.problem, name) != value for name, value in fields.items()):
+            if OTHER_OPERATORS & fields.keys():
+                fields.setdefault("break_nodes", None)
             self.problem.param.update(**fields)
             self.plan()
 
@@ -114,18 +130,25 @@ class Session:
         except sp.SpillwayError as error:
             self.work.notice = str(error)
             return
+        if self.problem.schedule == DNC and self.problem.break_nodes == []:
+            self.cancel()
+            self.work.notice = NO_BREAKS
+            return
         self._asked_for = self.fields()
         self._begin("plan", problem=self.request())
 
     def _begin(self, kind: str, **fields: Any) -> None:
-        if self._plan:
-            self._plan.cancel()
+        for job in (self._plan, self._facts):
+            if job:
+                job.cancel()
+        self._facts = None
         self._took = False
         self._plan = self.pool.submit(kind, **fields)
         waiting = {"stage": "waiting for a worker", "at_s": 0.0}
         self.work.param.update(
             planning=True, notice="", infeasible={}, progress=waiting, history=[]
         )
+        self.work.history_for = self._asked_for
 
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""
@@ -165,9 +188,10 @@ class Session:
         point = self.work.points[index]
         asked = point["problem"]
         fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
-        self.problem.param.update(
-            **fields, **asked["options"], budget=format_exact(point["budget_bytes"])
-        )
+        chosen = {**USUAL, **asked["options"]}
+        if chosen["break_nodes"] == "auto":
+            chosen["break_nodes"] = None
+        self.problem.param.update(**fields, **chosen, budget=format_exact(point["budget_bytes"]))
         if "plan" not in point:
             self.plan()
             return
@@ -196,6 +220,16 @@ class Session:
         self.step_by(step - self.look.step)
         work.param.trigger("shown_for")
 
+    def show_operator(self, name: str) -> None:
+        """Select an operator, with its blocks opened, and bring the cursor there."""
+        shown, look = self.work.shown, self.look
+        if name not in shown.graph.index:
+            return
+        look.expanded = sorted(shown.tree.reveal(look.expanded, shown.graph.index[name]))
+        look.selection = operator_selection(name)
+        if name in shown.plan.program.steps:
+            look.step = shown.plan.program.steps.index(name)
+
     def step_by(self, by: int) -> None:
         """Move the cursor."""
         if self.work.shown:
@@ -217,15 +251,17 @@ class Session:
             self._take(message)
         if plan and self._plan is plan:
             self._tick(plan.seconds)
+        for message in self._facts.drain() if self._facts else ():
+            self._take_fact(message)
         if sweep:
             self._take_sweep(sweep.drain())
 
     def close(self) -> None:
         """The visitor has gone: nothing of theirs goes on running."""
-        for job in (self._plan, self._sweep):
+        for job in (self._plan, self._sweep, self._facts):
             if job:
                 job.cancel()
-        self._plan = self._sweep = None
+        self._plan = self._sweep = self._facts = None
 
     def _tick(self, seconds: float) -> None:
         """Let the seconds run on while a solver is silent."""
@@ -235,15 +271,15 @@ class Session:
     def _take(self, message: Message) -> None:
         kind, work = message["type"], self.work
         if kind == "progress" and work.progress.get("stage") != "stopping":
-            work.progress = message
-            self._remember(message)
+            moment = best_so_far(work.progress, message)
+            work.history = remembered(work.history, moment)
+            work.progress = moment
         elif kind == "plan":
             self._take_plan(message["shown"])
         elif kind == "graph":
             self._take_graph(message)
         elif kind == "budgets":
-            work.budgets = {name: message[name] for name in BUDGET_FIELDS}
-            self._budgets[self._budget_key()] = work.budgets
+            self._take_budgets(message)
         elif kind == "infeasible":
             work.infeasible = message
         elif kind in ("error", "died"):
@@ -251,20 +287,22 @@ class Session:
         if kind in ENDS:
             self._ended(kind)
 
-    def _remember(self, message: Message) -> None:
-        """Keep what is new of the solver's progress, for a plot."""
-        moment = {"stage": message["stage"], "at_s": message["at_s"]}
-        moment["best"], moment["bound"] = (
-            message.get("incumbent_bytes"),
-            message.get("bound_bytes"),
-        )
-        last = self.work.history[-1] if self.work.history else {}
-        if any(moment[name] != last.get(name) for name in ("stage", "best", "bound")):
-            self.work.history = [*self.work.history[-MOMENTS:], moment]
+    def _take_budgets(self, message: Message) -> None:
+        self.work.budgets = {name: message[name] for name in BUDGET_FIELDS}
+        self._budgets[self._budget_key()] = self.work.budgets
+
+    def _take_fact(self, message: Message) -> None:
+        """What is worked out beside a plan that was kept when its planning was cancelled."""
+        if message["type"] == "budgets":
+            self._take_budgets(message)
+        elif message["type"] in ENDS:
+            self._facts = None
 
     def _ended(self, kind: str) -> None:
         if kind == "cancelled":
             self.work.notice = self._cancelled_line()
+            if self._took and self._plan and not self.work.budgets:
+                self._facts = self.pool.submit("budgets", problem=self._plan.request["problem"])
         self._plan = None
         self.work.param.update(planning=False, progress={})
         if self._graph_came:
@@ -276,7 +314,7 @@ class Session:
         label = message["name"] + UPLOADED
         self._uploaded[label] = message["text"]
         width = message["bytes_per_element"]
-        fields: dict[str, Any] = {"model": label, "input_shape": ""}
+        fields: dict[str, Any] = {"model": label, "input_shape": "", "break_nodes": None}
         fields["bytes_per_element"] = width if width in WIDTHS else 1
         if message["granularity"] in GRANULARITIES:
             fields["granularity"] = message["granularity"]
@@ -302,7 +340,7 @@ class Session:
             label = shown.graph.name + UPLOADED
             self._uploaded[label] = json.dumps(shown.graph.to_json())
             found = {**found, "model": label, "input_shape": ""}
-        self.problem.param.update(**found)
+        self.problem.param.update(**{**USUAL, **found})
 
     def _show(self, shown: Shown) -> None:
         """Put a checked plan on screen; cursor, selection and blocks stay where they still mean."""
@@ -340,27 +378,3 @@ class Session:
 
     def _take_points(self, points: list[dict[str, Any]]) -> None:
         self.work.points = [*self.work.points, *points]
-
-
-def sweep_budgets(budgets: Mapping[str, Any], points: int = SWEEP_POINTS) -> list[int]:
-    """Budgets from MR to what the default order needs at its peak, evenly in ratio."""
-    low, high = budgets["MR"], max(budgets["default_peak"], budgets["MR"])
-    ratio = (high / low) ** (1 / (points - 1))
-    even = [round(low * ratio**i) for i in range(points)]
-    return sorted({*even, *(budgets[name] for name in NAMED_BUDGETS), high})
-
-
-def points_beside(points: list[dict[str, Any]], problem: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Points that may share a chart with a new sweep: same graph and machine, other planner."""
-    same = (*GRAPH_FIELDS, "machine")
-    return [
-        p
-        for p in points
-        if all(p["problem"].get(k) == problem.get(k) for k in same)
-        and series(p["problem"]) != series(problem)
-    ]
-
-
-def series(problem: Mapping[str, Any]) -> str:
-    """What a line of the chart is called: the planner and its options."""
-    return " ".join([problem["planner"], *map(str, problem["options"].values())])

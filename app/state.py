@@ -10,12 +10,11 @@ import planners as sp
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
-OPTIONS = ("schedule", "replacement")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 PANELS = ("details", "solver", "compare")
-COSMA = sp.planners()["cosma"].options
+COSMA = {"objective": ("traffic",), **sp.planners()["cosma"].options}
 TENSOR, OPERATOR = "tensor:", "operator:"
 
 
@@ -37,13 +36,31 @@ class Problem(param.Parameterized):
     schedule = param.Selector(
         default="default",
         objects=list(COSMA["schedule"]),
-        doc="The order of operators: as the model has it, of least peak memory, or the best.",
+        doc="The order of operators: the model's, of least peak, the best, or the best in parts.",
+    )
+    objective = param.Selector(
+        default="traffic",
+        objects=list(COSMA["objective"]),
+        doc="What is least: off-chip traffic, memory held at once, or traffic and then latency.",
+    )
+    break_nodes = param.List(
+        default=None,
+        item_type=str,
+        allow_None=True,
+        doc="Operators at which divide and conquer cuts the network; None: found automatically.",
     )
     replacement = param.Selector(
         default="optimal",
         objects=list(COSMA["replacement"]),
         doc="How it is chosen what leaves: proven optimum, farthest next use, largest first.",
     )
+    method = param.Selector(
+        default="search",
+        objects=list(COSMA["method"]),
+        doc="How the plan is found: by our search, or by the paper's integer linear program.",
+    )
+    solver = param.String("HiGHS", doc="Which solver the ILP is given to.")
+    paper_strict = param.Boolean(False, doc="The ILP to the letter of the paper.")
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     def values_by_name(self) -> dict[str, Any]:
@@ -83,6 +100,7 @@ class Work(param.Parameterized):
     planning = param.Boolean(False, doc="Whether a plan is being made.")
     progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
     history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")
+    history_for = param.Dict(default={}, doc="The fields of the problem that they are about.")
     points = param.List(default=[], doc="Points of the sweep, in the order they came.")
     sweeping = param.Boolean(False, doc="Whether a sweep runs.")
     sweep_total = param.Integer(0, doc="How many points the sweep will have.")
@@ -118,6 +136,15 @@ def selected_operators(graph: Any, selection: str) -> tuple[str, ...]:
         return tuple(graph.operators[i].name for i in [*writer, *graph.consumers[name]])
     operator = _operator(graph, selection)
     return (operator.name,) if operator else ()
+
+
+def selected_writer(graph: Any, selection: str) -> str:
+    """The operator that is selected, or the one that writes the selected tensor; or nothing."""
+    if selection.startswith(TENSOR):
+        writer = graph.producer.get(selection.removeprefix(TENSOR))
+        return "" if writer is None else str(graph.operators[writer].name)
+    operator = _operator(graph, selection)
+    return operator.name if operator else ""
 
 
 def _operator(graph: Any, selection: str) -> Any:

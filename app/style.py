@@ -48,6 +48,8 @@ h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
 .title span { color: var(--sw-faint); margin-left: 8px; }
 pre { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
   overflow-x: auto; user-select: all; }
+.faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
+label { font-size: 11.5px; color: var(--sw-faint); }
 .wrong { color: #D55E00; font-weight: 600; }
 .notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
   border-radius: 4px; line-height: 1.45; }
@@ -78,4 +80,12 @@ TICKS = """
 .ticks span { position: absolute; transform: translateX(-50%); white-space: nowrap;
   border-top: 4px solid var(--sw-faint); border-image: linear-gradient(to right, transparent
   calc(50% - 1px), currentColor 0, currentColor calc(50% + 1px), transparent 0) 1; }
+"""
+
+PLOT = """
+.quiet, .key { color: var(--sw-faint); font-size: 11px; }
+.key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
+.tick { font-size: 10px; fill: var(--sw-faint); }
+.gap { font-size: 11px; fill: var(--sw-text); font-weight: 650; }
+.axis { fill: none; stroke: var(--sw-faint); }
 """

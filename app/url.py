@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import param
 
 import planners as sp
+from app.options import OPTIONS, options, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
-from app.state import OPTIONS, WIDTHS, Look, Problem
+from app.state import WIDTHS, Look, Problem
 
 VERSION = "1"
 UPLOADED = " (uploaded)"
@@ -67,15 +69,25 @@ def _known(name: str, value: Any) -> None:
         plain_shape(value)
     if name == "model" and TIMM.fullmatch(value):
         return
-    choices = {"model": sp.models, "machine": sp.presets, "planner": sp.planners}.get(name)
-    if (choices and value not in choices()) or (
-        name == "bytes_per_element" and value not in WIDTHS
-    ):
+    choices = CHOICES.get(name)
+    if choices and value not in choices():
         raise ValueError(value)
 
 
+CHOICES: Mapping[str, Callable[[], Collection[Any]]] = {
+    "model": sp.models,
+    "machine": sp.presets,
+    "planner": sp.planners,
+    "bytes_per_element": lambda: WIDTHS,
+    "solver": solver_names,
+}
+AUTO = "auto"
+
+
 def _text(value: Any) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
+    if isinstance(value, list):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return AUTO if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _value(spec: param.Parameter, text: str) -> Any:
@@ -83,7 +95,16 @@ def _value(spec: param.Parameter, text: str) -> Any:
         if text not in ("0", "1"):
             raise ValueError(text)
         return text == "1"
+    if isinstance(spec, param.List):
+        return None if text == AUTO else _names(text)
     return int(text) if isinstance(spec, param.Integer) else text
+
+
+def _names(text: str) -> list[str]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ValueError(text)
+    return found
 
 
 def as_python(problem: Problem) -> str:
@@ -111,13 +132,6 @@ def as_python(problem: Problem) -> str:
         "trace = sp.simulate(plan)\n"
         "print(plan.claims.status, report.traffic_bytes, report.peak_bytes, trace.makespan_s)\n"
     )
-
-
-def options(problem: Problem) -> dict[str, Any]:
-    """The options that the chosen planner takes."""
-    info = sp.planners().get(problem.planner)
-    takes = info.options if info else ()
-    return {name: getattr(problem, name) for name in OPTIONS if name in takes}
 
 
 def problem_of(plan: sp.Plan) -> dict[str, Any]:

@@ -164,6 +164,12 @@ def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names}
 
 
+def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Say what budgets a problem's graph has."""
+    problem = request["problem"]
+    desk.send("budgets", **budgets(desk, desk.graph(problem), problem["parameters"]))
+
+
 def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
     """Plan one problem under each of several budgets; each point is sent as soon as it is there."""
     problem = request["problem"]
@@ -218,7 +224,13 @@ def run_warm(_desk: Desk, _request: Mapping[str, Any]) -> None:
     import torch  # noqa: F401
 
 
-RUN = {"plan": run_plan, "sweep": run_sweep, "check": run_check, "warm": run_warm}
+RUN = {
+    "plan": run_plan,
+    "budgets": run_budgets,
+    "sweep": run_sweep,
+    "check": run_check,
+    "warm": run_warm,
+}
 
 
 def serve(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:

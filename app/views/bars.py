@@ -8,8 +8,9 @@ from typing import Any
 
 import panel as pn
 
+from app.options import options
 from app.session import Session
-from app.state import COLOURS, METRICS, operator_selection
+from app.state import COLOURS, METRICS
 from app.story import infeasible_story
 from app.style import COMPACT, TEXT
 from app.views.dag import Dag
@@ -19,6 +20,7 @@ from app.views.switches import switch
 from planners.units import format_bytes
 
 NAMED = 2
+CUT, UNCUT = "✂ break here (b)", "✂ no break (b)"
 
 
 class DagBar(pn.viewable.Viewer):
@@ -39,23 +41,29 @@ class DagBar(pn.viewable.Viewer):
         self.legend = pn.pane.HTML(
             "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[TEXT]
         )
-        self.at = -1
+        self.cut = pn.widgets.Button(
+            label=CUT,
+            css_classes=["cut"],
+            stylesheets=[COMPACT],
+            description="cut the network behind the selected operator, or no more: b",
+            on_click=lambda _e: session.breaks.toggle(session.breaks.selected),
+            margin=(0, 3),
+        )
+        names = ["schedule", "break_nodes", "planner"]
+        session.problem.param.watch(lambda *_: self._show_cut(), names)
+        session.look.param.watch(lambda *_: self._show_cut(), "selection")
+        session.work.param.watch(lambda *_: self._show_cut(), "shown")
+        self._show_cut()
         session.work.param.watch(lambda *_: self._show_legend(), "shown")
         session.look.param.watch(lambda *_: self._show_legend(), ["colour", "expanded"])
 
     def _find(self, text: str) -> None:
         """Select the next operator that matches, with its blocks opened."""
-        shown, look = self.session.work.shown, self.session.look
-        hits = find_operators(shown, text)
+        hits = find_operators(self.session.work.shown, text)
         if not hits:
             self.found.object = "<i>nothing found</i>" if text.strip() else ""
             return
-        name = hits[0]
-        position = shown.graph.index[name]
-        look.expanded = sorted(shown.tree.reveal(look.expanded, position))
-        look.selection = operator_selection(name)
-        if name in shown.plan.program.steps:
-            look.step = shown.plan.program.steps.index(name)
+        self.session.show_operator(hits[0])
         self.found.object = f"{len(hits)} found"
 
     def _open_all(self) -> None:
@@ -68,6 +76,13 @@ class DagBar(pn.viewable.Viewer):
     def _close_all(self) -> None:
         look, tree = self.session.look, self.session.work.shown.tree
         look.expanded = sorted(tree.comfortable())
+
+    def _show_cut(self) -> None:
+        """The button is there where the network is cut, and free where an operator is selected."""
+        name = self.session.breaks.selected
+        self.cut.visible = "break_nodes" in options(self.session.problem)
+        self.cut.disabled = not name
+        self.cut.label = UNCUT if name in self.session.breaks.nodes else CUT
 
     def _show_legend(self) -> None:
         if self.dag.drawn:
@@ -89,6 +104,7 @@ class DagBar(pn.viewable.Viewer):
             switch(self.session, "colour", {c: c for c in COLOURS}, ["colour"]),
             button("open all", "open-all", self._open_all),
             button("close", "close-all", self._close_all),
+            self.cut,
             self.legend,
             css_classes=["bar"],
             sizing_mode="stretch_width",

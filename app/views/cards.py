@@ -18,12 +18,30 @@ CSS = """
 .card b { display: block; font-size: 14px; line-height: 1.3; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
+.card.name { flex: 1 1 110px; }
+.name b, .name span { display: block; overflow: hidden; text-overflow: ellipsis; }
+@media (max-width: 1360px) {
+  .card { padding: 3px 6px; }
+  .card b { font-size: 13px; }
+  .card span { font-size: 10.5px; }
+}
 .former .card { opacity: .55; border-style: dashed; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
 OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
+SCOPES = {
+    "default": "for this order",
+    "mpmf": "for this order",
+    "joint": "over all orders",
+    "dnc": "over all orders",
+}
+AIMS = {
+    "traffic": "spill traffic",
+    "peak": "peak memory",
+    "traffic_then_latency": "spill traffic, then latency",
+}
 BADGES = {
     "optimal": ("✓", "proven optimal", "#009E73"),
     "feasible": ("≈", "feasible", "#E69F00"),
@@ -36,22 +54,42 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     claims = shown.plan.claims
     if claims.status == "optimal":
         return BADGES["optimal"]
-    exact = shown.plan.options.get("replacement", "optimal") == "optimal"
+    chosen = shown.plan.options
+    exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
     return sign, f"{word}, gap {claims.gap:.1%}", colour
+
+
+def scope(shown: Shown) -> str:
+    """What the proof or the gap holds for."""
+    return SCOPES.get(shown.plan.options.get("schedule", ""), "")
+
+
+def proof_text(shown: Shown) -> str:
+    """The badge's hover: what was made least, what is proven of it, by what, in which time."""
+    claims, chosen = shown.plan.claims, shown.plan.options
+    aim = AIMS.get(chosen.get("objective", "traffic"), AIMS["traffic"])
+    known = "proven least" if claims.status == "optimal" else f"at most {claims.gap:.1%} above it"
+    words = [f"{aim}: {known}", *shown.plan.notes]
+    return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 
 
 def cards_html(shown: Shown, former: bool = False) -> str:
     """The strip of cards above the views; faint where they are of the former choice."""
     report, trace, claims, plan = shown.report, shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
-    proof = f"{claims.solver} · {seconds_text(claims.plan_s)}"
+    held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
     share = report.peak_bytes / plan.budget_bytes
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
     extra = report.noncompulsory_bytes
     items = [
-        _card(plan.graph.name, f"{plan.planner} · {len(plan.graph.operators)} operators", "name"),
-        _card(f"{sign} {words}", proof, "badge", f"border-left-color: {colour}", proof),
+        _card(
+            plan.graph.name,
+            f"{plan.planner} · {len(plan.graph.operators)} operators",
+            "name",
+            title=plan.graph.name,
+        ),
+        _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
         _card(format_bytes(extra), "spill traffic", "extra", title=SPILL),
         _card(
             format_bytes(report.traffic_bytes),

@@ -11,20 +11,13 @@ import panel as pn
 import planners as sp
 from app.session import Session
 from app.sizes import format_exact, plain_shape
-from app.state import COSMA, GRANULARITIES, WIDTHS
+from app.state import GRANULARITIES, WIDTHS
 from app.style import BUDGET, COMPACT, TEXT, TICKS
-from app.url import options
 from app.views.model_field import ModelField
+from app.views.planner_options import PlannerOptions
 from planners.units import format_bytes, parse_size
 
 TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
-LABELS = {
-    "default": "as the model has it",
-    "mpmf": "least peak memory first (MPMF)",
-    "joint": "best order (joint)",
-    "optimal": "optimal",
-    "belady": "Belady",
-}
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
 
@@ -37,6 +30,7 @@ class Controls(pn.viewable.Viewer):
         self._mirroring = False
         self._make_problem()
         self._make_budget()
+        self.options = PlannerOptions(session)
         self._make_again()
         self._make_files()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
@@ -79,22 +73,6 @@ class Controls(pn.viewable.Viewer):
         self.machine = pn.widgets.Select(
             label="Machine", options=machines, css_classes=["machine"], **wide
         )
-        planners = {info.title: name for name, info in sp.planners().items()}
-        self.planner = pn.widgets.Select(
-            label="", options=planners, css_classes=["planner"], **wide
-        )
-        self.schedule = pn.widgets.Select(
-            label="Order", options=labelled("schedule"), css_classes=["schedule"], **wide
-        )
-        self.replacement = pn.widgets.Select(
-            label="Replacement",
-            options=labelled("replacement"),
-            css_classes=["replacement"],
-            **wide,
-        )
-        self.time_limit = pn.widgets.IntInput(
-            label="Limit (s)", start=1, end=3600, css_classes=["limit"], **wide
-        )
         for name, widget in self._widgets().items():
             widget.param.watch(self._changed(name), "value")
 
@@ -104,10 +82,6 @@ class Controls(pn.viewable.Viewer):
             "bytes_per_element": self.width,
             "parameters": self.parameters,
             "machine": self.machine,
-            "planner": self.planner,
-            "schedule": self.schedule,
-            "replacement": self.replacement,
-            "time_limit": self.time_limit,
         }
 
     def _changed(self, name: str) -> Any:
@@ -256,9 +230,6 @@ class Controls(pn.viewable.Viewer):
                 self.typed.value = problem.budget
             for name, button in self.named.items():
                 button.color = "primary" if problem.budget == name else "default"
-            takes = options(problem)
-            self.schedule.visible = "schedule" in takes
-            self.replacement.visible = "replacement" in takes
             self._place_slider()
         finally:
             self._mirroring = False
@@ -315,9 +286,7 @@ class Controls(pn.viewable.Viewer):
             self.typed,
             self.wrong,
             heading("Planner"),
-            self.planner,
-            self.schedule,
-            pn.Row(self.replacement, self.time_limit, sizing_mode="stretch_width", margin=0),
+            self.options,
             self.again,
             heading("Plan or graph file"),
             self.upload,
@@ -341,11 +310,6 @@ def ticks_html(budgets: dict[str, Any], start_kib: int, end_kib: int) -> str:
             places.append((share, name))
     marks = "".join(f'<span style="left:{at:.1f}%">{name}</span>' for at, name in places)
     return f'<div class="ticks">{marks}</div>'
-
-
-def labelled(option: str) -> dict[str, str]:
-    """The values of a planner's option by what they are called on the page."""
-    return {LABELS.get(value, value): value for value in COSMA[option]}
 
 
 def wrong_html(error: Exception) -> str:

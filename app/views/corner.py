@@ -8,11 +8,11 @@ import panel as pn
 
 from app.session import Session
 from app.state import PANELS
-from app.style import TEXT
+from app.style import PLOT, TEXT
 from app.views.comparing import ComparePanel
 from app.views.following import follow
 from app.views.rows import Rows
-from app.views.solver import solver_html
+from app.views.solver import measure, solver_html
 from app.views.switches import switch
 from app.views.tables import detail_rows
 
@@ -21,8 +21,6 @@ CSS = """
 table { border-collapse: collapse; width: 100%; font-size: 12px; }
 td { padding: 1px 4px; border-top: 1px solid var(--sw-grid); }
 td:last-child { text-align: right; white-space: nowrap; }
-.quiet, .key { color: var(--sw-faint); font-size: 11px; }
-.key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
 :host { overflow-y: auto; padding: 0 4px; box-sizing: border-box; }
 """
 
@@ -37,7 +35,7 @@ class Corner(pn.viewable.Viewer):
         self.details = Rows(css_classes=["details"], empty="nothing is on chip", **wide)
         self.details.on_key(lambda key: choose(key))
         self.solver = pn.pane.HTML(
-            "", css_classes=["solver-panel"], stylesheets=[TEXT, CSS], **wide
+            "", css_classes=["solver-panel"], stylesheets=[TEXT, PLOT, CSS], **wide
         )
         self.compare = ComparePanel(session, choose, HEIGHT)
         self.compared = pn.Column(self.compare, **wide)
@@ -53,7 +51,7 @@ class Corner(pn.viewable.Viewer):
 
     def _show_solver(self) -> None:
         work = self.session.work
-        self.solver.object = solver_html(work.history, work.progress)
+        self.solver.object = solver_html(work.history, work.progress, measure(work.history_for))
 
     def _turn(self) -> None:
         panels = zip(PANELS, (self.details, self.solver, self.compared), strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import product
 from typing import Any
 
@@ -14,14 +14,16 @@ from app.views.dag_scene import (
     CURVE_COLUMNS,
     HEIGHT,
     HOVER_COLUMNS,
+    MARK_COLUMNS,
     NODE_COLUMNS,
     WIDTH,
     Scene,
+    break_marks,
     chosen_curves,
     chosen_nodes,
     scene,
 )
-from app.views.palette import DARK_INK, Theme, dress, tooltip
+from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 
 FIT_LABELS = """
 const px = plot.inner_width / (range.end - range.start) * 0.80;
@@ -54,6 +56,7 @@ class Dag:
         self.chosen = ColumnDataSource({n: [] for n in ("x", "y", "w", "h")})
         frame = ("left", "right", "top", "bottom", "block", "text")
         self.frames = ColumnDataSource({n: [] for n in frame})
+        self.breaks = ColumnDataSource({n: [] for n in MARK_COLUMNS})
         self.where = ColumnDataSource({"x": [], "y": []})
         self.ring = ColumnDataSource({"x": [], "y": []})
         self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
@@ -124,12 +127,36 @@ class Dag:
                 text_align="center",
                 text_baseline="middle",
             )
+        self._marks(plot)
         for renderer in (frames, rects):
             renderer.nonselection_glyph = renderer.selection_glyph = None
         lines = ("@what", "@costs", "<i>@hint</i>")
         plot.add_tools(
             HoverTool(renderers=[rects], tooltips=tooltip("@title", *lines)),
             TapTool(renderers=[rects, frames]),
+        )
+
+    def _marks(self, plot: figure) -> None:
+        """A dashed line behind each break node, and scissors on it."""
+        plot.segment(
+            x0="x",
+            x1="x",
+            y0="top",
+            y1="bottom",
+            source=self.breaks,
+            line_color=VERMILLION,
+            line_width=2.5,
+            line_dash=[5, 2],
+        )
+        plot.text(
+            x="x",
+            y="top",
+            text="text",
+            source=self.breaks,
+            text_color=VERMILLION,
+            text_font_size="13px",
+            text_align="center",
+            text_baseline="middle",
         )
 
     def _boxes(self, plot: figure, theme: Theme) -> Any:
@@ -196,6 +223,11 @@ class Dag:
         self.chosen.data = {n: [nodes[n][i] for i in hits] for n in ("x", "y", "w", "h")}
         along = chosen_curves(shown, self.drawn, selection)
         self.chosen_curves.data = {n: [curves[n][i] for i in along] for n in CURVE_COLUMNS}
+
+    def mark(self, shown: Shown, expanded: list[str], names: Collection[str]) -> None:
+        """Show at which operators the network is cut."""
+        assert self.drawn is not None
+        self.breaks.data = break_marks(shown, self.drawn, expanded, names)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self.drawn:

@@ -19,6 +19,7 @@ WIDTH, HEIGHT = 0.80, 0.66
 Columns = dict[str, list[Any]]
 NODE_COLUMNS = ("x", "y", "w", "h", "fill", "dark", "edge", "hatch", "full", "second")
 HOVER_COLUMNS = ("title", "what", "costs", "hint", "text_y", "second_y", "is_block")
+MARK_COLUMNS = ("x", "top", "bottom", "text")
 CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 
 
@@ -239,6 +240,23 @@ def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: 
     nodes = shown.tree.nodes(expanded)
     positions = {shown.graph.index[name] for name in names}
     return [i for i, node in enumerate(nodes) if positions.intersection(node.members)]
+
+
+def break_marks(
+    shown: Shown, drawn: Scene, expanded: Collection[str], names: Collection[str]
+) -> Columns:
+    """Where the network is cut: behind an operator, or how often within a closed block."""
+    positions = {shown.graph.index[name] for name in names if name in shown.graph.index}
+    marks: Columns = {n: [] for n in MARK_COLUMNS}
+    for i, node in enumerate(shown.tree.nodes(expanded)):
+        count = len(positions.intersection(node.members))
+        if count:
+            x, y = drawn.nodes["x"][i] + WIDTH / 2 + 0.05, drawn.nodes["y"][i]
+            low, high = y - HEIGHT / 2 - 0.06, y + HEIGHT / 2 + 0.06
+            row = (x, low, high, f"✂{count}" if node.is_block and count > 1 else "✂")
+            for column, value in zip(MARK_COLUMNS, row, strict=True):
+                marks[column].append(value)
+    return marks
 
 
 def chosen_curves(shown: Shown, drawn: Scene, chosen: str) -> list[int]:

@@ -15,7 +15,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.session import series
+from app.options import series
 from app.shown import Shown
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
@@ -239,11 +239,14 @@ def proven_bounds(points: Sequence[dict[str, Any]]) -> dict[int, int]:
     """The traffic below which no point of the chart can be, by budget.
 
     A bound is proven for one order of operators: among several orders the least holds, and only
-    where each of them has one.
+    where each of them has one. That of a plan made for least peak is no bound on traffic.
     """
     by_order: dict[Any, dict[int, int]] = {}
     for p in points:
-        bounds = by_order.setdefault(p["problem"]["options"].get("schedule"), {})
+        chosen = p["problem"]["options"]
+        bounds = by_order.setdefault(chosen.get("schedule"), {})
+        if chosen.get("objective") == "peak":
+            continue
         size, bound = p["budget_bytes"], p["bound_bytes"] + p["compulsory_bytes"]
         bounds[size] = max(bound, bounds.get(size, 0))
     shared = set.intersection(*(set(bounds) for bounds in by_order.values()))

@@ -10,7 +10,7 @@ import panel as pn
 from app.session import Session
 from app.story import assumptions
 from app.style import COMPACT, TEXT
-from app.views.solver import progress_text, solver_svg
+from app.views.solver import progress_text, spark_svg
 
 CSS = """
 .status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
@@ -82,7 +82,7 @@ def status_html(session: Session) -> str:
     what = f"{work.shown.graph.name}, {work.shown_for.get('budget', '')}"
     former = f'<span class="former">shown below: still {escape(what)}</span>'
     if work.planning:
-        spark = solver_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
+        spark = spark_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
         name = escape(f"{session.problem.model}, {session.problem.budget}")
         doing = f'<span class="working">Planning {name}: {progress_text(work.progress)}</span>'
         return f'<i class="spin"></i>{doing}{spark}{former if session.stale else ""}'

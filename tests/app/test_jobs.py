@@ -11,6 +11,7 @@ from typing import Any
 
 import planners as sp
 from app.jobs import Job, Pool
+from app.options import OPTIONS
 from app.state import Problem
 
 PROBLEM = {
@@ -123,5 +124,5 @@ def test_workers_end_with_the_pool(until: Any) -> None:
 
 
 def test_the_default_problem_has_the_fields_of_the_view_model() -> None:
-    names = {*PROBLEM, "schedule", "replacement"} - {"options"}
+    names = {*PROBLEM, *OPTIONS} - {"options"}
     assert names == set(Problem().values_by_name())

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.session import Session, points_beside, sweep_budgets
+from app.session import Session
+from app.sweeping import points_beside, sweep_budgets
 from app.url import as_python
 
 

@@ -15,11 +15,19 @@ from app.session import Session
 from app.shown import Shown
 from app.state import COLOURS, COSMA
 from app.views.cards import badge, cards_html
-from app.views.controls import Controls, labelled, ticks_html
+from app.views.controls import Controls, ticks_html
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
-from app.views.solver import progress_text, solver_html, solver_svg, stages
+from app.views.planner_options import LABELS, labelled
+from app.views.solver import (
+    gap_of,
+    progress_text,
+    solver_html,
+    solver_svg,
+    spark_svg,
+    stages,
+)
 from app.views.status import status_html
 from app.views.timeline import interval_columns, stall_columns
 from app.views.units import joules_text, seconds_text
@@ -262,8 +270,9 @@ def test_a_shape_that_is_none_is_refused_beside_its_field() -> None:
 
 
 def test_every_value_of_an_option_can_be_chosen() -> None:
-    for option in ("schedule", "replacement"):
+    for option, words in LABELS.items():
         assert set(labelled(option).values()) == set(COSMA[option])
+        assert set(COSMA[option]) <= set(words)
 
 
 def test_the_solver_is_drawn_as_it_was() -> None:
@@ -272,11 +281,28 @@ def test_the_solver_is_drawn_as_it_was() -> None:
         {"at_s": 1.0, "stage": "solve", "best": 100, "bound": 20},
         {"at_s": 3.0, "stage": "solve", "best": 60, "bound": 50},
     ]
-    drawn = solver_svg(history, 4.0, 100, 20)
-    assert drawn.count("polyline") == 2
+    drawn = solver_svg(history, 4.0, 300, 100)
+    assert drawn.count("<polyline") == 2
+    for words in ("100 B", "20 B", "0 s", "4 s", "gap 16.7%"):
+        assert f">{words}</text>" in drawn
+    assert drawn.count("<polygon") == 1
+    assert spark_svg(history, 4.0, 90, 20).count("<polyline") == 2
     assert stages(history, 4.0) == [("import", 1.0), ("solve", 3.0)]
-    assert "20 B … 100 B" in solver_html(history, {"at_s": 4.0})
-    assert solver_svg(history[:1], 4.0, 100, 20) == ""
+    told = solver_html(history, {"at_s": 4.0}, "peak memory")
+    assert "peak memory" in told
+    assert "proven bound 50 B" in told
+    assert spark_svg(history[:1], 4.0, 100, 20) == ""
+    assert "No plan and no bound yet" in solver_html(history[:1], {"at_s": 0.5}, "spill traffic")
+
+
+def test_a_gap_that_is_closed_is_no_gap() -> None:
+    moment = {"at_s": 1.0, "stage": "solve", "best": 50, "bound": 50}
+    assert ">no gap</text>" in solver_svg([moment], 2.0, 300, 100)
+    assert gap_of(0, 0) == 0.0
+    assert gap_of(10, None) is None
+    alone = solver_svg([{**moment, "bound": None}], 2.0, 300, 100)
+    assert "gap" not in alone.replace("-gap", "")
+    assert alone.count("<polyline") == 1
 
 
 def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:

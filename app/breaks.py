@@ -1,0 +1,75 @@
+"""Where divide and conquer cuts the network: found automatically, or chosen by hand. No Panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import planners as sp
+from app.options import DNC
+from app.state import selected_writer
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+OTHER_OPERATORS = {"model", "granularity"}
+NO_BREAKS = "No break nodes yet: select an operator in the graph and press b, for each one."
+WRONG_ORDER = "Break nodes are for the order “divide and conquer”: choose it first."
+NOT_YET = "The model that is chosen is not on screen yet: break nodes are marked once it is."
+
+
+class Breaks:
+    """The break nodes of a session's problem, and what can be done to them."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Operators at which the network is cut: chosen by hand, or those of the plan on screen."""
+        problem, shown = self.session.problem, self.session.work.shown
+        if problem.schedule == DNC and problem.break_nodes is not None:
+            return tuple(problem.break_nodes)
+        used = shown.plan.options.get("break_nodes") if shown else None
+        return tuple(used) if isinstance(used, list | tuple) else ()
+
+    @property
+    def selected(self) -> str:
+        """The operator that is selected, or that writes the selected tensor; or nothing."""
+        shown = self.session.work.shown
+        return selected_writer(shown.graph, self.session.look.selection) if shown else ""
+
+    def by_hand(self, by_hand: bool) -> None:
+        """Choose break nodes by hand, beginning with those on screen, or have them found again."""
+        session = self.session
+        if not by_hand:
+            session.change(break_nodes=None)
+            return
+        found = list(self.nodes) if self._same_graph else []
+        answered = bool(found) and not session.stale
+        session.problem.break_nodes = found
+        if answered:
+            session.work.shown_for = session.fields()
+        else:
+            session.plan()
+
+    def toggle(self, operator: str) -> None:
+        """Cut the network behind an operator on screen, or no more."""
+        work = self.session.work
+        if self.session.problem.schedule != DNC:
+            work.notice = WRONG_ORDER
+        elif not self._same_graph:
+            work.notice = NOT_YET
+        elif operator:
+            self.session.change(break_nodes=toggled(self.nodes, operator, work.shown.graph))
+
+    @property
+    def _same_graph(self) -> bool:
+        """Whether the operators on screen are those of the model that is chosen."""
+        answered, chosen = self.session.work.shown_for, self.session.fields()
+        return all(answered.get(name) == chosen[name] for name in OTHER_OPERATORS)
+
+
+def toggled(names: Iterable[str], name: str, graph: sp.Graph) -> list[str]:
+    """The names with one more or one less, in the graph's order."""
+    return sorted({*names} ^ {name}, key=lambda n: graph.index.get(n, len(graph.index)))

@@ -1,0 +1,88 @@
+"""Which options of the COSMA planner go together, and why others do not. No Panel here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import planners as sp
+from app.state import Problem
+
+DNC = "dnc"
+OPTIONS = (
+    "schedule",
+    "objective",
+    "break_nodes",
+    "method",
+    "replacement",
+    "solver",
+    "paper_strict",
+)
+CBC = "CBC"
+USUAL: Mapping[str, Any] = {name: Problem.param[name].default for name in OPTIONS}
+
+
+@cache
+def solver_names() -> tuple[str, ...]:
+    """Solvers that are here for the ILP, by the names that the planner takes."""
+    from planners.cosma.ilp_solve import solvers
+
+    return tuple(CBC if name == "COIN_CMD" else name for name in solvers())
+
+
+def takes(planner: str) -> frozenset[str]:
+    """The options that a planner has."""
+    info = sp.planners().get(planner)
+    names = set(info.options) if info else set()
+    if "method" in names:
+        names |= {"solver", "paper_strict"}
+    if info and DNC in info.options.get("schedule", ()):
+        names.add("break_nodes")
+    return frozenset(names)
+
+
+def options(problem: Problem) -> dict[str, Any]:
+    """The options that the chosen planner takes, without those that the others rule out."""
+    names = takes(problem.planner) - why_not(problem).keys()
+    found = {name: getattr(problem, name) for name in OPTIONS if name in names}
+    if found.get("break_nodes", ()) is None:
+        found["break_nodes"] = "auto"
+    return found
+
+
+def why_not(problem: Problem) -> dict[str, str]:
+    """Options that the others leave no choice in, each with the reason."""
+    found: dict[str, str] = {}
+    schedule = problem.schedule
+    if schedule != DNC:
+        found["break_nodes"] = "only divide and conquer cuts the network"
+    if schedule == DNC:
+        found["method"] = "divide and conquer has a search of its own"
+    by_ilp = problem.method == "ilp" and "method" not in found
+    if not by_ilp:
+        found["solver"] = found["paper_strict"] = "only the ILP has it"
+    if by_ilp:
+        found["replacement"] = "the ILP chooses what leaves"
+    elif schedule in ("joint", DNC):
+        found["replacement"] = "it is chosen together with the order"
+    elif problem.objective != "traffic":
+        found["replacement"] = "the others are for traffic only"
+    return found
+
+
+def series(asked: Mapping[str, Any]) -> str:
+    """What a line of a chart is called: the planner, the order, and what else is not the usual."""
+    words = [str(asked["planner"])]
+    for name, value in asked["options"].items():
+        if name == "schedule" or value not in (USUAL[name], "auto"):
+            words.append(_word(name, value))
+    return " ".join(words)
+
+
+def _word(name: str, value: Any) -> str:
+    if name == "paper_strict":
+        return "strict"
+    if not isinstance(value, list):
+        return str(value)
+    return "+".join(value) if len(value) < 3 else f"{value[0]}+…+{value[-1]} ({len(value)})"

@@ -1,0 +1,31 @@
+"""Which budgets a sweep plans for, and which points may share its chart. No Panel here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.options import series
+from app.sizes import NAMED_BUDGETS
+
+SWEEP_POINTS = 12
+GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
+
+
+def sweep_budgets(budgets: Mapping[str, Any], points: int = SWEEP_POINTS) -> list[int]:
+    """Budgets from MR to what the default order needs at its peak, evenly in ratio."""
+    low, high = budgets["MR"], max(budgets["default_peak"], budgets["MR"])
+    ratio = (high / low) ** (1 / (points - 1))
+    even = [round(low * ratio**i) for i in range(points)]
+    return sorted({*even, *(budgets[name] for name in NAMED_BUDGETS), high})
+
+
+def points_beside(points: list[dict[str, Any]], problem: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Points that may share a chart with a new sweep: same graph and machine, other planner."""
+    same = (*GRAPH_FIELDS, "machine")
+    return [
+        p
+        for p in points
+        if all(p["problem"].get(k) == problem.get(k) for k in same)
+        and series(p["problem"]) != series(problem)
+    ]
