@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 OTHER_OPERATORS = {"model", "granularity"}
 NO_BREAKS = "No break nodes yet: select an operator in the graph and press b, for each one."
+NO_OPERATOR = "Nothing is selected: tap an operator in the graph, then press b."
 WRONG_ORDER = "Break nodes are for the order “divide and conquer”: choose it first."
 NOT_YET = "The model that is chosen is not on screen yet: break nodes are marked once it is."
 
@@ -60,7 +61,9 @@ class Breaks:
             work.notice = WRONG_ORDER
         elif not self._same_graph:
             work.notice = NOT_YET
-        elif operator:
+        elif not operator:
+            work.notice = NO_OPERATOR
+        else:
             self.session.change(break_nodes=toggled(self.nodes, operator, work.shown.graph))
 
     @property

@@ -76,13 +76,16 @@ def series(asked: Mapping[str, Any]) -> str:
     words = [str(asked["planner"])]
     for name, value in asked["options"].items():
         if name == "schedule" or value not in (USUAL[name], "auto"):
-            words.append(_word(name, value))
+            words.append(word(name, value))
     return " ".join(words)
 
 
-def _word(name: str, value: Any) -> str:
-    if name == "paper_strict":
-        return "strict"
+def word(name: str, value: Any) -> str:
+    """A value in a word or two; of many names the first and the last."""
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    if value is None:
+        return "automatic"
     if not isinstance(value, list):
         return str(value)
     return "+".join(value) if len(value) < 3 else f"{value[0]}+…+{value[-1]} ({len(value)})"

@@ -20,7 +20,7 @@ from app.views.switches import switch
 from planners.units import format_bytes
 
 NAMED = 2
-CUT, UNCUT = "✂ break here (b)", "✂ no break (b)"
+CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
 class DagBar(pn.viewable.Viewer):
@@ -33,7 +33,7 @@ class DagBar(pn.viewable.Viewer):
             placeholder="search operators, tensors   ( / )",
             css_classes=["dag-search"],
             stylesheets=[COMPACT],
-            width=215,
+            width=185,
             margin=(0, 6),
         )
         self.search.param.watch(lambda event: self._find(event.new), "value")

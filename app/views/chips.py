@@ -8,12 +8,11 @@ import param
 
 from app.views.rows import Sender
 
-TAKE = "take "
-PICK = "pick "
+TAKE, PICK, CLEAR = "take ", "pick ", "clear"
 
 
 class Chips(Sender):
-    """A wrapped list of names; sends `pick NAME`, and `take NAME` where they may be taken away."""
+    """A wrapped list of names; sends `pick NAME`, and `take NAME` or `clear` where they may go."""
 
     names = param.List(default=[], item_type=str, doc="What is written on the chips.")
     removable = param.Boolean(False, doc="Whether each has a cross.")
@@ -36,6 +35,8 @@ export function render({ model }) {
       if (model.removable) chip.append(button('×', 'cross', `no break at ${name}`, `take ${name}`));
       return chip;
     }));
+    if (model.removable && model.names.length > 1)
+      root.append(button('remove all', 'all', 'remove all break nodes', 'clear'));
   }
   model.on(['names', 'removable'], draw);
   draw();
@@ -50,6 +51,7 @@ export function render({ model }) {
   max-width: 100%; overflow: hidden; }
 button { font: inherit; color: inherit; background: none; border: none; cursor: pointer;
   padding: 1px 7px; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.all { color: var(--sw-faint); text-decoration: underline; }
 .cross { padding: 1px 7px 1px 2px; flex: 0 0 auto; }
 button:hover, button:focus-visible { background: var(--sw-hover); outline: none; }
 """

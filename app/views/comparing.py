@@ -18,6 +18,7 @@ from app.compare import (
     differences,
     totals,
 )
+from app.options import word
 from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
@@ -92,7 +93,9 @@ class ComparePanel(pn.viewable.Viewer):
 def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
     """Two plans by what they were asked for differently."""
     names = [name for name in here if here[name] != there.get(name)] or ["budget"]
-    words = [", ".join(str(fields.get(name, "")) for name in names) for fields in (here, there)]
+    words = [
+        ", ".join(word(name, fields.get(name, "")) for name in names) for fields in (here, there)
+    ]
     return words[0], words[1]
 
 

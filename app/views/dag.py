@@ -137,7 +137,7 @@ class Dag:
         )
 
     def _marks(self, plot: figure) -> None:
-        """A dashed line behind each break node, and scissors on it."""
+        """A dashed line behind each break node, and scissors at it."""
         plot.segment(
             x0="x",
             x1="x",
@@ -154,7 +154,7 @@ class Dag:
             text="text",
             source=self.breaks,
             text_color=VERMILLION,
-            text_font_size="13px",
+            text_font_size="14px",
             text_align="center",
             text_baseline="middle",
         )

@@ -245,17 +245,19 @@ def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: 
 def break_marks(
     shown: Shown, drawn: Scene, expanded: Collection[str], names: Collection[str]
 ) -> Columns:
-    """Where the network is cut: behind an operator, or how often within a closed block."""
+    """Scissors and a line behind each break node; on a closed block, how many are within it."""
     positions = {shown.graph.index[name] for name in names if name in shown.graph.index}
     marks: Columns = {n: [] for n in MARK_COLUMNS}
     for i, node in enumerate(shown.tree.nodes(expanded)):
         count = len(positions.intersection(node.members))
-        if count:
-            x, y = drawn.nodes["x"][i] + WIDTH / 2 + 0.05, drawn.nodes["y"][i]
-            low, high = y - HEIGHT / 2 - 0.06, y + HEIGHT / 2 + 0.06
-            row = (x, low, high, f"✂{count}" if node.is_block and count > 1 else "✂")
-            for column, value in zip(MARK_COLUMNS, row, strict=True):
-                marks[column].append(value)
+        if not count:
+            continue
+        at_end = node.members[-1] in positions
+        x, y = drawn.nodes["x"][i] + WIDTH / 2 + 0.05, drawn.nodes["y"][i]
+        top, reach = y - HEIGHT / 2 - 0.06, (HEIGHT + 0.12) * at_end
+        text = "✂" if count == at_end else f"✂{count}"
+        for column, value in zip(MARK_COLUMNS, (x, top, top + reach, text), strict=True):
+            marks[column].append(value)
     return marks
 
 

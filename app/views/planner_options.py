@@ -12,7 +12,7 @@ from app.options import DNC, USUAL, solver_names, takes, why_not
 from app.session import Session
 from app.state import COSMA
 from app.style import COMPACT, TEXT
-from app.views.chips import PICK, TAKE, Chips
+from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
 
 LABELS = {
@@ -196,6 +196,8 @@ class PlannerOptions(pn.viewable.Viewer):
     def _tapped(self, key: str) -> None:
         if key.startswith(TAKE):
             self.session.breaks.toggle(key.removeprefix(TAKE))
+        elif key == CLEAR:
+            self.session.change(break_nodes=[])
         elif key.startswith(PICK):
             self.session.show_operator(key.removeprefix(PICK))
 
