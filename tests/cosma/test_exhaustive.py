@@ -1,0 +1,90 @@
+"""Plans against every order, replacement and address: small problems, tried out in full.
+
+`SPILLWAY_CASES=1000 pytest tests/cosma/test_exhaustive.py` tries a thousand instead of a hundred.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import pytest
+
+import planners as sp
+from tests.cosma.brute_force import optimum, optimum_by_size
+from tests.cosma.small_cases import CROWDED, Case, crowded_case, small_case
+
+CASES = int(os.environ.get("SPILLWAY_CASES", "100"))
+BLOCK = 50
+BLOCKS = range(-(-CASES // BLOCK))
+
+
+class Outcome(NamedTuple):
+    """Bytes by brute force with sizes only and with addresses; and what a plan claims."""
+
+    by_size: int
+    best: int
+    bound: int
+    moved: int
+    proven: bool
+
+    @property
+    def true(self) -> bool:
+        """Whether the plan's claims are: of a bound, and of optimality."""
+        return self.bound <= self.best <= self.moved and (
+            self.moved == self.best or not self.proven
+        )
+
+    @property
+    def fragmented(self) -> bool:
+        return self.by_size < self.best
+
+
+def outcome(case: Case, schedule: str) -> Outcome:
+    graph, budget, parameters = case
+    plan = sp.plan(graph, budget=budget, parameters=parameters, schedule=schedule)
+    moved = sp.check(plan).noncompulsory_bytes
+    proven = plan.claims.status == "optimal"
+    every = {"any_order": schedule == "joint", "parameters": parameters}
+    best = optimum(graph, budget, **every)
+    assert best is not None
+    by_size = optimum_by_size(graph, budget, **every)
+    return Outcome(by_size, best, plan.claims.bound_bytes, moved, proven)
+
+
+@pytest.mark.parametrize("schedule", ["joint", "default"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_least_traffic_there_is(block: int, schedule: str) -> None:
+    seeds = range(block * BLOCK, min(CASES, (block + 1) * BLOCK))
+    found = {seed: outcome(small_case(seed), schedule) for seed in seeds}
+    assert [seed for seed, item in found.items() if not item.true] == []
+    assert [seed for seed, item in found.items() if not item.proven and not item.fragmented] == []
+    assert any(item.best for item in found.values())
+
+
+@pytest.mark.parametrize("schedule", ["joint", "default"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_where_memory_is_left_in_pieces(block: int, schedule: str) -> None:
+    """Claims hold; a gap may be left open only by what addresses cost on top of sizes."""
+    seeds = range(block * BLOCK, min(CASES, (block + 1) * BLOCK))
+    found = {seed: outcome(crowded_case(seed), schedule) for seed in seeds}
+    assert [seed for seed, item in found.items() if not item.true] == []
+    assert [seed for seed, item in found.items() if not item.proven and not item.fragmented] == []
+    if schedule == "default":
+        assert all(item.proven for item in found.values())
+
+
+def test_addresses_cost_something_in_the_crowded_cases() -> None:
+    schedules = ("default", "joint", "default")
+    for seed, schedule in zip(range(len(CROWDED)), schedules, strict=True):
+        assert outcome(crowded_case(seed), schedule).fragmented
+
+
+def test_too_small_a_budget_has_no_way_through() -> None:
+    for seed in range(20):
+        graph, _, parameters = small_case(seed)
+        least = sp.budgets(graph, parameters=parameters).MR
+        assert optimum(graph, least, any_order=True, parameters=parameters) is not None
+        assert optimum(graph, least - 1, any_order=True, parameters=parameters) is None
+        with pytest.raises(sp.BudgetTooSmall):
+            sp.plan(graph, budget=least - 1, parameters=parameters, schedule="joint")
