@@ -63,6 +63,7 @@ def pack(
 
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
 CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one crowded core may take
+CP_SAT_S = 0.5  # with less time than this CP-SAT is not begun: it cannot be stopped at its start
 STAGES = ("trivial", "order", "promotion", "crowded", "search", "cp-sat")
 
 
@@ -81,7 +82,7 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
     fits, offsets = crowded_first(instance, solve_core)
     if fits is not None or clock.expired():
         return Verdict(fits, offsets, "crowded")
-    second_opinion = cp_sat.available()
+    second_opinion = cp_sat.available() and clock.left_s() > CP_SAT_S
     share = SEARCH_SHARE if second_opinion else 1.0
     fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s()))
     if fits is not None or clock.expired() or not second_opinion:

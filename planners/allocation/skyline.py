@@ -40,7 +40,7 @@ from planners.allocation.skyline_valleys import choices_in_valley
 
 FIRST_NODES, MORE_NODES = 1000, 1.05  # the first run's limit, and by how much each next one grows
 NOISE = 0.9  # of the later runs: the time to a packing has a heavy tail, and restarts cut it off
-STOP_EVERY = 256  # nodes between two looks at the clock
+STOP_EVERY = 8  # nodes between two looks at the clock: one node of a large instance takes 10 ms
 
 
 class OutOfNodes(Exception):

@@ -1,23 +1,34 @@
 """Optimal replacement and addresses for a fixed schedule (III-E2), with a proof or a true gap.
 
-First the capacity relaxation: where its runs can be packed, they are optimal. Where they cannot,
-each conflict becomes a cut, and the bound rises; a repaired placement is at hand all the time.
-Last, replacement and addresses are searched in one model from that bound and placement.
+First what Belady's rule makes of it: a plan at once. Then the capacity relaxation: where its runs
+can be packed, they are optimal. Where they cannot, addresses join the model within windows around
+the steps that are fullest, and the bound rises; a few dozen steps are mostly enough to settle what
+a network of a thousand costs. Last, replacement and addresses are searched in one model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from threading import Thread
+from typing import TypeVar
 
+from planners.allocation import cp_sat
 from planners.cosma.baselines import replace_online
-from planners.cosma.joint_addresses import solve_jointly
-from planners.cosma.placement import cut_of, place
-from planners.cosma.problem import Problem, Run, runs
-from planners.cosma.relaxation import Cut, Relaxed, relax
+from planners.cosma.joint_addresses import Joint, solve_jointly
+from planners.cosma.placement import place
+from planners.cosma.problem import Gap, Problem, Run, runs
+from planners.cosma.relaxation import relax
 from planners.cosma.repair import repair
 from planners.progress import Clock
 
-CUT_ROUNDS = 40
+# Windows hold the steps this full or fuller; and the seconds to pack the outcome in.
+ROUNDS = ((0.9, 0.1), (0.7, 0.2), (0.4, 0.5))
+# Seconds for the last try to pack, before all addresses join the model.
+PACKING_S = 5.0
+# How often a stop is asked for, and how long after one the relaxation's outcome is waited for.
+POLL_S, GRACE_S = 0.1, 0.5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,54 +47,130 @@ def solve_fixed(problem: Problem, clock: Clock) -> Solution:
     Raises `BudgetTooSmall` below the largest need of a step.
     """
     problem.assert_feasible()
-    clock.report("capacity relaxation")
-    relaxed = relax(problem, time_limit_s=clock.left_s)
-    if relaxed is None:
-        return _online(problem)
-    clock.report("addresses", bound_bytes=relaxed.bound_bytes)
-    solution = _cut_and_place(problem, relaxed, clock)
-    if solution.cost_bytes == solution.bound_bytes or clock.expired():
-        return solution
-    joint = solve_jointly(problem, solution.bound_bytes, solution.offsets, clock)
-    bound = max(solution.bound_bytes, joint.bound_bytes)
-    if joint.offsets is None or joint.objective_bytes >= solution.cost_bytes:
-        return Solution(solution.offsets, solution.cost_bytes, bound, solution.solver)
-    return Solution(joint.offsets, joint.objective_bytes, bound, "gap ILP (HiGHS), CP-SAT")
+    search = _Search(problem, clock)
+    search.run()
+    return search.best
 
 
-def _online(problem: Problem) -> Solution:
-    """What Belady's rule makes of it at once, for when there is no time for anything else."""
-    stays = replace_online(problem, "belady", 1)
-    return Solution(stays, cost_of(problem, stays), 0, "belady, linear arena")
+class _Search:
+    """The best plan so far under the best bound so far; a stop at any moment leaves them."""
+
+    def __init__(self, problem: Problem, clock: Clock) -> None:
+        self.problem, self.clock = problem, clock
+        stays = replace_online(problem, "belady", 1)
+        self.best = Solution(stays, cost_of(problem, stays), 0, "belady, linear arena")
+
+    def run(self) -> None:
+        if self._tell("capacity relaxation"):
+            return
+        relaxed = _watched(self.clock, lambda: relax(self.problem, self.clock.left_s))
+        if relaxed is None:
+            return
+        self._raise(relaxed.bound_bytes)
+        dropped = relaxed.dropped
+        known: dict[tuple[int, int], int] = {}
+        windows: list[range] = []
+        for share, limit_s in ROUNDS:
+            placed = place(self.problem, runs(self.problem, dropped), self.clock, limit_s, known)
+            if not placed.stuck:
+                model = "gap ILP (HiGHS), windows (CP-SAT)" if windows else "gap ILP (HiGHS)"
+                self._offer(placed.offsets, f"{model}, packing ({placed.solver})")
+            if self._tell("addresses") or not placed.stuck or not cp_sat.available():
+                break
+            windows = _merged([*windows, *_windows(self.problem, placed.stuck, share)])
+            hint = dict.fromkeys(runs(self.problem, dropped))
+            joint = self._jointly(hint, windows)
+            if joint.dropped is None:
+                break
+            dropped, known = joint.dropped, dict(joint.offsets)
+        if not self._tell("addresses"):
+            self._last(dropped)
+
+    def _last(self, dropped: frozenset[Gap]) -> None:
+        """No windows were enough: repair, pack for longer, and put all addresses into the model."""
+        self._offer(repair(self.problem, dropped, self.clock), "gap ILP (HiGHS), repaired packing")
+        if self._tell("addresses"):
+            return
+        placed = place(self.problem, runs(self.problem, dropped), self.clock, PACKING_S)
+        if not placed.stuck:
+            self._offer(placed.offsets, f"gap ILP (HiGHS), packing ({placed.solver})")
+        if not self._tell("addresses") and cp_sat.available():
+            joint = self._jointly(self.best.offsets, None)
+            if stays := joint.stays(self.problem):
+                self._offer(stays, "gap ILP (HiGHS), CP-SAT")
+
+    def _jointly(self, hint: Mapping[Run, int | None], windows: Collection[range] | None) -> Joint:
+        bound = self.best.bound_bytes
+        joint = solve_jointly(self.problem, bound, hint, self.clock, windows=windows)
+        self._raise(joint.bound_bytes)
+        return joint
+
+    def _offer(self, stays: dict[Run, int], solver: str) -> None:
+        cost = cost_of(self.problem, stays)
+        if cost < self.best.cost_bytes or cost == self.best.bound_bytes:
+            self.best = Solution(stays, cost, self.best.bound_bytes, solver)
+
+    def _raise(self, bound_bytes: int) -> None:
+        bound = min(max(bound_bytes, self.best.bound_bytes), self.best.cost_bytes)
+        self.best = replace(self.best, bound_bytes=bound)
+
+    def _tell(self, stage: str) -> bool:
+        """Tell of the best plan and bound, and say whether that is all there will be."""
+        self.clock.report(stage, self.best.cost_bytes, self.best.bound_bytes)
+        return self.best.cost_bytes == self.best.bound_bytes or self.clock.expired()
 
 
-def _cut_and_place(problem: Problem, relaxed: Relaxed, clock: Clock) -> Solution:
-    cuts: list[Cut] = []
-    best: Solution | None = None
-    for _ in range(CUT_ROUNDS):
-        placed = place(problem, runs(problem, relaxed.dropped), clock, 5.0)
-        if placed.offsets is not None:
-            solver = f"gap ILP (HiGHS), packing ({placed.solver})"
-            cost = relaxed.objective_bytes
-            return Solution(dict(placed.offsets), cost, relaxed.bound_bytes, solver)
-        if best is None:
-            best = _online(problem)
-        stays = repair(problem, relaxed.dropped, clock)
-        cost = cost_of(problem, stays)
-        if cost < best.cost_bytes:
-            best = Solution(stays, cost, 0, "gap ILP (HiGHS), repaired packing")
-        clock.report("addresses", best.cost_bytes, relaxed.bound_bytes)
-        cut = cut_of(problem, placed.conflict)
-        if best.cost_bytes == relaxed.bound_bytes or not cut or clock.expired():
-            break
-        cuts.append(cut)
-        tighter = relax(problem, cuts, clock.left_s)
-        if tighter is None:
-            break
-        bound = max(relaxed.bound_bytes, tighter.bound_bytes)
-        relaxed = Relaxed(tighter.dropped, tighter.objective_bytes, bound)
-    assert best is not None
-    return Solution(best.offsets, best.cost_bytes, relaxed.bound_bytes, best.solver)
+def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
+    """The outcome of work that cannot be stopped, or None where the clock says so first.
+
+    It is left to end by itself then. What it raises, and what the clock's callback does, come out.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(POLL_S)
+    while thread.is_alive() and not clock.expired():
+        clock.report("capacity relaxation")
+        thread.join(POLL_S)
+    thread.join(GRACE_S)
+    if failed:
+        raise failed[0]
+    return found[0] if found else None
+
+
+def _windows(problem: Problem, stuck: Iterable[tuple[Run, ...]], share: float) -> list[range]:
+    """For each group of stays, the steps from the first to the last that they fill so far."""
+    windows = []
+    for group in stuck:
+        load = [0] * (len(problem.schedule) + 1)
+        for run in group:
+            load[run.first] += problem.lines[run.line].size_bytes
+            load[run.last + 1] -= problem.lines[run.line].size_bytes
+        for step in range(1, len(load)):
+            load[step] += load[step - 1]
+        most = share * max(load)
+        full = [step for step, filled in enumerate(load) if filled >= most]
+        windows.append(range(full[0], full[-1] + 1))
+    return windows
+
+
+def _merged(windows: Iterable[range]) -> list[range]:
+    """The same steps in windows that do not touch."""
+    merged: list[range] = []
+    for window in sorted(windows, key=lambda window: window.start):
+        if merged and window.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, window.stop))
+        else:
+            merged.append(window)
+    return merged
 
 
 def cost_of(problem: Problem, stays: dict[Run, int]) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from planners.cosma.baselines import replace_online
 from planners.cosma.fixed import Solution, cost_of
 from planners.cosma.ilp import Ilp, Kind, build
 from planners.cosma.ilp_solve import Solved, solve, usable
+from planners.cosma.placement import settle
 from planners.cosma.problem import Problem, Run
 from planners.errors import Cancelled, SpillwayError
 from planners.progress import Clock
@@ -114,27 +114,12 @@ def decode(ilp: Ilp, solved: Solved) -> tuple[Problem, dict[Run, int]]:
                     raise SpillwayError(f"{solved.solver}: {line.tensor!r} is missing at {step}")
                 stay.append(step)
         wanted[Run(i, stay[0], stay[-1])] = _address(ilp, solved, line.tensor, began)
-    return problem, _settle(problem, wanted)
+    sunk = settle(problem, wanted)
+    if sunk is None:
+        raise SpillwayError(f"{solved.solver}: the addresses of the solution overlap")
+    return problem, sunk
 
 
 def _address(ilp: Ilp, solved: Solved, tensor: str, step: int) -> float:
     assert solved.values is not None
     return solved.values.get(ilp.L[tensor, step].name, 0.0)
-
-
-def _settle(problem: Problem, wanted: Mapping[Run, float]) -> dict[Run, int]:
-    """Let all stays sink in the order of their L: exact bytes, whatever the solver's tolerance."""
-    placed: dict[Run, int] = {}
-    for run in sorted(wanted, key=lambda run: wanted[run]):
-        placed[run] = max(
-            (
-                at + problem.lines[below.line].size_bytes
-                for below, at in placed.items()
-                if below.first <= run.last and run.first <= below.last
-            ),
-            default=0,
-        )
-        if placed[run] + problem.lines[run.line].size_bytes > problem.budget_bytes:
-            name = problem.lines[run.line].tensor
-            raise SpillwayError(f"the ILP's address of {name!r} at step {run.first} does not fit")
-    return placed

@@ -19,9 +19,6 @@ from planners.cosma.problem import Gap, Problem
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
 
-# A cut: at least one of these gaps must be dropped.
-Cut = frozenset[Gap]
-
 
 @dataclass(frozen=True, slots=True)
 class Relaxed:
@@ -32,13 +29,13 @@ class Relaxed:
     bound_bytes: int
 
 
-def relax(problem: Problem, cuts: Sequence[Cut] = (), time_limit_s: float = 60.0) -> Relaxed | None:
-    """The cheapest gaps to drop so that every step fits and every cut is met.
+def relax(problem: Problem, time_limit_s: float = 60.0) -> Relaxed | None:
+    """The cheapest gaps to drop so that every step fits.
 
     None where the solver found nothing in the time given.
     """
     rows = _overfull_rows(problem)
-    columns = sorted({gap for row in rows for gap in row[0]} | {gap for cut in cuts for gap in cut})
+    columns = sorted({gap for row in rows for gap in row[0]})
     if not columns:
         return Relaxed(frozenset(), 0, 0)
     # Here and not above: most plans spill nothing, and importing the solver takes longer than they.
@@ -51,7 +48,7 @@ def relax(problem: Problem, cuts: Sequence[Cut] = (), time_limit_s: float = 60.0
         c=_costs(problem, columns, stores, unit),
         integrality=np.ones(len(columns) + len(stores)),
         bounds=Bounds(0, 1),
-        constraints=_constraints(problem, rows, cuts, position, stores, unit),
+        constraints=_constraints(problem, rows, position, stores, unit),
         options={"time_limit": max(time_limit_s, 0.01), "mip_rel_gap": 0.0},
     )
     if result.x is None:
@@ -94,12 +91,11 @@ def _costs(
 def _constraints(
     problem: Problem,
     rows: Sequence[tuple[list[Gap], int]],
-    cuts: Sequence[Cut],
     position: dict[Gap, int],
     stores: dict[int, int],
     unit: int,
 ) -> LinearConstraint:
-    """Free enough at each over-full step, meet each cut, write before a drop."""
+    """Free enough at each over-full step, write before a drop."""
     from scipy.optimize import LinearConstraint
     from scipy.sparse import csr_array
 
@@ -111,9 +107,6 @@ def _constraints(
             (len(lower), position[g], problem.lines[g.line].size_bytes // unit) for g in gaps
         ]
         lower.append(-(-excess // unit))
-    for cut in cuts:
-        entries += [(len(lower), position[gap], 1.0) for gap in cut]
-        lower.append(1.0)
     for gap, at in position.items():
         if gap.line in stores:
             entries += [(len(lower), at, -1.0), (len(lower), stores[gap.line], 1.0)]

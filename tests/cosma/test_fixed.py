@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma.fixed import solve_fixed
+from planners.cosma.fixed import cost_of, solve_fixed
 from planners.cosma.joint_addresses import solve_jointly
 from planners.cosma.peak import Footprints, minimum_peak, order_peak
-from planners.cosma.problem import Problem, runs
+from planners.cosma.problem import Problem, Run, runs
 from planners.cosma.relaxation import relax
 from planners.cosma.repair import repair
 from planners.progress import Clock, Progress
@@ -203,15 +204,81 @@ def test_the_joint_model_finds_it_alone(hinted: bool) -> None:
     problem = Problem(fragmented_graph(), tuple(range(7)), False, 12)
     hint = repair(problem, frozenset(), Clock(10)) if hinted else None
     joint = solve_jointly(problem, 0, hint, Clock(20))
-    assert joint.offsets is not None
+    stays = joint.stays(problem)
+    assert stays is not None
+    assert cost_of(problem, stays) == 3
     assert (joint.objective_bytes, joint.bound_bytes) == (3, 3)
 
 
 @given(st.integers(0, 10**6))
 @settings(max_examples=10)
-def test_the_joint_model_agrees_with_cuts(seed: int) -> None:
+def test_the_joint_model_agrees_with_windows(seed: int) -> None:
     graph = random_graph(seed, 12, largest=6)
     b = sp.budgets(graph)
     problem = Problem(graph, tuple(range(12)), False, (b.MR + b.MP) // 2)
     joint = solve_jointly(problem, 0, None, Clock(20))
     assert joint.objective_bytes == joint.bound_bytes == solve_fixed(problem, Clock(20)).cost_bytes
+
+
+@given(st.integers(0, 10**6), st.integers(0, 11), st.integers(1, 12))
+@settings(max_examples=10)
+def test_windows_bound_the_whole(seed: int, first: int, steps: int) -> None:
+    graph = random_graph(seed, 12, largest=6)
+    problem = Problem(graph, tuple(range(12)), False, sp.budgets(graph).MR)
+    relaxed = relax(problem)
+    assert relaxed is not None
+    window = range(first, min(12, first + steps))
+    within = solve_jointly(problem, 0, None, Clock(20), windows=(window,))
+    assert within.dropped is not None
+    assert within.objective_bytes == within.bound_bytes == problem.cost(within.dropped)
+    best = solve_fixed(problem, Clock(20)).cost_bytes
+    assert relaxed.bound_bytes <= within.bound_bytes <= best
+    _check_window(problem, runs(problem, within.dropped), within.offsets, window)
+
+
+def _check_window(
+    problem: Problem,
+    stays: tuple[Run, ...],
+    offsets: Mapping[tuple[int, int], int],
+    window: range,
+) -> None:
+    """Within the window every stay lies still, within the budget, and over no other."""
+    for step in window:
+        taken = []
+        for run in stays:
+            if run.first <= step <= run.last:
+                uses = [u for u in problem.lines[run.line].uses if run.first <= u <= run.last]
+                found = {offsets[run.line, u] for u in uses if (run.line, u) in offsets}
+                (at,) = found
+                taken.append((at, at + problem.lines[run.line].size_bytes))
+        taken.sort()
+        assert all(low[1] <= high[0] for low, high in itertools.pairwise(taken))
+        assert taken[-1][1] <= problem.budget_bytes
+
+
+@given(st.integers(0, 10**6), st.integers(8, 25))
+@settings(max_examples=25)
+def test_progress_has_an_incumbent_at_once_and_both_only_improve(seed: int, operators: int) -> None:
+    heard: list[Progress] = []
+    plan = sp.plan(random_graph(seed, operators, largest=60), budget="MR", progress=heard.append)
+    best = [m.incumbent_bytes for m in heard if m.incumbent_bytes is not None]
+    bounds = [m.bound_bytes for m in heard if m.bound_bytes is not None]
+    assert heard[0].incumbent_bytes is not None
+    assert best == sorted(best, reverse=True)
+    assert best[-1] == plan.claims.objective_bytes
+    assert bounds[-1] == plan.claims.bound_bytes
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_a_stop_at_any_moment_keeps_the_best_plan_so_far(moment: int) -> None:
+    heard: list[Progress] = []
+
+    def stop(progress: Progress) -> bool:
+        heard.append(progress)
+        return len(heard) <= moment
+
+    plan = sp.plan(fragmented_graph(), budget=12, progress=stop)
+    sp.check(plan)
+    best = min(m.incumbent_bytes for m in heard if m.incumbent_bytes is not None)
+    assert plan.claims.objective_bytes <= best
+    assert plan.claims.bound_bytes <= 3 <= plan.claims.objective_bytes
