@@ -35,7 +35,7 @@ HELP = """
 
 ### Reading the views
 * **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
-  dotted frame to close it. The dashed ring is the cursor.
+  dotted frame to close it. The dashed ring is the cursor. ✂ is where divide and conquer cuts.
 * **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
   bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
   select it and to bring the cursor there.

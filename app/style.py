@@ -83,7 +83,7 @@ TICKS = """
 """
 
 PLOT = """
-.quiet, .key { color: var(--sw-faint); font-size: 11px; }
+.quiet, .key { color: var(--sw-faint); font-size: 11px; margin: 3px 0 2px; }
 .key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
 .tick { font-size: 10px; fill: var(--sw-faint); }
 .gap { font-size: 11px; fill: var(--sw-text); font-weight: 650; }

@@ -30,7 +30,7 @@ class DagBar(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.dag = session, dag
         self.search = pn.widgets.TextInput(
-            placeholder="search operators, tensors   ( / )",
+            placeholder="search by name or kind  ( / )",
             css_classes=["dag-search"],
             stylesheets=[COMPACT],
             width=185,

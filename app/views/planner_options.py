@@ -78,7 +78,7 @@ class PlannerOptions(pn.viewable.Viewer):
                 **WIDE,
             ),
             "paper_strict": pn.widgets.Checkbox(
-                label="to the letter",
+                label="paper to the letter",
                 css_classes=["paper-strict"],
                 **{**WIDE, "margin": (20, 8, 0, 8)},
             ),
