@@ -31,6 +31,13 @@ class Clock:
         self._callback = callback
         self._stopped = False
         self._whole: Clock | None = None
+        self._tells_all = False
+
+    def share(self, share: float) -> Clock:
+        """A clock for that share of the time left, which tells all: its plans are the whole's."""
+        clock = self.part(share * self.left_s)
+        clock._tells_all = True
+        return clock
 
     def part(self, time_limit_s: float) -> Clock:
         """A clock for a part of the work: it ends early, and tells of its stages only.
@@ -60,7 +67,8 @@ class Clock:
     ) -> None:
         """Tell the caller where planning is, and hear whether to stop."""
         if self._whole is not None:
-            self._whole.report(stage)
+            known = (incumbent_bytes, bound_bytes) if self._tells_all else ()
+            self._whole.report(stage, *known)
         if self._callback is not None:
             moment = Progress(stage, self.elapsed_s, incumbent_bytes, bound_bytes)
             self._stopped = self._callback(moment) is False or self._stopped
