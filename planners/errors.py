@@ -32,21 +32,33 @@ class ImportFailed(SpillwayError):
 
 
 class BudgetTooSmall(SpillwayError):
-    """No plan exists within the budget: `need_bytes` > `have_bytes`, and `operator` binds."""
+    """No plan exists within the budget: `need_bytes` > `have_bytes`, and `operator` binds.
+
+    `remedy` says what would do, where that is not a budget of MR.
+    """
 
     def __init__(
-        self, need_bytes: int, have_bytes: int, operator: str, tensors: tuple[str, ...] = ()
+        self,
+        need_bytes: int,
+        have_bytes: int,
+        operator: str,
+        tensors: tuple[str, ...] = (),
+        remedy: str = "",
     ) -> None:
         self.need_bytes, self.have_bytes = need_bytes, have_bytes
-        self.operator, self.tensors = operator, tensors
+        self.operator, self.tensors, self.remedy = operator, tensors, remedy
         binds = f"operator {operator!r}" + (f" ({', '.join(tensors)})" if tensors else "")
         super().__init__(
             f"infeasible: {binds} needs {need_bytes} bytes at once, the budget is {have_bytes}, "
-            f"short by {need_bytes - have_bytes}; the smallest feasible budget is MR = {need_bytes}"
+            f"short by {need_bytes - have_bytes}; "
+            + (remedy or f"the smallest feasible budget is MR = {need_bytes}")
         )
 
-    def __reduce__(self) -> tuple[type[BudgetTooSmall], tuple[int, int, str, tuple[str, ...]]]:
-        return type(self), (self.need_bytes, self.have_bytes, self.operator, self.tensors)
+    def __reduce__(
+        self,
+    ) -> tuple[type[BudgetTooSmall], tuple[int, int, str, tuple[str, ...], str]]:
+        given = (self.need_bytes, self.have_bytes, self.operator, self.tensors, self.remedy)
+        return type(self), given
 
 
 class InvalidPlan(SpillwayError):

@@ -46,7 +46,8 @@ COSMA = PlannerInfo(
     "COSMA: order, replacement and addresses",
     "planners.cosma:plan",
     {
-        "schedule": ("default", "mpmf", "joint"),
+        "schedule": ("default", "mpmf", "joint", "dnc"),
+        "objective": ("traffic", "peak", "traffic_then_latency"),
         "replacement": ("optimal", "belady", "greedy", "size_ordered", "hill_climb"),
         "method": ("search", "ilp"),
     },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from planners.cosma.problem import Problem, Run
+from planners.cosma.problem import Line, Problem, Run
 from planners.machine import Machine
 from planners.program import (
     Compute,
@@ -22,9 +22,19 @@ from planners.program import (
 )
 
 
-def emit(problem: Problem, machine: Machine, offsets: Mapping[Run, int]) -> Program:
-    """The program of a placement: `offsets` gives each run its address in bytes."""
-    return make_program(problem, machine, tuple(_Emitter(problem, machine, offsets).steps()))
+def emit(
+    problem: Problem,
+    machine: Machine,
+    offsets: Mapping[Run, int],
+    *,
+    early_stores: bool = False,
+) -> Program:
+    """The program of a placement: `offsets` gives each run its address in bytes.
+
+    `early_stores` writes what will be dropped as soon as it is made, not when it goes.
+    """
+    emitter = _Emitter(problem, machine, offsets, early_stores)
+    return make_program(problem, machine, tuple(emitter.steps()))
 
 
 def make_program(
@@ -94,8 +104,10 @@ class Places:
 
 
 class _Emitter:
-    def __init__(self, problem: Problem, machine: Machine, offsets: Mapping[Run, int]) -> None:
-        self.problem, self.offsets = problem, offsets
+    def __init__(
+        self, problem: Problem, machine: Machine, offsets: Mapping[Run, int], early_stores: bool
+    ) -> None:
+        self.problem, self.offsets, self.early_stores = problem, offsets, early_stores
         self.places = Places(problem, machine)
         self.starting: dict[int, list[Run]] = defaultdict(list)
         self.ending: dict[int, list[Run]] = defaultdict(list)
@@ -120,14 +132,21 @@ class _Emitter:
     def _leave(self, step: int, position: int) -> Iterator[Instruction]:
         """Outputs are stored at once; what ends here is stored if only the chip has it."""
         ending = [self.problem.lines[run.line] for run in self.ending[step]]
-        spills = [
-            line.tensor
-            for line in ending
-            if step < line.uses[-1] and not line.host_copy and line.tensor not in self.stored
-        ]
         made = [t for t in self.problem.graph.operators[position].outputs if t in self.outputs]
+        spills = [line.tensor for line in self._to_store(step)]
+        self.stored.update(spills)
         for tensor in (*made, *spills):
-            self.stored.add(tensor)
             yield self.places.store(step, tensor, self.at[tensor])
         for line in ending:
             yield self.places.release(step, line.tensor, self.at.pop(line.tensor))
+
+    def _to_store(self, step: int) -> list[Line]:
+        """What only the chip has, and what leaves now or, where stores are early, ever."""
+        stays = self.starting[step] if self.early_stores else self.ending[step]
+        return [
+            self.problem.lines[run.line]
+            for run in stays
+            if run.last < self.problem.lines[run.line].uses[-1]
+            and not self.problem.lines[run.line].host_copy
+            and self.problem.lines[run.line].tensor not in self.stored
+        ]

@@ -24,8 +24,9 @@ def plan_by_ilp(
 
     With capacity rows on top, which change no answer and save much time. The bound holds over all
     schedules for `joint`, else for the one. Where the solver finds nothing in time, or nothing
-    better, the plan is Belady's. Raises `BudgetTooSmall`, and `SpillwayError` for a
-    solver that is missing or fails.
+    better, the plan is Belady's; but where the paper is taken at its word (`problem.paper_strict`),
+    whose rules Belady's does not keep, that is an error. Raises `BudgetTooSmall`, `BadInput` for
+    a solver that is missing, and `SpillwayError` for one that fails.
     """
     problem.assert_feasible()
     usable(solver)
@@ -37,17 +38,17 @@ def plan_by_ilp(
             how = "" if proven else ", the schedule's peak not proven least"
         ilp = _build(problem, "full" if schedule == "joint" else "fixed", clock)
     except Cancelled:
-        return _online(problem, 0, how)
+        return _without(problem, 0, how)
     solved = solve(ilp, solver, SOLVER_SHARE * clock.left_s, lambda: _stop(clock))
     if solved.status == "infeasible":
-        raise SpillwayError(f"the solver {solved.solver} calls a feasible model infeasible")
+        raise _infeasible(problem, solved.solver)
     if solved.values is None:
-        return _online(problem, solved.bound_bytes, how)
+        return _without(problem, solved.bound_bytes, how)
     ordered, stays = decode(ilp, solved)
     cost = cost_of(ordered, stays)
     bound = min(solved.bound_bytes, cost)
     found = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
-    if cost == bound:
+    if cost == bound or problem.paper_strict:
         return found
     return min(found, _online(problem, bound, how), key=lambda item: item[1].cost_bytes)
 
@@ -68,12 +69,37 @@ def schedule_of_least_peak(
 
 def _build(problem: Problem, kind: Kind, clock: Clock) -> Ilp:
     stage = f"writing the {kind} ILP"
-    return build(problem, kind, tighten=True, should_stop=lambda: _stop(clock, stage))
+    return build(
+        problem,
+        kind,
+        paper_strict=problem.paper_strict,
+        tighten=True,
+        should_stop=lambda: _stop(clock, stage),
+    )
 
 
 def _stop(clock: Clock, stage: str = "solving the ILP") -> bool:
     clock.report(stage)
     return clock.expired()
+
+
+def _infeasible(problem: Problem, solver: str) -> SpillwayError:
+    if not problem.paper_strict:
+        return SpillwayError(f"the solver {solver} calls a feasible model infeasible")
+    return SpillwayError(
+        f"by the paper's equations nothing fits in {problem.budget_bytes} bytes, where a tensor "
+        "cannot move between two steps: allow a larger budget, or paper_strict=False"
+    )
+
+
+def _without(problem: Problem, bound_bytes: int, how: str) -> tuple[Problem, Solution]:
+    """What there is without a solution: Belady's plan, or an error where that breaks the rules."""
+    if problem.paper_strict:
+        raise SpillwayError(
+            "the ILP has no plan in the time given, and no other keeps the paper's equations: "
+            "allow more time, another solver, or paper_strict=False"
+        )
+    return _online(problem, bound_bytes, how)
 
 
 def _online(problem: Problem, bound_bytes: int, how: str) -> tuple[Problem, Solution]:

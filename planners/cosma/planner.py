@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.cosma.baselines import BASELINES, replace_by
+from planners.cosma.baselines import replace_by
+from planners.cosma.dnc import solve_parts
 from planners.cosma.emit import emit
 from planners.cosma.fixed import Solution, cost_of, solve_fixed
 from planners.cosma.ilp_plan import plan_by_ilp
+from planners.cosma.memory import least_memory
+from planners.cosma.options import AUTO, DEFAULTS, checked
 from planners.cosma.orders import solve_all_orders
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem, Run
 from planners.cosma.relaxation import relax
-from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan
+from planners.program import Program
 from planners.progress import Clock, ProgressCallback
 
-DEFAULTS: Mapping[str, Any] = {
-    "schedule": "default",
-    "replacement": "optimal",
-    "method": "search",
-    "solver": "HiGHS",
-    "parameters": False,
-    "alignment": 64,
-    "time_limit": 60.0,
-}
-CHOICES = {
-    "schedule": ("default", "mpmf", "joint"),
-    "replacement": ("optimal", *BASELINES),
-    "method": ("search", "ilp"),
-}
+TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """What was found, and in words how: for an order, or over all of them."""
+
+    problem: Problem
+    solution: Solution
+    scope: str
+    notes: tuple[str, ...] = ()
 
 
 def plan(
@@ -45,73 +46,74 @@ def plan(
     """Order, spill and place the graph's tensors within a budget.
 
     Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak; `joint`:
-    the best of all orders), `replacement` (`optimal`, with proof or gap; `belady` and `greedy`,
-    the paper's baselines over TFLite's linear arena of this `alignment`, `size_ordered` and
-    `hill_climb`, stronger ones that know all lifetimes; each for a fixed schedule),
-    `method` (`search`: ours; `ilp`: the paper's ILP, by the `solver` that PuLP knows by that name),
-    `parameters` (count them too), `time_limit` in seconds. Objective and bound are non-compulsory
-    off-chip bytes, under the fixed schedule or over all of them.
+    the best of all orders; `dnc`: divide and conquer at `break_nodes`, names or `auto`),
+    `objective` (`traffic`: non-compulsory off-chip bytes; `peak`: no spills, the least memory;
+    `traffic_then_latency`: of the plans of least traffic found, the fastest on the machine),
+    `replacement` (`optimal`, with proof or gap; `belady` and `greedy`, the paper's baselines over
+    TFLite's linear arena of this `alignment`, `size_ordered` and `hill_climb`, stronger ones that
+    know all lifetimes; each for a fixed schedule), `method` (`search`: ours; `ilp`: the paper's
+    ILP, by the `solver` that PuLP knows by that name, to the letter where `paper_strict`),
+    `parameters` (count them too), `time_limit` in seconds.
 
-    Raises `BudgetTooSmall` with what binds, and `BadInput` for an option that does not exist.
+    Objective and bound are bytes of traffic, or of memory for `peak`; the notes say whether they
+    hold for one schedule or over all of them. Raises `BudgetTooSmall` with what binds, and
+    `BadInput` for options that do not exist or do not go together.
     """
-    chosen = _options(options)
+    chosen = checked(options)
     clock = Clock(chosen["time_limit"], progress)
-    problem = _problem(graph, chosen, budget_bytes, clock)
-    if chosen["method"] == "ilp":
-        problem, solution = plan_by_ilp(problem, chosen["schedule"], clock, chosen["solver"])
-    elif chosen["schedule"] == "joint":
-        problem, solution = solve_all_orders(problem, clock)
-    else:
-        solution = _solve(problem, chosen, clock)
-    clock.report("done", solution.cost_bytes, solution.bound_bytes)
+    order = tuple(range(len(graph.operators)))
+    problem = Problem(
+        graph, order, chosen["parameters"], budget_bytes, paper_strict=chosen["paper_strict"]
+    )
+    problem.assert_feasible()
+    solved = _solve(problem, chosen, clock)
     machine = with_scratchpad(machine, budget_bytes)
+    program, solved = _program(solved, chosen, machine, clock)
+    objective = solved.solution.cost_bytes
+    clock.report("done", objective, min(objective, solved.solution.bound_bytes))
     return Plan(
         planner="cosma",
         graph=graph,
         machine=machine,
         budget_bytes=budget_bytes,
-        program=emit(problem, machine, solution.offsets),
-        claims=_claims(problem, solution, clock.elapsed_s),
+        program=program,
+        claims=_claims(solved.problem, solved.solution, chosen, clock.elapsed_s),
         options={key: chosen[key] for key in DEFAULTS},
-        notes=_notes(graph, chosen),
+        notes=_notes(graph, chosen, solved),
     )
 
 
-def _options(options: Mapping[str, Any]) -> dict[str, Any]:
-    for name in options:
-        if name not in DEFAULTS:
-            raise BadInput(f"cosma has no option {name!r}; it has {', '.join(DEFAULTS)}")
-    chosen = {**DEFAULTS, **options}
-    for name, values in CHOICES.items():
-        if chosen[name] not in values:
-            raise BadInput(f"{name}={chosen[name]!r}: choose one of {', '.join(values)}")
-    if chosen["schedule"] == "joint" and chosen["replacement"] != "optimal":
-        raise BadInput("schedule='joint' chooses the replacement too: use replacement='optimal'")
-    if chosen["method"] == "ilp" and chosen["replacement"] != "optimal":
-        raise BadInput("method='ilp' chooses the replacement too: use replacement='optimal'")
-    if not isinstance(chosen["solver"], str):
-        raise BadInput(f"solver must be a name, not {chosen['solver']!r:.40}")
-    # Written so that NaN and what is no number at all fail.
-    if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
-        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
-    if not (isinstance(chosen["alignment"], int) and chosen["alignment"] > 0):
-        raise BadInput(f"alignment must be whole bytes above zero, not {chosen['alignment']!r:.40}")
-    if not isinstance(chosen["parameters"], bool):
-        raise BadInput(f"parameters must be True or False, not {chosen['parameters']!r:.40}")
-    return chosen
+def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> _Solved:
+    schedule, solver = chosen["schedule"], chosen["solver"]
+    by_ilp = chosen["method"] == "ilp"
+    everywhere = "over all schedules"
+    scope = f"for the {schedule} schedule"
+    # What is sought after a plan of least traffic takes some of the time.
+    part = clock
+    if chosen["objective"] == "traffic_then_latency":
+        part = clock.share(TRAFFIC_SHARE)
+    if chosen["objective"] == "peak":
+        any_order = schedule != "default"
+        found = least_memory(problem, clock, any_order=any_order, solver=solver if by_ilp else None)
+        return _Solved(*found, everywhere if any_order else scope)
+    if by_ilp:
+        found = plan_by_ilp(problem, schedule, part, solver)
+        return _Solved(*found, everywhere if schedule == "joint" else scope)
+    if schedule == "joint":
+        return _Solved(*solve_all_orders(problem, part), everywhere)
+    if schedule == "dnc":
+        given = chosen["break_nodes"]
+        divided = solve_parts(problem, part, None if given == AUTO else given)
+        breaks = f"break nodes: {', '.join(divided.breaks) or 'none'}"
+        return _Solved(divided.problem, divided.solution, everywhere, (breaks,))
+    if schedule == "mpmf":
+        part.report("schedule of least peak")
+        peak = minimum_peak(problem.graph, problem.parameters, clock=part)
+        problem = replace(problem, schedule=peak.schedule)
+    return _Solved(problem, _solve_order(problem, chosen, part), scope)
 
 
-def _problem(graph: Graph, chosen: Mapping[str, Any], budget_bytes: int, clock: Clock) -> Problem:
-    schedule = tuple(range(len(graph.operators)))
-    if chosen["schedule"] == "mpmf" and chosen["method"] == "search":
-        clock.report("schedule of least peak")
-        schedule = minimum_peak(graph, chosen["parameters"], clock=clock).schedule
-    problem = Problem(graph, schedule, chosen["parameters"], budget_bytes)
-    problem.assert_feasible()
-    return problem
-
-
-def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> Solution:
+def _solve_order(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> Solution:
     if chosen["replacement"] == "optimal":
         return solve_fixed(problem, clock)
     clock.report(chosen["replacement"])
@@ -122,14 +124,49 @@ def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> Solutio
     return Solution(stays, cost_of(problem, stays), bound, name)
 
 
-def _claims(problem: Problem, solution: Solution, seconds: float) -> Claims:
+def _program(
+    solved: _Solved, chosen: Mapping[str, Any], machine: Machine, clock: Clock
+) -> tuple[Program, _Solved]:
+    """The program of what was found, or of the fastest that costs as much."""
+    if chosen["objective"] != "traffic_then_latency":
+        return emit(solved.problem, machine, solved.solution.offsets), solved
+    from planners.cosma.latency import fastest  # and with it the simulator, for this only
+
+    clock.report("latency", solved.solution.cost_bytes, solved.solution.bound_bytes)
+    placements = [(solved.problem, solved.solution.offsets), *_equals(solved, chosen, clock)]
+    found = fastest(placements, machine, clock)
+    solution = replace(solved.solution, offsets=dict(found.best.offsets))
+    solved = replace(
+        solved, problem=found.best.problem, solution=solution, notes=(*solved.notes, found.note)
+    )
+    return found.best.program, solved
+
+
+def _equals(
+    solved: _Solved, chosen: Mapping[str, Any], clock: Clock
+) -> Iterator[tuple[Problem, Mapping[Run, int]]]:
+    """Plans of the same traffic in other orders, where the order is free."""
+    problem = solved.problem
+    if chosen["schedule"] not in ("joint", "dnc") or chosen["paper_strict"]:
+        return
+    least = minimum_peak(problem.graph, problem.parameters, clock=clock.part(0.1 * clock.left_s))
+    for order in (tuple(range(len(problem.schedule))), least.schedule):
+        ordered = replace(problem, schedule=order)
+        found = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
+        if order != problem.schedule and found.cost_bytes == solved.solution.cost_bytes:
+            yield ordered, found.offsets
+
+
+def _claims(
+    problem: Problem, solution: Solution, chosen: Mapping[str, Any], seconds: float
+) -> Claims:
     cost, bound = solution.cost_bytes, min(solution.cost_bytes, solution.bound_bytes)
     return Claims(
         status="optimal" if cost == bound else "feasible",
         objective_bytes=cost,
         bound_bytes=bound,
         compulsory_bytes=_compulsory(problem),
-        noncompulsory_bytes=cost,
+        noncompulsory_bytes=0 if chosen["objective"] == "peak" else cost,
         peak_bytes=_peak(problem, solution.offsets),
         extent_bytes=max(
             (at + problem.lines[run.line].size_bytes for run, at in solution.offsets.items()),
@@ -162,11 +199,14 @@ def _peak(problem: Problem, stays: Mapping[Run, int]) -> int:
     return peak
 
 
-def _notes(graph: Graph, chosen: Mapping[str, Any]) -> tuple[str, ...]:
-    schedule = chosen["schedule"]
+def _notes(graph: Graph, chosen: Mapping[str, Any], solved: _Solved) -> tuple[str, ...]:
     counted = "activations and parameters" if chosen["parameters"] else "activations only"
-    return (
+    notes = [
         f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
-        "bound and status hold "
-        + (f"for the {schedule} schedule" if schedule != "joint" else "over all schedules"),
-    )
+        f"bound and status hold {solved.scope}",
+    ]
+    if chosen["objective"] == "peak":
+        notes.append("objective and bound are bytes of on-chip memory, addresses included")
+    if chosen["paper_strict"]:
+        notes.append("the paper's equations: every spill is stored, and away for a step at least")
+    return (*notes, *solved.notes)

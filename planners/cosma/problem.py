@@ -17,7 +17,8 @@ class Line:
     """A tensor along a schedule: the steps that use it, the one that makes it among them.
 
     `host_copy` says that the host has it whenever it is dropped without a store of its own:
-    graph inputs, parameters, and graph outputs, whose store is compulsory.
+    graph inputs, parameters, and graph outputs, whose store is compulsory; nothing where the
+    paper is taken at its word.
     """
 
     tensor: str
@@ -42,12 +43,16 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """Which tensors to keep over which gaps, for one schedule and budget."""
+    """Which tensors to keep over which gaps, for one schedule and budget.
+
+    `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
+    """
 
     graph: Graph
     schedule: tuple[int, ...]
     parameters: bool
     budget_bytes: int
+    paper_strict: bool = False
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -66,7 +71,7 @@ class Problem:
                 size_bytes=self.graph.size_bytes(name),
                 uses=tuple(steps),
                 produced=name in produced,
-                host_copy=name not in produced or name in outputs,
+                host_copy=not self.paper_strict and (name not in produced or name in outputs),
             )
             for name, steps in uses.items()
         )

@@ -1,0 +1,129 @@
+"""Divide and conquer (IV): parts between break nodes, each in its best order, joined.
+
+Each part is planned by the search over orders, with what crosses it in its place; the joined order
+is then solved as a whole, so the plan is valid and its replacement the best for that order. What
+is lost is only what orders across the break nodes could have saved. Break nodes that are found
+are found for ever larger parts, as time allows: fewer cuts lose less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from planners.cosma.breaks import Part, find_breaks, parts_at
+from planners.cosma.fixed import Solution, solve_fixed
+from planners.cosma.orders import solve_all_orders
+from planners.cosma.parts import Boundary, boundary_after, induced, order_of, part_problem
+from planners.cosma.problem import Problem
+from planners.progress import Clock
+
+# Operators in a part, first: what the search over orders settles in a moment.
+FIRST_OPERATORS = 48
+# Shares of the time: for orders and plans, the rest for bounds; and of what is left of the former
+# for one choice of parts, and for the orders of its parts.
+ORDERS_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.6, 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Divided:
+    """The plan for the joined order, under a bound over all orders; and where it was cut."""
+
+    problem: Problem
+    solution: Solution
+    breaks: tuple[str, ...]
+
+
+def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = None) -> Divided:
+    """The best joined order of the parts between `breaks` (found where None), solved as a whole.
+
+    Raises `BadInput` for break nodes that are none, and `BudgetTooSmall`.
+    """
+    problem.assert_feasible()
+    working = clock.part(ORDERS_SHARE * clock.left_s)
+    if breaks is None:
+        levels = _levels(problem)
+    else:
+        levels = iter([tuple(breaks)])
+    names = next(levels)
+    best = _solve_level(problem, names, working.part(LEVEL_SHARE * working.left_s))
+    for names in levels:
+        if best.solution.cost_bytes == 0 or working.expired():
+            break
+        clock.report("larger parts", best.solution.cost_bytes, 0)
+        found = _solve_level(problem, names, working.part(LEVEL_SHARE * working.left_s))
+        best = min(best, found, key=lambda divided: divided.solution.cost_bytes)
+    bound = min(best.solution.cost_bytes, _bound(problem, names, best.solution.cost_bytes, clock))
+    return replace(best, solution=replace(best.solution, bound_bytes=bound))
+
+
+def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:
+    """Break nodes for parts of twice as many operators each time, until there are none."""
+    most = FIRST_OPERATORS
+    names = find_breaks(problem.graph, most)
+    yield names
+    while names:
+        most *= 2
+        names = find_breaks(problem.graph, most)
+        if names:
+            yield names
+
+
+def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
+    parts = parts_at(problem.graph, names)
+    ordered = replace(problem, schedule=_joined(problem, parts, clock))
+    clock.report("the joined order")
+    solution = solve_fixed(ordered, clock)
+    solver = f"divide and conquer ({len(parts)} parts), {solution.solver}"
+    return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
+
+
+def _joined(problem: Problem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
+    """The best orders found for the parts one after the other; as given where time is over."""
+    until_s = clock.elapsed_s + PARTS_SHARE * clock.left_s
+    boundary, order = Boundary(), list[int]()
+    for at, part in enumerate(parts):
+        rest = [position for later in parts[at + 1 :] for position in later]
+        clock.report(f"part {at + 1} of {len(parts)}")
+        share = len(part) / (len(part) + len(rest))
+        planned = part_problem(problem, part, boundary, rest)
+        part_clock = clock.part(max(0.0, until_s - clock.elapsed_s) * share)
+        solved, solution = solve_all_orders(planned.problem, part_clock)
+        order += [problem.graph.index[name] for name in order_of(planned, solved)]
+        boundary = boundary_after(planned, solved, solution, boundary)
+    return tuple(order)
+
+
+def _bound(problem: Problem, names: Sequence[str], cost_bytes: int, clock: Clock) -> int:
+    """A bound on every order: that of the dearest part, or the sum over parts that share nothing.
+
+    To add up, each tensor counts in the first part that uses it, and is gone from all others.
+    """
+    if cost_bytes == 0:
+        return 0
+    parts = parts_at(problem.graph, names)
+    dearest = total = 0
+    for at, (part, used) in enumerate(_with_used(problem, parts)):
+        share = clock.left_s / (len(parts) - at)
+        alone = _least(induced(problem, part), clock.part(share / 2))
+        dearest = max(dearest, alone)
+        if used and alone:
+            alone = min(alone, _least(induced(problem, part, used), clock.part(share / 2)))
+        total += alone
+        clock.report("bounds of the parts", cost_bytes, min(cost_bytes, max(dearest, total)))
+        if clock.expired():
+            break
+    return max(dearest, total)
+
+
+def _with_used(problem: Problem, parts: Sequence[Part]) -> Iterator[tuple[Part, frozenset[str]]]:
+    """Each part with the tensors that earlier ones use."""
+    used: frozenset[str] = frozenset()
+    for part in parts:
+        yield part, used
+        ops = [problem.graph.operators[i] for i in part]
+        used |= {t for op in ops for t in (*op.inputs, *op.outputs, *op.parameters)}
+
+
+def _least(problem: Problem, clock: Clock) -> int:
+    return 0 if clock.expired() else solve_all_orders(problem, clock)[1].bound_bytes
