@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import planners as sp
-from app.options import DNC
+from app.options import cuts
 from app.state import selected_writer
 
 if TYPE_CHECKING:
     from app.session import Session
 
+NOTE = "break nodes: "
 OTHER_OPERATORS = {"model", "granularity"}
 NO_BREAKS = "No break nodes yet: select an operator in the graph and press b, for each one."
 NO_OPERATOR = "Nothing is selected: tap an operator in the graph, then press b."
@@ -29,10 +30,9 @@ class Breaks:
     def nodes(self) -> tuple[str, ...]:
         """Operators at which the network is cut: chosen by hand, or those of the plan on screen."""
         problem, shown = self.session.problem, self.session.work.shown
-        if problem.schedule == DNC and problem.break_nodes is not None:
+        if cuts(problem) and problem.break_nodes is not None:
             return tuple(problem.break_nodes)
-        used = shown.plan.options.get("break_nodes") if shown else None
-        return tuple(used) if isinstance(used, list | tuple) else ()
+        return used_breaks(shown.plan) if shown else ()
 
     @property
     def selected(self) -> str:
@@ -57,7 +57,7 @@ class Breaks:
     def toggle(self, operator: str) -> None:
         """Cut the network behind an operator on screen, or no more."""
         work = self.session.work
-        if self.session.problem.schedule != DNC:
+        if not cuts(self.session.problem):
             work.notice = WRONG_ORDER
         elif not self._same_graph:
             work.notice = NOT_YET
@@ -71,6 +71,15 @@ class Breaks:
         """Whether the operators on screen are those of the model that is chosen."""
         answered, chosen = self.session.work.shown_for, self.session.fields()
         return all(answered.get(name) == chosen[name] for name in OTHER_OPERATORS)
+
+
+def used_breaks(plan: sp.Plan) -> tuple[str, ...]:
+    """The operators at which a plan cut the network: its options say so, or its notes."""
+    given = plan.options.get("break_nodes")
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    told = [note.removeprefix(NOTE) for note in plan.notes if note.startswith(NOTE)]
+    return tuple(name for note in told for name in note.split(", ") if name in plan.graph.index)
 
 
 def toggled(names: Iterable[str], name: str, graph: sp.Graph) -> list[str]:

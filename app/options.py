@@ -57,7 +57,9 @@ def why_not(problem: Problem) -> dict[str, str]:
     schedule = problem.schedule
     if schedule != DNC:
         found["break_nodes"] = "only divide and conquer cuts the network"
-    if schedule == DNC:
+    else:
+        if problem.objective == "peak":
+            found["break_nodes"] = "for least memory the network is not cut"
         found["method"] = "divide and conquer has a search of its own"
     by_ilp = problem.method == "ilp" and "method" not in found
     if not by_ilp:
@@ -69,6 +71,11 @@ def why_not(problem: Problem) -> dict[str, str]:
     elif problem.objective != "traffic":
         found["replacement"] = "the others are for traffic only"
     return found
+
+
+def cuts(problem: Problem) -> bool:
+    """Whether the network is to be cut at break nodes."""
+    return "break_nodes" not in why_not(problem)
 
 
 def series(asked: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from app.breaks import NO_BREAKS, OTHER_OPERATORS, Breaks
 from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
-from app.options import DNC, USUAL, options
+from app.options import USUAL, cuts, options
 from app.shown import Shown
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import (
@@ -130,7 +130,7 @@ class Session:
         except sp.SpillwayError as error:
             self.work.notice = str(error)
             return
-        if self.problem.schedule == DNC and self.problem.break_nodes == []:
+        if cuts(self.problem) and self.problem.break_nodes == []:
             self.cancel()
             self.work.notice = NO_BREAKS
             return

@@ -14,7 +14,7 @@ WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 PANELS = ("details", "solver", "compare")
-COSMA = {"objective": ("traffic",), **sp.planners()["cosma"].options}
+COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR = "tensor:", "operator:"
 
 

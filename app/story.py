@@ -11,6 +11,7 @@ from planners.program import Compute, Load, Store
 from planners.units import format_bytes
 
 NAMED = 3
+LISTED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,9 @@ def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:
 
 def infeasible_story(why: dict[str, object]) -> str:
     """What binds, in one sentence."""
-    tensors = why.get("tensors") or []
-    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors)  # type: ignore[attr-defined]
+    tensors: list[tuple[str, int]] = list(why.get("tensors") or ())  # type: ignore[call-overload]
+    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors[:LISTED])
+    listed += f" and {len(tensors) - LISTED} more" if len(tensors) > LISTED else ""
     held = f" holds {listed} at once" if listed else ""
     return f"{why['operator']}{held}"
 

@@ -131,7 +131,8 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
         plan = make_plan(desk, graph, problem, problem["budget"])
         send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
-        desk.send("infeasible", **infeasible(graph, error))
+        spills = problem["options"].get("objective") != "peak"
+        desk.send("infeasible", spills=spills, **infeasible(graph, error))
     if not desk.stopped:
         desk.send("budgets", **budgets(desk, graph, problem["parameters"]))
 

@@ -10,6 +10,7 @@ import panel as pn
 
 from app.options import options
 from app.session import Session
+from app.sizes import format_exact
 from app.state import COLOURS, METRICS
 from app.story import infeasible_story
 from app.style import COMPACT, TEXT
@@ -20,6 +21,7 @@ from app.views.switches import switch
 from planners.units import format_bytes
 
 NAMED = 2
+SPILLLESS = " With the objective “least traffic” less is enough."
 CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
@@ -174,7 +176,7 @@ class Message(pn.viewable.Viewer):
             color="primary",
             css_classes=["nearest"],
             stylesheets=[COMPACT],
-            on_click=lambda _e: session.change(budget="MR"),
+            on_click=lambda _e: session.change(budget=nearest(session.work.infeasible)[1]),
             margin=(0, 6),
         )
         self.row = pn.Row(
@@ -195,7 +197,7 @@ class Message(pn.viewable.Viewer):
         self.remedy.visible = bool(why)
         if why:
             self.text.object = infeasible_html(why)
-            self.remedy.label = f"Plan with MR = {format_bytes(why['need_bytes'])}"
+            self.remedy.label = nearest(why)[0]
         else:
             self.text.object = f'<div class="notice" role="alert">{escape(work.notice)}</div>'
 
@@ -203,14 +205,23 @@ class Message(pn.viewable.Viewer):
         return self.row
 
 
+def nearest(why: dict[str, Any]) -> tuple[str, str]:
+    """The least budget that is known to do, in words and as the problem has it."""
+    need = why["need_bytes"]
+    if why["spills"]:
+        return f"Plan with MR = {format_bytes(need)}", "MR"
+    return f"Plan with {format_bytes(need)}", format_exact(need)
+
+
 def infeasible_html(why: dict[str, Any]) -> str:
-    """Need, have, short by, and what binds."""
+    """Need, have, short by, what binds, and what needs less where nothing may be spilled."""
     need, have = why["need_bytes"], why["have_bytes"]
     facts = (("need", need), ("have", have), ("short by", need - have))
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
+    kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
     return (
-        f'<div class="notice infeasible" role="alert"><b>No plan fits this budget.</b> {numbers}.'
-        f" What binds: {escape(infeasible_story(why))}."
+        f'<div class="notice infeasible" role="alert"><b>No {kind} fits this budget.</b> {numbers}.'
+        f" What binds: {escape(infeasible_story(why))}.{remedy}"
         " The plan below is the one from before.</div>"
     )
 

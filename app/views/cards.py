@@ -18,7 +18,7 @@ CSS = """
 .card b { display: block; font-size: 14px; line-height: 1.3; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
-.card.name { flex: 1 1 110px; }
+.card.name { flex: 50 1 110px; max-width: max-content; }
 .name b, .name span { display: block; overflow: hidden; text-overflow: ellipsis; }
 @media (max-width: 1360px) {
   .card { padding: 3px 6px; }
@@ -31,12 +31,7 @@ CSS = """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
 OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
-SCOPES = {
-    "default": "for this order",
-    "mpmf": "for this order",
-    "joint": "over all orders",
-    "dnc": "over all orders",
-}
+SCOPE = "bound and status hold "
 AIMS = {
     "traffic": "spill traffic",
     "peak": "peak memory",
@@ -61,15 +56,19 @@ def badge(shown: Shown) -> tuple[str, str, str]:
 
 
 def scope(shown: Shown) -> str:
-    """What the proof or the gap holds for."""
-    return SCOPES.get(shown.plan.options.get("schedule", ""), "")
+    """What the proof or the gap holds for, as the planner's notes tell it."""
+    held = [note for note in shown.plan.notes if note.startswith(SCOPE)]
+    if not held:
+        return ""
+    return "over all orders" if "all schedules" in held[0] else "for this order"
 
 
 def proof_text(shown: Shown) -> str:
     """The badge's hover: what was made least, what is proven of it, by what, in which time."""
     claims, chosen = shown.plan.claims, shown.plan.options
     aim = AIMS.get(chosen.get("objective", "traffic"), AIMS["traffic"])
-    known = "proven least" if claims.status == "optimal" else f"at most {claims.gap:.1%} above it"
+    most = f"at most {claims.gap:.1%} of it could be saved"
+    known = "proven least" if claims.status == "optimal" else most
     words = [f"{aim}: {known}", *shown.plan.notes]
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 

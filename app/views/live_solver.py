@@ -52,6 +52,7 @@ class LiveSolver(pn.viewable.Viewer):
         )
         follow(session.work, "planning", lambda: self._reopen())
         follow(session.work, ["planning", "progress"], lambda: self._show())
+        follow(session.look, "panel", lambda: self._show())
 
     def _close(self) -> None:
         self.closed = True
@@ -63,7 +64,8 @@ class LiveSolver(pn.viewable.Viewer):
     def _show(self) -> None:
         work = self.session.work
         now = work.progress.get("at_s", 0.0)
-        self.window.visible = work.planning and now >= AFTER_S and not self.closed
+        hidden = self.closed or self.session.look.panel == "solver"  # the same is shown there
+        self.window.visible = work.planning and now >= AFTER_S and not hidden
         if self.window.visible:
             asked = work.history_for
             what = ", ".join(filter(None, [asked.get("model"), asked.get("budget")]))

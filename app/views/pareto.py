@@ -257,7 +257,7 @@ def proof_text(point: dict[str, Any]) -> str:
     """How good a point is known to be."""
     if point["status"] == "optimal":
         return "proven optimal"
-    return f"within {point['gap']:.1%} of the optimum"
+    return f"at most {point['gap']:.1%} of it could be saved"
 
 
 def _here(shown: Shown | None, metric: str) -> dict[str, list[Any]]:
