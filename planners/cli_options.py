@@ -32,8 +32,26 @@ AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standar
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
 TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
-Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf or joint")]
+Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf, joint, dnc")]
 Replacement = Annotated[str, typer.Option("--replacement", help="cosma: optimal, belady, greedy")]
+Objective = Annotated[
+    str, typer.Option("--objective", help="cosma: traffic, peak, traffic_then_latency")
+]
+BreakNodes = Annotated[
+    str, typer.Option("--break-nodes", help="cosma, dnc: operators with commas between, or auto")
+]
+Solver = Annotated[
+    str | None, typer.Option("--solver", help="cosma, ilp: HiGHS, CBC, or another that PuLP finds")
+]
+PaperStrict = Annotated[
+    bool, typer.Option("--paper-strict", help="cosma, ilp: the paper's equations to the letter")
+]
+ExportLp = Annotated[
+    Path | None, typer.Option("--export-lp", help="write the paper's ILP there, and do not plan")
+]
+ExportMps = Annotated[
+    Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
+]
 Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
 
 

@@ -10,21 +10,28 @@ import typer
 import planners as sp
 from planners.cli_options import (
     AsJson,
+    BreakNodes,
+    ExportLp,
+    ExportMps,
     GranularityOption,
     Input,
     MachineOption,
     Method,
     Model,
+    Objective,
+    PaperStrict,
     Parameters,
     PlanFile,
     Replacement,
     Schedule,
+    Solver,
     TimeLimit,
     Width,
     app,
     load,
 )
 from planners.cli_output import Answer, Reporter, planning_table, print_table, size_text
+from planners.study.budgets import resolve_budget
 
 
 @app.command()
@@ -99,6 +106,12 @@ def plan(
     schedule: Schedule = "default",
     replacement: Replacement = "optimal",
     method: Method = "search",
+    objective: Objective = "traffic",
+    break_nodes: BreakNodes = "auto",
+    solver: Solver = None,
+    paper_strict: PaperStrict = False,
+    export_lp: ExportLp = None,
+    export_mps: ExportMps = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = 1,
@@ -108,14 +121,40 @@ def plan(
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     found = load(model, shape, granularity, width, as_json)
     options: dict[str, Any] = {"schedule": schedule, "replacement": replacement, "method": method}
+    options["parameters"] = parameters
+    # What is as always is left out: planners need not have heard of it.
+    rarer = {"objective": objective, "break_nodes": break_nodes, "paper_strict": paper_strict}
+    usual = {"objective": "traffic", "break_nodes": "auto", "paper_strict": False}
+    options |= {name: value for name, value in rarer.items() if value != usual[name]}
+    options |= {} if solver is None else {"solver": solver}
+    if export_lp or export_mps:
+        _export(found, budget, options | {"time_limit": time_limit}, export_lp, export_mps, as_json)
+        return
     with Reporter(as_json, f"planning {found.name}") as reporter:
-        options["parameters"], options["progress"] = parameters, reporter.progress
+        options["progress"] = reporter.progress
         made = sp.plan(found, planner, budget, machine, time_limit, **options)
     sp.check(made)
     if out is not None:
         made.save(out)
     row = sp.summary(made)
     Answer(as_json).give(row | {"out": str(out) if out else None}, planning_table(made, row))
+
+
+def _export(
+    graph: sp.Graph,
+    budget: str,
+    options: dict[str, Any],
+    lp: Path | None,
+    mps: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the paper's ILP instead of planning."""
+    from planners.cosma.ilp_export import export_ilp
+
+    size = resolve_budget(graph, budget, parameters=options["parameters"])
+    with Reporter(as_json, f"writing the ILP of {graph.name}") as reporter:
+        facts = export_ilp(graph, size, options, lp, mps, reporter.progress)
+    Answer(as_json).give(facts, print_table(facts))
 
 
 @app.command()

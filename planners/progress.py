@@ -58,6 +58,11 @@ class Clock:
         own = 0.0 if self._stopped else max(0.0, self._limit_s - self.elapsed_s)
         return own if self._whole is None else min(own, self._whole.left_s)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for, whatever the time."""
+        return self._stopped or (self._whole is not None and self._whole.stopped)
+
     def expired(self) -> bool:
         """Whether the time is over or a stop was asked for."""
         return self.left_s <= 0.0

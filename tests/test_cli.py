@@ -248,3 +248,39 @@ def test_serve_starts_the_explorer(spillway: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("runpy.run_module", run_module)
     assert spillway("serve", "--port", 0, "--no-show").code == 0
     assert "--port" in spillway("serve", "--port", 65536).err
+
+
+def test_plan_takes_all_of_cosma_s_options(spillway: Any, tmp_path: Path) -> None:
+    def planned(*options: str) -> Any:
+        return spillway("plan", "squeezenet1_1", *options, "--json")
+
+    cut = planned("--schedule", "dnc", "--break-nodes", "features_3_squeeze,features_6_squeeze")
+    assert cut.code == 2
+    assert "'features_3_squeeze' is no operator" in cut.err
+    assert planned("--schedule", "dnc").json["status"] == "optimal"
+    least = planned("--objective", "peak", "--budget", "1MB").json
+    assert least["objective_bytes"] == least["extent_bytes"]
+    short = planned("--objective", "peak", "--budget", str(least["objective_bytes"] - 1))
+    assert (short.code, short.json["need_bytes"]) in ((3, least["objective_bytes"]),)
+    assert planned("--objective", "traffic_then_latency").code == 0
+    wrong = planned("--solver", "nonsense", "--method", "ilp")
+    assert wrong.code == 2
+    assert "unknown solver 'nonsense'; there are HiGHS" in wrong.err
+    assert wrong.err.count("\n") == 1
+    strict = planned("--paper-strict")
+    assert strict.code == 2
+    assert "use method='ilp'" in strict.err
+
+
+def test_plan_exports_the_ilp_and_does_not_plan(spillway: Any, tmp_path: Path) -> None:
+    lp, mps = tmp_path / "x.lp", tmp_path / "x.mps"
+    given = ("plan", "alexnet", "--export-lp", lp, "--export-mps", mps, "--paper-strict")
+    facts = spillway(*given, "--json").json
+    assert (facts["kind"], facts["lp"], facts["mps"]) == ("fixed", str(lp), str(mps))
+    assert facts["constraints"] == mps.read_text().count("\n E  ") + sum(
+        mps.read_text().count(f"\n {sense}  ") for sense in "LG"
+    )
+    assert "eq10_1" in lp.read_text()
+    nowhere = spillway("plan", "alexnet", "--export-lp", tmp_path / "no" / "x.lp")
+    assert nowhere.code == 2
+    assert "cannot write" in nowhere.err

@@ -74,7 +74,8 @@ def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divi
     ordered = replace(problem, schedule=_joined(problem, parts, clock))
     clock.report("the joined order")
     solution = solve_fixed(ordered, clock)
-    solver = f"divide and conquer ({len(parts)} parts), {solution.solver}"
+    count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+    solver = f"divide and conquer ({count}), {solution.solver}"
     return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
 
 

@@ -60,11 +60,11 @@ class Solved:
 
 
 def solvers() -> tuple[str, ...]:
-    """Names of all solvers that can be used here, HiGHS first."""
+    """Names of all solvers that can be used here, as people call them, HiGHS first."""
     pulp = load_pulp()
     found = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
     usable = [name for name in found if pulp.getSolver(name, msg=False).available()]
-    return (HIGHS, *((CBC,) if _cbc(pulp).available() else ()), *usable)
+    return (HIGHS, *(("CBC",) if _cbc(pulp).available() else ()), *usable)
 
 
 def usable(solver: str | None) -> str:

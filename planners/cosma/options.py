@@ -78,5 +78,7 @@ def _check_pairs(chosen: Mapping[str, Any]) -> None:
         raise BadInput("schedule='dnc' has a search of its own: use method='search'")
     if schedule != "dnc" and chosen["break_nodes"] != AUTO:
         raise BadInput("break_nodes are for divide and conquer: use schedule='dnc'")
+    if chosen["solver"] != DEFAULTS["solver"] and method != "ilp":
+        raise BadInput("solver is for the paper's ILP: use method='ilp'")
     if chosen["paper_strict"] and method != "ilp":
         raise BadInput("paper_strict is for the paper's ILP: use method='ilp'")
