@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -122,28 +123,43 @@ def reproduce(
         Literal["cosma", "optimus", "vmcu", "demand-layering"], typer.Argument(help="which paper")
     ],
     models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
+    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
     granularity: GranularityOption = "folded",
     time_limit: TimeLimit = 60.0,
+    sweep_size: Annotated[
+        int, typer.Option("--sweep", help="budgets from MR to MP for searched networks; 0: none")
+    ] = 9,
+    execute: Annotated[bool, typer.Option("--execute", help="run the joint plans too")] = False,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="keep results here, and go on from them")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute a paper's comparison anew (now: COSMA's)."""
     if paper != "cosma":
         raise BadInput(f"{paper}: its planner is not part of this version; cosma is")
-    from planners.study import reproduce_cosma as study
+    from planners.study.reproduce_cosma import Study
+    from planners.study.reproduce_cosma import reproduce as compare
+    from planners.study.reproduce_cosma_report import facts, report
 
-    names = models.split(",") if models else (*study.HUMAN, *study.SEARCHED)
+    labels = tuple(label.strip().upper() for label in budgets.split(","))
+    study = Study(labels, granularity, time_limit, sweep_size, execute)
+    if models:
+        study = replace(study, models=tuple(name.strip() for name in models.split(",")))
     with Reporter(as_json, "reproducing COSMA") as reporter:
-        table = study.rows(
-            names,
-            granularity,
-            time_limit,
-            on_row=lambda row: reporter.say(f"{row['model']} {row['budget']}"),
-        )
-    text = study.report(table, granularity, time_limit)
+        tables = compare(study, resume, lambda text: _tell(reporter, text))
+    text = report(tables, study)
     if out is not None:
         write_text(out, text)
-    Answer(as_json).give({"rows": table, "mean_reduction": study.reductions(table)}, text)
+    Answer(as_json).give(facts(tables), text)
+
+
+def _tell(reporter: Reporter, text: str) -> None:
+    """What was done, where it is seen: in the live line, or in a log."""
+    reporter.say(text)
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Stronger comparisons than the paper's: arenas planned offline, by size or by hill climbing.
+"""Comparisons beyond the paper's: arenas planned offline, by size or by hill climbing.
 
 *Size-ordered*: TFLite's arena planner where all lifetimes are known: tensors by decreasing size,
 each into the smallest gap that holds it. *Hill climbing*: as Ethos-U Vela's allocator, the order
