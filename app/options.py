@@ -73,6 +73,11 @@ def why_not(problem: Problem) -> dict[str, str]:
     return found
 
 
+def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a problem, with the usual value for options that the others rule out."""
+    return {**fields, **{name: USUAL[name] for name in why_not(Problem(**fields))}}
+
+
 def cuts(problem: Problem) -> bool:
     """Whether the network is to be cut at break nodes."""
     return "break_nodes" not in why_not(problem)

@@ -32,11 +32,6 @@ SPILL = "non-compulsory traffic: bytes that leave or come back only for want of 
 OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
 SCOPE = "bound and status hold "
-AIMS = {
-    "traffic": "spill traffic",
-    "peak": "peak memory",
-    "traffic_then_latency": "spill traffic, then latency",
-}
 BADGES = {
     "optimal": ("✓", "proven optimal", "#009E73"),
     "feasible": ("≈", "feasible", "#E69F00"),
@@ -45,14 +40,15 @@ BADGES = {
 
 
 def badge(shown: Shown) -> tuple[str, str, str]:
-    """Sign, words and colour of how good the plan is known to be."""
-    claims = shown.plan.claims
+    """Sign, words and colour of how good the plan is known to be, in what was minimised first."""
+    claims, chosen = shown.plan.claims, shown.plan.options
+    of = "traffic " if chosen.get("objective") == "traffic_then_latency" else ""
     if claims.status == "optimal":
-        return BADGES["optimal"]
-    chosen = shown.plan.options
+        sign, word, colour = BADGES["optimal"]
+        return sign, of + word, colour
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
-    return sign, f"{word}, gap {claims.gap:.1%}", colour
+    return sign, f"{of}{word}, gap {claims.gap:.1%}", colour
 
 
 def scope(shown: Shown) -> str:
@@ -65,8 +61,8 @@ def scope(shown: Shown) -> str:
 
 def proof_text(shown: Shown) -> str:
     """The badge's hover: what was made least, what is proven of it, by what, in which time."""
-    claims, chosen = shown.plan.claims, shown.plan.options
-    aim = AIMS.get(chosen.get("objective", "traffic"), AIMS["traffic"])
+    claims = shown.plan.claims
+    aim = "peak memory" if shown.plan.options.get("objective") == "peak" else "spill traffic"
     most = f"at most {claims.gap:.1%} of it could be saved"
     known = "proven least" if claims.status == "optimal" else most
     words = [f"{aim}: {known}", *shown.plan.notes]

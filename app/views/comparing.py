@@ -18,7 +18,7 @@ from app.compare import (
     differences,
     totals,
 )
-from app.options import word
+from app.options import that_count, word
 from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
@@ -92,10 +92,9 @@ class ComparePanel(pn.viewable.Viewer):
 
 def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
     """Two plans by what they were asked for differently."""
-    names = [name for name in here if here[name] != there.get(name)] or ["budget"]
-    words = [
-        ", ".join(word(name, fields.get(name, "")) for name in names) for fields in (here, there)
-    ]
+    both = that_count(here), that_count(there)
+    names = [name for name in both[0] if both[0][name] != both[1].get(name)] or ["budget"]
+    words = [", ".join(word(name, fields.get(name, "")) for name in names) for fields in both]
     return words[0], words[1]
 
 

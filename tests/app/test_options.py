@@ -19,6 +19,7 @@ from app.state import COSMA, Problem
 from app.url import as_python, from_query, problem_of, to_query
 from app.views.bars import infeasible_html, nearest
 from app.views.cards import badge, cards_html, proof_text, scope
+from app.views.comparing import plan_names
 from app.views.controls import Controls
 from app.views.live_solver import LiveSolver
 from app.views.planner_options import PlannerOptions
@@ -110,6 +111,16 @@ def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:
     assert named(schedule="dnc", break_nodes=["a", "b", "c"]) == "cosma dnc a+…+c (3)"
     assert named(method="ilp", paper_strict=True) == "cosma default ilp paper_strict"
     assert word("break_nodes", None) == "automatic"
+
+
+def test_plans_that_are_compared_are_named_by_the_options_that_count() -> None:
+    here = Problem(schedule="dnc", method="ilp", solver="CBC", replacement="greedy")
+    there = Problem(schedule="joint")
+    names = plan_names(here.values_by_name(), there.values_by_name())
+    assert names == ("dnc", "joint")
+    here, there = Problem(budget="MP"), Problem(paper_strict=True)
+    names = plan_names(here.values_by_name(), there.values_by_name())
+    assert names == ("MP", "MR")
 
 
 def test_a_link_carries_all_options() -> None:
@@ -299,6 +310,7 @@ def test_the_window_on_the_solver_comes_late_and_can_be_closed() -> None:
         ({}, "proven optimal", "for this order"),
         ({"schedule": "joint"}, "proven optimal", "over all orders"),
         ({"replacement": "greedy"}, "heuristic, gap", "for this order"),
+        ({"objective": "traffic_then_latency"}, "traffic proven optimal", "for this order"),
     ],
 )
 def test_the_badge_says_what_the_proof_holds_for(
