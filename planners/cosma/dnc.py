@@ -3,7 +3,8 @@
 Each part is planned by the search over orders, with what crosses it in its place; the joined order
 is then solved as a whole, so the plan is valid and its replacement the best for that order. What
 is lost is only what orders across the break nodes could have saved. Break nodes that are found
-are found for ever larger parts, as time allows: fewer cuts lose less.
+are found for ever larger parts, as time allows: fewer cuts lose less. Each part starts from the
+best order known.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ FIRST_OPERATORS = 48
 # Shares of the time: for orders and plans, the rest for bounds; and of what is left of the former
 # for one choice of parts, and for the orders of its parts.
 ORDERS_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.6, 0.7
+# Of the time left for parts, what one may take at least: few are hard, and they are anywhere.
+PART_SHARE = 0.4
+# Operators in the parts that bounds are sought on; larger ones are seldom settled.
+BOUND_OPERATORS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +50,18 @@ def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = N
         levels = _levels(problem)
     else:
         levels = iter([tuple(breaks)])
-    names = next(levels)
+    bounding = names = next(levels)
     best = _solve_level(problem, names, working.part(LEVEL_SHARE * working.left_s))
     for names in levels:
         if best.solution.cost_bytes == 0 or working.expired():
             break
         clock.report("larger parts", best.solution.cost_bytes, 0)
-        found = _solve_level(problem, names, working.part(LEVEL_SHARE * working.left_s))
+        found = _solve_level(best.problem, names, working.part(LEVEL_SHARE * working.left_s))
         best = min(best, found, key=lambda divided: divided.solution.cost_bytes)
-    bound = min(best.solution.cost_bytes, _bound(problem, names, best.solution.cost_bytes, clock))
+        if max(map(len, parts_at(problem.graph, names))) <= BOUND_OPERATORS:
+            bounding = names
+    cost = best.solution.cost_bytes
+    bound = min(cost, _bound(problem, bounding, cost, clock))
     return replace(best, solution=replace(best.solution, bound_bytes=bound))
 
 
@@ -70,7 +78,8 @@ def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:
 
 
 def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
-    parts = parts_at(problem.graph, names)
+    at = {position: step for step, position in enumerate(problem.schedule)}
+    parts = [tuple(sorted(part, key=at.__getitem__)) for part in parts_at(problem.graph, names)]
     ordered = replace(problem, schedule=_joined(problem, parts, clock))
     clock.report("the joined order")
     solution = solve_fixed(ordered, clock)
@@ -80,13 +89,13 @@ def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divi
 
 
 def _joined(problem: Problem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
-    """The best orders found for the parts one after the other; as given where time is over."""
+    """The best orders found for the parts one after the other; as known where time is over."""
     until_s = clock.elapsed_s + PARTS_SHARE * clock.left_s
     boundary, order = Boundary(), list[int]()
     for at, part in enumerate(parts):
         rest = [position for later in parts[at + 1 :] for position in later]
         clock.report(f"part {at + 1} of {len(parts)}")
-        share = len(part) / (len(part) + len(rest))
+        share = max(PART_SHARE, len(part) / (len(part) + len(rest)))
         planned = part_problem(problem, part, boundary, rest)
         part_clock = clock.part(max(0.0, until_s - clock.elapsed_s) * share)
         solved, solution = solve_all_orders(planned.problem, part_clock)
@@ -105,7 +114,7 @@ def _bound(problem: Problem, names: Sequence[str], cost_bytes: int, clock: Clock
     parts = parts_at(problem.graph, names)
     dearest = total = 0
     for at, (part, used) in enumerate(_with_used(problem, parts)):
-        share = clock.left_s / (len(parts) - at)
+        share = max(PART_SHARE, 1 / (len(parts) - at)) * clock.left_s
         alone = _least(induced(problem, part), clock.part(share / 2))
         dearest = max(dearest, alone)
         if used and alone:

@@ -66,7 +66,7 @@ def _that_live_on(
     """What `rest` reads of what the part has, soonest first, as far as it fits together."""
     graph = whole.graph
     had = {*there, *(t for op in own for t in (*op.inputs, *op.outputs))}
-    soonest = dict.fromkeys(t for i in sorted(rest) for t in graph.operators[i].inputs if t in had)
+    soonest = dict.fromkeys(t for i in rest for t in graph.operators[i].inputs if t in had)
     room = whole.budget_bytes - _unit(graph) * graph.bytes_per_element
     kept = []
     for name in soonest:

@@ -232,3 +232,18 @@ def test_a_stop_at_any_moment_keeps_a_plan_under_a_true_bound(moment: int) -> No
 def test_nothing_to_spill_is_optimal_at_once() -> None:
     plan = sp.plan(random_graph(3, 60), budget="1MB", schedule="dnc")
     assert (plan.claims.status, plan.claims.objective_bytes) == ("optimal", 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"schedule": "dnc", "budget": "MR", "time_limit": 4},
+        {"objective": "peak", "schedule": "mpmf", "budget": "MP"},
+        {"objective": "traffic_then_latency", "budget": "MR"},
+    ],
+)
+def test_plans_compute_what_pytorch_computes(options: dict[str, object]) -> None:
+    graph = sp.load("googlenet", input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, **options)  # type: ignore[arg-type]
+    sp.check(plan)
+    assert sp.execute(plan).bit_exact
