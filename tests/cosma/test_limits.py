@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from typing import Any
 
 import pytest
 
 import planners as sp
+from planners.cosma import fixed
 from planners.cosma.fixed import solve_fixed
 from planners.cosma.joint_addresses import solve_jointly
 from planners.cosma.problem import Problem
@@ -97,3 +99,35 @@ def test_options_of_no_meaning_are_named(options: dict[str, Any]) -> None:
 
 def _mr(graph: sp.Graph) -> int:
     return max(sum(map(graph.size_bytes, (*op.inputs, *op.outputs))) for op in graph.operators)
+
+
+def test_a_stop_while_the_relaxation_is_solved_keeps_belady_s_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+
+    def slow(*_: object) -> None:
+        over.wait(20)
+
+    monkeypatch.setattr(fixed, "relax", slow)
+    heard: list[Progress] = []
+
+    def stop(moment: Progress) -> bool:
+        heard.append(moment)
+        return len(heard) < 4
+
+    graph = random_graph(5, 30, largest=99)
+    plan = sp.plan(graph, budget="MR", progress=stop)
+    over.set()
+    assert len(heard) == 5
+    assert sp.check(plan).noncompulsory_bytes == heard[0].incumbent_bytes
+    assert plan.claims.solver.startswith("belady")
+
+
+def test_what_the_relaxation_raises_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise LookupError("broken")
+
+    monkeypatch.setattr(fixed, "relax", broken)
+    with pytest.raises(LookupError, match="broken"):
+        sp.plan(random_graph(5, 30, largest=99), budget="MR")
