@@ -149,7 +149,7 @@ def test_a_report_without_divide_and_conquer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_executed_plans_are_told_of() -> None:
-    study = Study(models=("lraspp_mobilenet_v3_large",), labels=("MR",), execute=True)
+    study = Study(models=("transformer",), labels=("MR",), execute=True)
     tables = reproduce(study)
     assert all(row["max error"] == 0 for row in tables.rows)
     assert "the largest difference from PyTorch's own outputs is 0" in report(tables, study)
