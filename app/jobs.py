@@ -2,7 +2,7 @@
 
 Each worker is `python -m app.worker` in its own process group. Messages are JSON lines; a job
 collects those that belong to it until its session asks for them. Cancelling asks nicely first, so
-that the planner keeps the best plan it has, and ends the whole process group two seconds later.
+that the planner keeps the best plan it has, and ends the whole process group a few seconds later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Literal
 import planners as sp
 from app.wire import from_wire
 
-GRACE_S = 2.0
+GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
 WARM_AFTER_S = 4.0
 ROOT = Path(__file__).resolve().parent.parent
 Message = dict[str, Any]
