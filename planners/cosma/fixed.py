@@ -24,6 +24,10 @@ from planners.progress import Clock
 
 # Windows hold the steps this full or fuller; and the seconds to pack the outcome in.
 ROUNDS = ((0.9, 0.1), (0.7, 0.2), (0.4, 0.5))
+# Of the time, for the relaxation: without a proof it still says what to drop.
+RELAX_SHARE = 0.6
+# What one window may take, as a share of the time left and in seconds: most take a tenth of one.
+WINDOW_SHARE, WINDOW_S = 0.15, 3.0
 # Seconds for the last try to pack, before all addresses join the model.
 PACKING_S = 5.0
 # How often a stop is asked for, and how long after one the relaxation's outcome is waited for.
@@ -63,7 +67,7 @@ class _Search:
     def run(self) -> None:
         if self._tell("capacity relaxation"):
             return
-        relaxed = _watched(self.clock, lambda: relax(self.problem, self.clock.left_s))
+        relaxed = _watched(self.clock, lambda: relax(self.problem, RELAX_SHARE * self.clock.left_s))
         if relaxed is None:
             return
         self._raise(relaxed.bound_bytes)
@@ -79,8 +83,9 @@ class _Search:
                 break
             windows = _merged([*windows, *_windows(self.problem, placed.stuck, share)])
             hint = dict.fromkeys(runs(self.problem, dropped))
-            joint = self._jointly(hint, windows)
-            if joint.dropped is None:
+            part = self.clock.part(min(WINDOW_S, WINDOW_SHARE * self.clock.left_s))
+            joint = self._jointly(hint, part, windows)
+            if joint.dropped is None or joint.objective_bytes > joint.bound_bytes:
                 break
             dropped, known = joint.dropped, dict(joint.offsets)
         if not self._tell("addresses"):
@@ -95,13 +100,15 @@ class _Search:
         if not placed.stuck:
             self._offer(placed.offsets, f"gap ILP (HiGHS), packing ({placed.solver})")
         if not self._tell("addresses") and cp_sat.available():
-            joint = self._jointly(self.best.offsets, None)
+            joint = self._jointly(self.best.offsets, self.clock, None)
             if stays := joint.stays(self.problem):
                 self._offer(stays, "gap ILP (HiGHS), CP-SAT")
 
-    def _jointly(self, hint: Mapping[Run, int | None], windows: Collection[range] | None) -> Joint:
+    def _jointly(
+        self, hint: Mapping[Run, int | None], clock: Clock, windows: Collection[range] | None
+    ) -> Joint:
         bound = self.best.bound_bytes
-        joint = solve_jointly(self.problem, bound, hint, self.clock, windows=windows)
+        joint = solve_jointly(self.problem, bound, hint, clock, windows=windows)
         self._raise(joint.bound_bytes)
         return joint
 
