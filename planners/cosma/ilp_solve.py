@@ -254,13 +254,20 @@ def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
     try:
         ilp.lp.solve(solver)
     except Exception as error:  # PuLP's own, or whatever a solver's module raises.
-        raise SpillwayError(f"the solver {name} failed: {error}") from error
+        raise SpillwayError(f"the solver {name} failed: {_reason(error)}") from error
     outcome, seconds = ilp.lp.sol_status, ilp.lp.solutionTime
     if outcome in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible):
         values = {x.name: float(x.varValue or 0.0) for x in ilp.lp.variables()}
         proven = exact and outcome == pulp.LpSolutionOptimal
         return ("optimal" if proven else "feasible"), values, 0, seconds
     return ("infeasible" if outcome == pulp.LpSolutionInfeasible else "unknown"), None, 0, seconds
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong; of a command PuLP only says that it did."""
+    if "use msg=True" in str(error):
+        return "its command ended with an error; to see why, run it on what --export-mps writes"
+    return str(error)
 
 
 def _exact(pulp: Any, name: str) -> tuple[Any, bool]:

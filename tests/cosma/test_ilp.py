@@ -151,7 +151,9 @@ def test_a_dying_solver_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.M
     cbc.write_text("#!/bin/sh\nexit 3\n")
     cbc.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SpillwayError, match="the solver COIN_CMD failed"):
+    with pytest.raises(
+        SpillwayError, match="the solver COIN_CMD failed: its command ended with an error"
+    ):
         solve(model, "CBC")
 
 
