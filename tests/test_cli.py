@@ -200,7 +200,7 @@ def test_calibrate_writes_a_machine_that_plans_use(spillway: Any, tmp_path: Path
 
 
 def test_reproduce_compares_all_schemes(spillway: Any) -> None:
-    arguments = ("reproduce", "cosma", "--models", "densenet121", "--granularity", "fused")
+    arguments = ("reproduce", "cosma", "--models", "transformer", "--granularity", "fused")
     found = spillway(*arguments, "--json").json
     assert [row["budget"] for row in found["rows"]] == ["MR", "MH", "MP"] * 2
     assert [row["parameters"] for row in found["rows"]] == [False] * 3 + [True] * 3
