@@ -59,8 +59,7 @@ def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0)
 
 def _needs(graph: Graph, parameters: bool) -> list[int]:
     """Bytes that each operator needs at once."""
-    if not graph.operators:
-        raise BadInput(f"graph {graph.name!r} has no operators: there is nothing to plan")
+    _assert_operators(graph)
     return [
         sum(
             graph.size_bytes(t)
@@ -70,8 +69,17 @@ def _needs(graph: Graph, parameters: bool) -> list[int]:
     ]
 
 
+def _assert_operators(graph: Graph) -> None:
+    if not graph.operators:
+        raise BadInput(f"graph {graph.name!r} has no operators: there is nothing to plan")
+
+
 def resolve_budget(graph: Graph, budget: int | str, *, parameters: bool = False) -> int:
-    """Bytes of a budget given as a number, `"MR"`, `"MH"`, `"MP"` or a size such as `"256KiB"`."""
+    """Bytes of a budget given as a number, `"MR"`, `"MH"`, `"MP"` or a size such as `"256KiB"`.
+
+    Raises `BadInput` for a budget that is none of these, and for a graph without operators.
+    """
+    _assert_operators(graph)
     label = budget.strip().upper() if isinstance(budget, str) else ""
     if label == "MR":  # MH and MP take a search, MR does not.
         return max(_needs(graph, parameters))
