@@ -52,7 +52,7 @@ class Problem(param.Parameterized):
     replacement = param.Selector(
         default="optimal",
         objects=list(COSMA["replacement"]),
-        doc="How it is chosen what leaves: proven optimum, farthest next use, largest first.",
+        doc="How it is chosen what leaves: the optimum, proven, or a scheme to compare it with.",
     )
     method = param.Selector(
         default="search",

@@ -11,6 +11,7 @@ import planners as sp
 from planners.cli_output import Reporter
 from planners.errors import BadInput
 from planners.graph.model import Granularity
+from planners.registry import COSMA
 
 app = typer.Typer(
     name="spillway",
@@ -20,6 +21,12 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+
+
+def _values(option: str) -> str:
+    """What an option of the COSMA planner may be, as help."""
+    return "cosma: " + ", ".join(COSMA.options[option])
+
 
 Model = Annotated[str, typer.Argument(help="catalogue name, timm:NAME, or a graph file")]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
@@ -32,11 +39,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standar
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
 TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
-Schedule = Annotated[str, typer.Option("--schedule", help="cosma: default, mpmf, joint, dnc")]
-Replacement = Annotated[str, typer.Option("--replacement", help="cosma: optimal, belady, greedy")]
-Objective = Annotated[
-    str, typer.Option("--objective", help="cosma: traffic, peak, traffic_then_latency")
-]
+Schedule = Annotated[str, typer.Option("--schedule", help=_values("schedule"))]
+Replacement = Annotated[str, typer.Option("--replacement", help=_values("replacement"))]
+Objective = Annotated[str, typer.Option("--objective", help=_values("objective"))]
 BreakNodes = Annotated[
     str, typer.Option("--break-nodes", help="cosma, dnc: operators with commas between, or auto")
 ]
