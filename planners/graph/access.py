@@ -16,13 +16,20 @@ NORMS = frozenset({"batch_norm"})
 POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3))
 CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
 BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
+UNARY = ELEMENTWISE - BINARY
+# They keep a weight of two axes as it is, if they keep its shape.
+FLATTENING = frozenset("flatten view reshape squeeze unsqueeze contiguous select".split())
 
 
 def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
     """Boxes of the inputs and parameters that `op` reads to write `box` of `output`."""
     out = graph.tensors[output]
     operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
-    if box == _full(out) or not _is_local(graph, op, out):
+    if box == _full(out):
+        return [(t.name, _full(t)) for t in operands]
+    if special := _special(graph, op, out, box):
+        return special
+    if not is_local(graph, op, out):
         return [(t.name, _full(t)) for t in operands]
     main = graph.tensors[op.inputs[0]] if op.inputs else None
     found = []
@@ -46,7 +53,7 @@ def share_of_macs(graph: Graph, op: Operator, output: str, box: Box) -> int:
     return -(-op.macs * elements // graph.tensors[output].elements)
 
 
-def _is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
+def is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
     """Whether a part of the output needs only a part: every source call keeps the axes."""
     windows = CONVOLUTIONS | POOLS
     if op.kind == "linear":
@@ -65,6 +72,63 @@ def _is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
     # What comes first may mix parameters into the weight, along any of its axes.
     mixed = not BINARY.isdisjoint(kinds[: kinds.index(op.kind)])
     return not mixed and len(op.inputs) == 1 and _has_own_weight(graph, op, out)
+
+
+def _special(graph: Graph, op: Operator, out: Tensor, box: Box) -> list[tuple[str, Box]]:
+    """Boxes for kinds that are local along some axes only; empty for all other operators."""
+    kinds = [part.kind for part in op.parts] or [op.kind]
+    while kinds and kinds[-1] in UNARY:
+        kinds.pop()
+    inputs = [graph.tensors[name] for name in op.inputs]
+    parameters = [graph.tensors[name] for name in op.parameters]
+    if kinds == ["cat"] and not parameters:
+        return _concatenated(inputs, out, box)
+    if len(inputs) != 1 or len(out.shape) == 0:
+        return []
+    (data,) = inputs
+    if kinds == ["adaptive_avg_pool2d"] and not parameters and data.shape[:-2] == out.shape[:-2]:
+        return [(data.name, _adaptive_box(data, out, box))]
+    if kinds == ["layer_norm"] and {p.shape for p in parameters} == {out.shape[-1:]}:
+        own = [(data.name, (*box[:-1], (0, data.shape[-1])))] if data.shape == out.shape else []
+        return own and own + [(p.name, _full(p)) for p in parameters]
+    flattened = len(kinds) > 1 and kinds[-1] == "linear" and set(kinds[:-1]) <= FLATTENING
+    shapes = sorted((len(p.shape), p.shape[0]) for p in parameters if p.shape)
+    if flattened and shapes in ([(2, out.shape[-1])], [(1, out.shape[-1]), (2, out.shape[-1])]):
+        sliced = [(p.name, (box[-1], *_full(p)[1:])) for p in parameters]
+        return [(data.name, _full(data)), *sliced]
+    return []
+
+
+def _concatenated(inputs: list[Tensor], out: Tensor, box: Box) -> list[tuple[str, Box]]:
+    """The part of each input that lies in the box, along the only axis that can be the joint."""
+    joints = [
+        axis
+        for axis, size in enumerate(out.shape)
+        if all(len(t.shape) == len(out.shape) for t in inputs)
+        and sum(t.shape[axis] for t in inputs) == size
+        and {t.shape[:axis] + t.shape[axis + 1 :] for t in inputs}
+        == {out.shape[:axis] + out.shape[axis + 1 :]}
+    ]
+    if len(joints) != 1:
+        return []
+    (axis,) = joints
+    found, at = [], 0
+    for tensor in inputs:
+        start = max(box[axis][0] - at, 0)
+        stop = min(box[axis][1] - at, tensor.shape[axis])
+        if start < stop:
+            found.append((tensor.name, (*box[:axis], (start, stop), *box[axis + 1 :])))
+        at += tensor.shape[axis]
+    return found
+
+
+def _adaptive_box(data: Tensor, out: Tensor, box: Box) -> Box:
+    """Output i of n takes the inputs from ⌊i·m/n⌋ to ⌈(i+1)·m/n⌉ of m."""
+    spatial = tuple(
+        (start * m // n, -(-stop * m // n))
+        for (start, stop), m, n in zip(box[-2:], data.shape[-2:], out.shape[-2:], strict=True)
+    )
+    return (*box[:-2], *spatial)
 
 
 def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:

@@ -95,6 +95,16 @@ SPECIAL: dict[str, Case] = {
         Calls(lambda x, p: functional.conv2d(x, functional.relu(x), p), torch.randn(3)),
         (torch.randn(3, 3, 3, 3),),
     ),
+    "concatenated": (
+        Calls(lambda x, y: functional.relu(torch.cat([x, y], 1))),
+        (torch.randn(2, 3, 4, 5), torch.randn(2, 2, 4, 5)),
+    ),
+    "adaptive pool": (nn.AdaptiveAvgPool2d((3, 1)), (torch.randn(2, 3, 7, 4),)),
+    "layer norm": (nn.Sequential(nn.LayerNorm(4), nn.GELU()), (torch.randn(2, 3, 4),)),
+    "flattened for a product": (
+        nn.Sequential(nn.Flatten(), nn.Linear(24, 24), nn.ReLU()),
+        (torch.randn(2, 4, 2, 3),),
+    ),
     "batch norm": (nn.Sequential(nn.BatchNorm2d(4), nn.ReLU()), (torch.randn(2, 4, 5, 4),)),
 }
 
