@@ -1,29 +1,32 @@
 """Divide and conquer (IV): parts between break nodes, each in its best order, joined.
 
-Each part is planned by the search over orders, with what crosses it in its place; the joined order
-is then solved as a whole, so the plan is valid and its replacement the best for that order. What
-is lost is only what orders across the break nodes could have saved. Break nodes that are found
-are found for ever larger parts, as time allows: fewer cuts lose less. Each part starts from the
-best order known.
+First come plans of the whole, in the order given and in the one of least peak. Then each part is
+planned by the search over orders, with what crosses it in its place; the joined order is solved as
+a whole, so the plan is valid and its replacement the best for that order. What is lost is only
+what orders across the break nodes could have saved. Break nodes that are found are found for ever
+larger parts, as time allows: fewer cuts lose less. Those start from the best order of the former.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from planners.cosma.breaks import Part, find_breaks, parts_at
 from planners.cosma.fixed import Solution, solve_fixed
 from planners.cosma.orders import solve_all_orders
 from planners.cosma.parts import Boundary, boundary_after, induced, order_of, part_problem
+from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem
 from planners.progress import Clock
 
 # Operators in a part, first: what the search over orders settles in a moment.
 FIRST_OPERATORS = 48
 # Shares of the time: for orders and plans, the rest for bounds; and of what is left of the former
-# for one choice of parts, and for the orders of its parts.
-ORDERS_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.6, 0.7
+# for the order of least peak, for one order of the whole, for one choice of parts, and for the
+# orders of its parts.
+ORDERS_SHARE, PEAK_SHARE, WHOLE_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.1, 0.15, 0.6, 0.7
 # Of the time left for parts, what one may take at least: few are hard, and they are anywhere.
 PART_SHARE = 0.4
 # Operators in the parts that bounds are sought on; larger ones are seldom settled.
@@ -32,7 +35,7 @@ BOUND_OPERATORS = 200
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """The plan for the joined order, under a bound over all orders; and where it was cut."""
+    """The best plan, under a bound over all orders; and its break nodes, or those first tried."""
 
     problem: Problem
     solution: Solution
@@ -42,27 +45,58 @@ class Divided:
 def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = None) -> Divided:
     """The best joined order of the parts between `breaks` (found where None), solved as a whole.
 
-    Raises `BadInput` for break nodes that are none, and `BudgetTooSmall`.
+    The order given, or the one of least peak, where parts save nothing. Raises `BadInput` for
+    break nodes that are none, and `BudgetTooSmall`.
     """
     problem.assert_feasible()
+    levels = _levels(problem) if breaks is None else iter([tuple(breaks)])
+    bounding = next(levels)
+    parts_at(problem.graph, bounding)  # wrong names are told at once
     working = clock.part(ORDERS_SHARE * clock.left_s)
-    if breaks is None:
-        levels = _levels(problem)
-    else:
-        levels = iter([tuple(breaks)])
-    bounding = names = next(levels)
-    best = _solve_level(problem, names, working.part(LEVEL_SHARE * working.left_s))
-    for names in levels:
+    best = _solve_uncut(problem, bounding, working, clock)
+    cuts: list[Divided] = []
+    for names in chain([bounding], levels):
         if best.solution.cost_bytes == 0 or working.expired():
             break
-        clock.report("larger parts", best.solution.cost_bytes, 0)
-        found = _solve_level(best.problem, names, working.part(LEVEL_SHARE * working.left_s))
-        best = min(best, found, key=lambda divided: divided.solution.cost_bytes)
+        clock.report("parts", best.solution.cost_bytes, 0)
+        # Not from the order of least peak: where that is better so far, parts would end there.
+        start = min(cuts, key=_cost).problem if cuts else problem
+        cuts.append(_solve_level(start, names, working.part(LEVEL_SHARE * working.left_s)))
+        best = min(best, cuts[-1], key=_cost)
         if max(map(len, parts_at(problem.graph, names))) <= BOUND_OPERATORS:
             bounding = names
     cost = best.solution.cost_bytes
     bound = min(cost, _bound(problem, bounding, cost, clock))
     return replace(best, solution=replace(best.solution, bound_bytes=bound))
+
+
+def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock: Clock) -> Divided:
+    """The better of two plans for orders of the whole; and before them, one at once."""
+    best = _uncut(problem, names, clock.part(0.0))
+    for ordered in _known_orders(problem, working):
+        if best.solution.cost_bytes == 0:
+            break
+        clock.report("an order of the whole", best.solution.cost_bytes, 0)
+        found = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
+        best = min(best, found, key=_cost)
+    return best
+
+
+def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
+    yield problem
+    limited = clock.part(PEAK_SHARE * clock.left_s)
+    least = minimum_peak(problem.graph, problem.parameters, clock=limited)
+    yield replace(problem, schedule=least.schedule)
+
+
+def _uncut(ordered: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
+    solution = solve_fixed(ordered, clock)
+    solver = f"divide and conquer (an order of the whole), {solution.solver}"
+    return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
+
+
+def _cost(divided: Divided) -> int:
+    return divided.solution.cost_bytes
 
 
 def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:

@@ -12,8 +12,10 @@ import planners as sp
 from planners.cosma import dnc
 from planners.cosma.breaks import find_breaks, parts_at
 from planners.cosma.dnc import solve_parts
+from planners.cosma.fixed import solve_fixed
 from planners.cosma.orders import solve_all_orders
 from planners.cosma.parts import Boundary, boundary_after, induced, part_problem
+from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem
 from planners.progress import Clock
 from tests.random_graphs import random_graph
@@ -158,6 +160,37 @@ def wide_cells(cells: int) -> sp.Graph:
         names = (f"a{i}", f"b{i}", f"e{i}")
         ops.append(sp.Operator(f"y{i + 1}", "any", names, (f"y{i + 1}",)))
     return sp.Graph("wide cells", tensors, tuple(ops), ("y0",), (f"y{cells}",))
+
+
+@given(SEEDS, st.integers(4, 20), st.integers(2, 6), st.floats(0, 0.8), st.booleans())
+@settings(max_examples=30)
+def test_never_worse_than_a_known_order_of_the_whole(
+    seed: int, operators: int, most: int, share: float, parameters: bool
+) -> None:
+    graph = random_graph(seed, operators, largest=30)
+    p = problem(graph, share, parameters)
+    least = replace(p, schedule=minimum_peak(graph, parameters).schedule)
+    known = min(solve_fixed(ordered, Clock(20)).cost_bytes for ordered in (p, least))
+    assert solve_parts(p, Clock(60), find_breaks(graph, most)).solution.cost_bytes <= known
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_at_the_least_peak_nothing_is_spilled(seed: int) -> None:
+    """Parts alone would spill: within them, orders know nothing of what the others hold."""
+    graph = random_graph(seed, 40, largest=99)
+    plan = sp.plan(graph, budget="MP", schedule="dnc", break_nodes=find_breaks(graph, 4))
+    sp.check(plan)
+    assert (plan.claims.status, plan.claims.objective_bytes) == ("optimal", 0)
+
+
+def test_a_plan_is_known_before_anything_is_searched() -> None:
+    heard: list[sp.Progress] = []
+    graph = random_graph(5, 40, largest=99)
+    plan = sp.plan(graph, schedule="dnc", progress=heard.append)
+    costs = [moment.incumbent_bytes for moment in heard if moment.incumbent_bytes is not None]
+    assert costs[0] in [moment.incumbent_bytes for moment in heard[:2]]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] == plan.claims.objective_bytes
 
 
 def test_larger_parts_are_tried_while_there_is_something_to_gain(
