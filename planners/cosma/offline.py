@@ -31,7 +31,7 @@ def replace_offline(
 
     Where the stays fit without the alignment only, it is given up.
     """
-    plan = _by_size(problem, alignment)
+    plan = _with_kept(problem, _by_size(problem, alignment), alignment, clock)
     if policy == "hill_climb":
         plan = _Climb(problem, alignment, plan).run(clock)
     return plan.offsets
@@ -63,6 +63,18 @@ def _by_size(problem: Problem, alignment: int) -> _Arena:
         if not isinstance(found, _Stuck):
             return _Arena(frozenset(dropped), found)
         dropped.add(_victim(problem, found, dropped))
+
+
+def _with_kept(problem: Problem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
+    """Keep again what was dropped in vain: a later drop let in what an earlier one did not."""
+    for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
+        if clock.expired():
+            break
+        dropped = arena.dropped - {gap}
+        found = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(found, _Stuck):
+            arena = _Arena(dropped, found)
+    return arena
 
 
 def _furthest_next_use(problem: Problem) -> set[Gap]:

@@ -57,6 +57,21 @@ def test_size_order_saves_what_the_order_of_execution_costs() -> None:
     assert found["greedy"] > 0
 
 
+def test_what_was_dropped_in_vain_is_kept_again() -> None:
+    """y (4 bytes) finds no gap of 29: it alone leaves in vain, then r moves and y can stay."""
+    tensors = {"x": sp.Tensor("x", (1,), "input"), "w": sp.Tensor("w", (10,), "parameter")}
+    tensors |= {n: sp.Tensor(n, (s,)) for n, s in {"l": 13, "r": 13, "y": 4, "z": 1}.items()}
+    wires = {"l": "x", "r": "l", "y": "r", "z": "y"}
+    ops = [
+        sp.Operator(made, "any", (read,), (made,), ("w",) if made == "y" else ())
+        for made, read in wires.items()
+    ]
+    graph = sp.Graph("vain", tensors, tuple(ops), ("x",), ("z",))
+    options = {"budget": 29, "alignment": 1, "parameters": True}
+    assert cost(graph, "size_ordered", **options) == 2 * 13
+    assert cost(graph, "hill_climb", **options) == 0
+
+
 def test_a_climb_beats_its_start_where_sizes_mislead() -> None:
     gains = 0
     for seed in range(30):
