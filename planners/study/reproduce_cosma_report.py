@@ -55,7 +55,8 @@ Rows with the same bytes are one row in a table, and count once for each label i
 | Belady | default, MPMF | *the paper's*: furthest next use; TFLite's linear arena, online |
 | greedy | default, MPMF | *the paper's*: the cheapest window of neighbours; the same arena |
 | size-ordered | default, MPMF | *added here*: lifetimes known; furthest next use by sizes, then \
-TFLite's offline arena (largest first, smallest gap), one more victim wherever one does not fit |
+TFLite's offline arena (largest first, smallest gap), one more victim wherever one does not fit, \
+none in vain |
 | hill climb | default, MPMF | *added here*: from there, victims and placing order are permuted \
 as long as traffic falls, as Ethos-U Vela's allocator permutes for space |
 

@@ -148,10 +148,12 @@ def test_a_report_without_divide_and_conquer(monkeypatch: pytest.MonkeyPatch) ->
     assert "## Searched networks at even budgets" not in text
 
 
-def test_executed_plans_are_told_of() -> None:
+def test_executed_plans_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = sp.load("squeezenet1_1")
+    monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: small)
     study = Study(models=("transformer",), labels=("MR",), execute=True)
     tables = reproduce(study)
-    assert all(row["max error"] == 0 for row in tables.rows)
+    assert all(row["max error"] == 0 < row["default belady"] for row in tables.rows)
     assert "the largest difference from PyTorch's own outputs is 0" in report(tables, study)
     assert facts(tables)["rows"] is tables.rows
 
