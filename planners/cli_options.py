@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -57,7 +58,29 @@ ExportLp = Annotated[
 ExportMps = Annotated[
     Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
 ]
+Online = Annotated[bool, typer.Option("--online", help="fusion: fast, without a proof")]
+ChannelTile = Annotated[
+    int, typer.Option("--channel-tile", min=1, help="fusion: least output channels at once (T_c)")
+]
+FreeLocalLayers = Annotated[
+    bool, typer.Option("--free-local-layers", help="fusion: the search counts none of them alone")
+]
 Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
+
+
+USUAL: Mapping[str, Any] = {
+    "schedule": "default",
+    "replacement": "optimal",
+    "method": "search",
+    "objective": "traffic",
+    "break_nodes": "auto",
+    "channel_tile": 1,
+}
+
+
+def unusual(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are not as always: planners need not have heard of the others."""
+    return {name: v for name, v in given.items() if v and v != USUAL.get(name)}
 
 
 def input_shape(text: str | None) -> tuple[int, ...] | None:

@@ -11,14 +11,17 @@ import planners as sp
 from planners.cli_options import (
     AsJson,
     BreakNodes,
+    ChannelTile,
     ExportLp,
     ExportMps,
+    FreeLocalLayers,
     GranularityOption,
     Input,
     MachineOption,
     Method,
     Model,
     Objective,
+    Online,
     PaperStrict,
     Parameters,
     PlanFile,
@@ -29,6 +32,7 @@ from planners.cli_options import (
     Width,
     app,
     load,
+    unusual,
 )
 from planners.cli_output import Answer, Reporter, planning_table, print_table, size_text
 from planners.study.budgets import resolve_budget
@@ -110,6 +114,9 @@ def plan(
     break_nodes: BreakNodes = "auto",
     solver: Solver = None,
     paper_strict: PaperStrict = False,
+    online: Online = False,
+    channel_tile: ChannelTile = 1,
+    free_local_layers: FreeLocalLayers = False,
     export_lp: ExportLp = None,
     export_mps: ExportMps = None,
     shape: Input = None,
@@ -120,13 +127,20 @@ def plan(
 ) -> None:
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     found = load(model, shape, granularity, width, as_json)
-    options: dict[str, Any] = {"schedule": schedule, "replacement": replacement, "method": method}
-    options["parameters"] = parameters
-    # What is as always is left out: planners need not have heard of it.
-    rarer = {"objective": objective, "break_nodes": break_nodes, "paper_strict": paper_strict}
-    usual = {"objective": "traffic", "break_nodes": "auto", "paper_strict": False}
-    options |= {name: value for name, value in rarer.items() if value != usual[name]}
-    options |= {} if solver is None else {"solver": solver}
+    given: dict[str, Any] = {
+        "schedule": schedule,
+        "replacement": replacement,
+        "method": method,
+        "parameters": parameters,
+        "objective": objective,
+        "break_nodes": break_nodes,
+        "solver": solver,
+        "paper_strict": paper_strict,
+        "online": online,
+        "channel_tile": channel_tile,
+        "free_local_layers": free_local_layers,
+    }
+    options = unusual(given)
     if export_lp or export_mps:
         _export(found, budget, options | {"time_limit": time_limit}, export_lp, export_mps, as_json)
         return
@@ -151,7 +165,7 @@ def _export(
     """Write the paper's ILP instead of planning."""
     from planners.cosma.ilp_export import export_ilp
 
-    size = resolve_budget(graph, budget, parameters=options["parameters"])
+    size = resolve_budget(graph, budget, parameters=options.get("parameters", False))
     with Reporter(as_json, f"writing the ILP of {graph.name}") as reporter:
         facts = export_ilp(graph, size, options, lp, mps, reporter.progress)
     Answer(as_json).give(facts, print_table(facts))

@@ -24,6 +24,7 @@ from planners.cli_options import (
     Width,
     app,
     load,
+    unusual,
 )
 from planners.cli_output import Answer, Reporter, print_table
 from planners.errors import BadInput
@@ -48,11 +49,7 @@ def sweep(
 ) -> None:
     """Plan models × planners × budgets into one table."""
     graphs = [load(name, shape, granularity, width, as_json) for name in model]
-    options: dict[str, Any] = {
-        "schedule": schedule,
-        "replacement": replacement,
-        "parameters": parameters,
-    }
+    given = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
     with Reporter(as_json, "sweeping") as reporter:
         table = sp.sweep(
             graphs,
@@ -61,7 +58,7 @@ def sweep(
             machine,
             time_limit=time_limit,
             on_row=lambda row: reporter.say(f"{row['model']} {row['budget']} {row['status']}"),
-            **options,
+            **unusual(given),
         )
     if out is not None:
         write_text(out, table.to_csv(index=False))

@@ -52,12 +52,13 @@ COSMA = PlannerInfo(
         "method": ("search", "ilp"),
     },
 )
+FUSION = PlannerInfo("fusion", "Optimus: fused groups", "planners.fusion:plan")
 
 
 @cache
 def planners() -> Mapping[str, PlannerInfo]:
     """All planners by name. An entry point in the group `spillway.planners` adds one."""
-    found = {COSMA.name: COSMA}
+    found = {info.name: info for info in (COSMA, FUSION)}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
     return found

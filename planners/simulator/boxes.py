@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from math import prod
 
 from planners.program import Box
 
@@ -40,3 +42,33 @@ def uncovered(box: Box, cover: Collection[Box]) -> list[Box]:
             break
         left = [part for piece in left for part in subtract(piece, other)]
     return left
+
+
+def volume(boxes: Collection[Box]) -> int:
+    """The number of elements that lie in at least one of these boxes."""
+    disjoint: list[Box] = []
+    for box in _joined(boxes):
+        parts = [box]
+        for other in disjoint:
+            parts = [rest for part in parts for rest in subtract(part, other)]
+        disjoint += parts
+    return sum(prod(stop - start for start, stop in box) for box in disjoint)
+
+
+def _joined(boxes: Iterable[Box]) -> list[Box]:
+    """The same elements in fewer boxes: those that differ along one axis and touch become one."""
+    found = list(dict.fromkeys(boxes))
+    for axis in range(len(found[0]) if found else 0):
+        rows: dict[tuple[Box, Box], list[tuple[int, int]]] = defaultdict(list)
+        for box in found:
+            rows[box[:axis], box[axis + 1 :]].append(box[axis])
+        found = []
+        for (front, back), ranges in rows.items():
+            start, stop = min(ranges)
+            for a, b in sorted(ranges):
+                if a > stop:
+                    found.append((*front, (start, stop), *back))
+                    start = a
+                stop = max(stop, b)
+            found.append((*front, (start, stop), *back))
+    return found

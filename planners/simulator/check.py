@@ -8,6 +8,7 @@ all that they need, every operator runs and every output is at home in the end.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from planners.errors import InvalidPlan
@@ -32,7 +33,7 @@ from planners.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.boxes import uncovered
+from planners.simulator.boxes import uncovered, volume
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, Stay, residencies
 from planners.simulator.spans import TakenRanges
@@ -42,9 +43,9 @@ from planners.simulator.spans import TakenRanges
 class CheckReport:
     """What a valid program really does, in bytes.
 
-    `compulsory_bytes` is one load of each graph input in use (and parameter, where counted) and
-    one store of each output; the rest of the traffic is non-compulsory. `occupancy` holds the
-    most bytes resident on chip during each step; `peak_step` is the first step at the peak.
+    `compulsory_bytes` is one load of what is read of each graph input (and parameter, where
+    counted) and one store of each output; the rest of the traffic is non-compulsory. `occupancy`
+    holds the most bytes resident on chip in each step; `peak_step` is the first at the peak.
     """
 
     loaded_bytes: int
@@ -126,6 +127,7 @@ class Replay:
         # Boxes as keys: what is stored again and again is there once.
         self.home: dict[tuple[str, str], dict[Box, None]] = defaultdict(dict)
         self.written: dict[str, dict[Box, None]] = defaultdict(dict)
+        self.fetched: dict[str, dict[Box, None]] = defaultdict(dict)
         self.operators = {op.name: op for op in graph.operators}
         self.wholes = {name: whole(tensor) for name, tensor in graph.tensors.items()}
         self.stays: list[Stay] = []
@@ -280,6 +282,7 @@ class Replay:
             self.home[target.name, item.piece.tensor][item.piece.box] = None
         if source.offchip and not target.offchip:
             self.loaded += item.source.size_bytes
+            self.fetched[item.piece.tensor][item.piece.box] = None
         elif target.offchip and not source.offchip:
             self.stored += item.source.size_bytes
 
@@ -321,6 +324,7 @@ class Replay:
             self._find_at_home(operand)
         if memory.offchip:
             self.loaded += operand.region.size_bytes
+            self.fetched[operand.piece.tensor][operand.piece.box] = None
 
     def _free(self, item: Compute) -> None:
         """End the residencies that this instruction ends, before its writes begin."""
@@ -356,7 +360,7 @@ class Replay:
         return CheckReport(
             loaded_bytes=self.loaded,
             stored_bytes=self.stored,
-            compulsory_bytes=compulsory_bytes(self.graph, self.program.counts_parameters),
+            compulsory_bytes=compulsory_bytes(self.graph, self.fetched),
             peak_bytes=peak,
             peak_step=self.occupancy.index(peak) if self.occupancy else 0,
             extent_bytes=self.extent,
@@ -369,16 +373,19 @@ class Replay:
         )
 
 
-def compulsory_bytes(graph: Graph, parameters: bool) -> int:
-    """Bytes that cross in any plan: inputs in use, outputs, and parameters where counted, once."""
-    loads = [
-        name
-        for name, tensor in graph.tensors.items()
-        if graph.consumers[name]
-        and (tensor.kind == "input" or (parameters and tensor.kind == "parameter"))
-    ]
-    stores = set(graph.outputs) - set(graph.inputs)
-    return sum(graph.size_bytes(name) for name in (*loads, *stores))
+def compulsory_bytes(graph: Graph, fetched: Mapping[str, Collection[Box]]) -> int:
+    """Bytes that a program must move to read what it reads, and to store the outputs, once each.
+
+    `fetched` are the boxes that it loads, by tensor. A window may never touch the last rows of an
+    input, or rows between its strides: a program over rows leaves them where they are.
+    """
+    loads = sum(
+        volume(boxes)
+        for name, boxes in fetched.items()
+        if graph.tensors[name].kind in ("input", "parameter")
+    )
+    stores = sum(graph.tensors[name].elements for name in set(graph.outputs) - set(graph.inputs))
+    return (loads + stores) * graph.bytes_per_element
 
 
 def _lies_in(box: Box, shape: tuple[int, ...]) -> bool:

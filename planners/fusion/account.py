@@ -1,0 +1,49 @@
+"""What a program of fused groups holds and must move, counted from its instructions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from planners.graph.model import Graph
+from planners.program import AddressSpace, Box, Compute, Load, Operand, Program, Region, Release
+from planners.simulator.check import compulsory_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Bytes at the fullest moment, the highest address, and what must cross once."""
+
+    peak_bytes: int
+    extent_bytes: int
+    compulsory_bytes: int
+
+
+def account(graph: Graph, program: Program) -> Account:
+    """Count a program whose pieces stay where they are until released."""
+    spaces = AddressSpace(program.memories)
+    live = peak = extent = 0
+    fetched: dict[str, dict[Box, None]] = defaultdict(dict)
+    ends: dict[Region, int] = {}
+
+    def end(operand: Operand) -> int:
+        if operand.region not in ends:
+            ends[operand.region] = max(span.stop for span in spaces.spans(operand.region))
+        return ends[operand.region]
+
+    for item in program.instructions:
+        match item:
+            case Load():
+                fetched[item.piece.tensor][item.piece.box] = None
+                placed = [Operand(item.piece, item.target)]
+            case Compute():
+                placed = list(item.writes)
+            case Release():
+                live -= item.region.size_bytes
+                continue
+            case _:
+                continue
+        live += sum(operand.region.size_bytes for operand in placed)
+        peak = max(peak, live)
+        extent = max(extent, *(end(operand) for operand in placed))
+    return Account(peak, extent, compulsory_bytes(graph, fetched))

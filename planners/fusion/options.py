@@ -1,0 +1,37 @@
+"""The options of the planner: their defaults, and what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planners.errors import BadInput
+
+DEFAULTS: Mapping[str, Any] = {
+    "online": False,
+    "channel_tile": 1,
+    "double_buffer": True,
+    "free_local_layers": False,
+    "parameters": True,
+    "time_limit": 60.0,
+}
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All options, with defaults for those not given. Raises `BadInput` that says what to do."""
+    for name in options:
+        if name not in DEFAULTS:
+            raise BadInput(f"fusion has no option {name!r}; it has {', '.join(DEFAULTS)}")
+    chosen = {**DEFAULTS, **options}
+    for name in ("online", "double_buffer", "free_local_layers", "parameters"):
+        if not isinstance(chosen[name], bool):
+            raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
+    if not chosen["parameters"]:
+        raise BadInput("fusion plans always count parameters: leave parameters as it is")
+    tile = chosen["channel_tile"]
+    if not isinstance(tile, int) or isinstance(tile, bool) or tile < 1:
+        raise BadInput(f"channel_tile must be whole channels above zero, not {tile!r:.40}")
+    # Written so that NaN and what is no number at all fail.
+    if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
+        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
+    return chosen

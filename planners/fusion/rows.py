@@ -1,0 +1,208 @@
+"""Tensors as rows and channels, and which rows of its inputs an operator needs for its own.
+
+All of it is read off `planners.graph.access`, so what is planned here is what `check` asks for:
+windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, section 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from planners.graph.access import is_local, needs
+from planners.graph.model import Graph, Operator, Tensor
+from planners.program import Box
+
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """Which axes of a shape are images, rows and channels; None where it has none.
+
+    N×C×H×W and N×C×D×H×W have rows along their third axis, N×T×F along its second.
+    """
+
+    row: int | None
+    channel: int | None
+
+    @staticmethod
+    def of(shape: tuple[int, ...]) -> Axes:
+        if len(shape) >= 4:
+            return Axes(2, 1)
+        return Axes(*{3: (1, 2), 2: (None, 1)}.get(len(shape), (None, None)))
+
+
+def rows_of(tensor: Tensor) -> int:
+    """Rows of a tensor: one where it has no axis of rows."""
+    axis = Axes.of(tensor.shape).row
+    return 1 if axis is None else tensor.shape[axis]
+
+
+def box_of(
+    tensor: Tensor,
+    rows: tuple[int, int],
+    channels: tuple[int, int] | None = None,
+    images: tuple[int, int] | None = None,
+) -> Box:
+    """The box of these rows, of all channels and images unless some are given."""
+    axes = Axes.of(tensor.shape)
+    box = [(0, n) for n in tensor.shape]
+    if axes.row is not None:
+        box[axes.row] = rows
+    if channels is not None and axes.channel is not None:
+        box[axes.channel] = channels
+    if images is not None and tensor.shape:
+        box[0] = images
+    return tuple(box)
+
+
+def rows_in(tensor: Tensor, box: Box) -> tuple[int, int]:
+    """The rows of a box."""
+    axis = Axes.of(tensor.shape).row
+    return (0, 1) if axis is None else box[axis]
+
+
+def channels_in(tensor: Tensor, box: Box) -> tuple[int, int]:
+    """The channels of a box."""
+    axis = Axes.of(tensor.shape).channel
+    return (0, 1) if axis is None else box[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Rows of an input by rows of the output: `upto[k]` are needed for the first k of them,
+    and none before `start[k]` for those from k on."""
+
+    tensor: str
+    upto: Counts
+    start: Counts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An operator as the rows that it reads and writes.
+
+    `streams`: rows can be made from some rows of each input, so it can be fused; else `alone` says
+    why not. `channels` can be made apart from each other where `sliced`, each with
+    `channel_bytes` of parameters. `by_image`: images are independent. `content` is equal for
+    operators that differ in names only.
+    """
+
+    position: int
+    op: Operator
+    windows: tuple[Window, ...]
+    alone: str
+    sliced: bool
+    channels: int
+    parameter_bytes: int
+    channel_bytes: int
+    by_image: bool
+    content: tuple[object, ...]
+
+    @property
+    def streams(self) -> bool:
+        return not self.alone
+
+
+class RowTables:
+    """The rows of every operator of a graph; operators of equal content share their tables."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._tables: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
+        self._made: dict[int, Rows] = {}
+
+    def __getitem__(self, position: int) -> Rows:
+        if position not in self._made:
+            self._made[position] = self._make(position)
+        return self._made[position]
+
+    def _make(self, position: int) -> Rows:
+        graph, op = self.graph, self.graph.operators[position]
+        out = graph.tensors[op.outputs[0]]
+        content = _content(graph, op)
+        if content not in self._tables:
+            self._tables[content] = [_table(graph, op, out, graph.tensors[x]) for x in op.inputs]
+        windows = tuple(
+            Window(name, *table) for name, table in zip(op.inputs, self._tables[content])
+        )
+        sliced, channels = _sliced(graph, op, out)
+        size = sum(graph.size_bytes(name) for name in op.parameters)
+        return Rows(
+            position=position,
+            op=op,
+            windows=windows,
+            alone=_alone(graph, op, out, windows),
+            sliced=sliced,
+            channels=channels,
+            parameter_bytes=size,
+            channel_bytes=size // channels if sliced else size,
+            by_image=_by_image(graph, op, out),
+            content=content,
+        )
+
+
+def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
+    shapes = tuple(
+        tuple(graph.tensors[name].shape for name in names)
+        for names in (op.inputs, op.outputs, op.parameters)
+    )
+    window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
+    return (op.kind, tuple(part.kind for part in op.parts), shapes, window)
+
+
+def _table(graph: Graph, op: Operator, out: Tensor, source: Tensor) -> tuple[Counts, Counts]:
+    rows = rows_of(out)
+    need = np.zeros((rows, 2), dtype=np.int64)
+    for y in range(rows):
+        boxes = [
+            b for t, b in needs(graph, op, out.name, box_of(out, (y, y + 1))) if t == source.name
+        ]
+        need[y] = rows_in(source, boxes[0]) if boxes else (0, 0)
+    upto = np.concatenate(([0], np.maximum.accumulate(need[:, 1])))
+    start = np.minimum.accumulate(need[::-1, 0])[::-1]
+    return upto, np.concatenate((start, [rows_of(source)]))
+
+
+def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[Window, ...]) -> str:
+    """Why an operator cannot be computed row by row in a group; empty where it can."""
+    if len(op.outputs) > 1:
+        return f"{op.name} ({op.kind}) writes several tensors at once"
+    if op.kind == "conv1d":
+        return f"{op.name} ({op.kind}) has no rows"
+    if is_local(graph, op, out):
+        return ""
+    tall = [w for w in windows if rows_of(graph.tensors[w.tensor]) > 1]
+    if rows_of(out) == 1:
+        return f"{op.name} ({op.kind}) needs all rows of its input at once" if tall else ""
+    if not tall or any(w.upto[1] == w.upto[-1] and not w.start[-2] for w in tall):
+        return f"{op.name} ({op.kind}) needs all of its input for each row"
+    return ""
+
+
+def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
+    """Whether output channels can be made one by one, each with its part of every parameter."""
+    axis = Axes.of(out.shape).channel
+    if not op.parameters or axis is None or len(op.outputs) > 1:
+        return False, 1
+    channels = out.shape[axis]
+    if channels == 1:
+        return True, 1
+    boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), (0, 1))))
+    return all(
+        graph.tensors[name].shape[:1] == (channels,) and boxes[name][0] == (0, 1)
+        for name in op.parameters
+    ), channels
+
+
+def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:
+    """Whether an image of the output needs the same image of each input, and no other."""
+    tensors = [graph.tensors[name] for name in (*op.inputs, *op.outputs)]
+    if any(len(t.shape) < 2 or t.shape[0] != out.shape[0] for t in tensors) or out.shape[0] == 1:
+        return False
+    boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), images=(0, 1))))
+    return all(boxes.get(name, ((0, 1),))[0] == (0, 1) for name in op.inputs)

@@ -1,0 +1,140 @@
+"""A fused group strip by strip: how many rows of each tensor there are, and which are still held.
+
+Strip after strip, each output grows by its share of rows; what feeds it grows as far as it needs
+(Optimus, section 2.3: R(l, t)), and rows stay in a circular line buffer until nothing later needs
+them. Nothing is loaded or computed twice: the halo stays on chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+import numpy as np
+
+from planners.fusion.rows import Counts, Rows, RowTables, rows_of
+from planners.graph.model import Graph
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operators that run together, in the graph's order, and the tensors around them.
+
+    `loaded` come from off chip, `made` are written here, `stored` of them go off chip; `sinks`
+    are those that nothing here reads.
+    """
+
+    members: tuple[Rows, ...]
+    loaded: tuple[str, ...]
+    made: tuple[str, ...]
+    stored: frozenset[str]
+    sinks: frozenset[str]
+
+    @staticmethod
+    def of(graph: Graph, tables: RowTables, positions: Iterable[int]) -> Group:
+        """The group of the operators at these positions."""
+        members = tuple(tables[i] for i in positions)
+        inside = {member.position for member in members}
+        made = tuple(t for m in members for t in m.op.outputs)
+        read = dict.fromkeys(t for m in members for t in m.op.inputs)
+        outputs = set(graph.outputs)
+        stored = frozenset(
+            t for t in made if t in outputs or not inside.issuperset(graph.consumers[t])
+        )
+        return Group(
+            members,
+            tuple(t for t in read if t not in made),
+            made,
+            stored,
+            frozenset(t for t in made if t not in read),
+        )
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        return (*self.loaded, *self.made)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Rows by strip, for one or more ways to cut a group into strips, one after the other.
+
+    `first` is where each way begins. After a strip there are `upto` rows of a tensor; during it,
+    those from `start` on are held; `before` are there when it begins.
+    """
+
+    first: Counts
+    upto: dict[str, Counts]
+    start: dict[str, Counts]
+    before: dict[str, Counts]
+
+    def held(self, tensor: str) -> Counts:
+        """The most rows of a tensor that are held at once, for each way: its line buffer."""
+        live = np.maximum(self.upto[tensor] - self.start[tensor], 0)
+        return _over_strips(np.maximum, live, self.first)
+
+    def loaded(self, tensor: str) -> Counts:
+        """Rows of a tensor that are loaded, for each way; rows that nothing needs are not."""
+        begin = np.maximum(self.start[tensor], self.before[tensor])
+        return _over_strips(np.add, np.maximum(self.upto[tensor] - begin, 0), self.first)
+
+    def turns(self, tensor: str) -> Counts:
+        """Strips in which a tensor gains rows, for each way."""
+        grows = (self.upto[tensor] > self.before[tensor]).astype(np.int64)
+        return _over_strips(np.add, grows, self.first)
+
+
+def _over_strips(reduce: np.ufunc, values: Counts, first: Counts) -> Counts:
+    return np.asarray(reduce.reduceat(values, first), dtype=np.int64)
+
+
+def heights(graph: Graph, group: Group) -> tuple[int, ...]:
+    """Rows in a strip of the tallest output that are worth a look: the least for each number of
+    strips (Optimus, eq. 4, has the largest that fits). Only all rows where something needs all.
+    """
+    rows = max(rows_of(graph.tensors[t]) for t in group.sinks)
+    if any(member.alone for member in group.members):
+        return (rows,)
+    root = isqrt(rows)
+    counts = {*range(1, root + 1), *(-(-rows // t) for t in range(1, root + 1))}
+    return tuple(sorted({-(-rows // n) for n in counts}))
+
+
+def flow(graph: Graph, group: Group, rows_per_strip: Sequence[int]) -> Flow:
+    """The rows of every tensor of a group, for each of these heights of its tallest output.
+
+    Outputs of fewer rows grow in proportion: in step where strides divide.
+    """
+    sizes = {t: rows_of(graph.tensors[t]) for t in group.tensors}
+    tallest = max(sizes[t] for t in group.sinks)
+    strips = [-(-tallest // rows) for rows in rows_per_strip]
+    first = np.concatenate(([0], np.cumsum(strips)[:-1])).astype(np.int64)
+    last = np.cumsum(strips) - 1
+    reached = np.concatenate(
+        [rows * np.arange(1, n + 1) for rows, n in zip(rows_per_strip, strips)]
+    ).astype(np.int64)
+    upto: dict[str, Counts] = {}
+    for tensor in group.tensors:
+        share = -(-reached * sizes[tensor] // tallest) if tensor in group.sinks else 0 * reached
+        upto[tensor] = np.minimum(share, sizes[tensor])
+    start = {t: np.full_like(reached, sizes[t]) for t in group.tensors}
+    before: dict[str, Counts] = {}
+    for member in reversed(group.members):
+        for made in member.op.outputs:
+            upto[made][last] = sizes[made]
+            before[made] = _shifted(upto[made], first)
+            np.minimum(start[made], before[made], out=start[made])
+        out = member.op.outputs[0]
+        for window in member.windows:
+            np.maximum(upto[window.tensor], window.upto[upto[out]], out=upto[window.tensor])
+            low = window.start[before[out]]
+            np.minimum(start[window.tensor], low, out=start[window.tensor])
+    before |= {t: _shifted(upto[t], first) for t in group.loaded}
+    return Flow(first, upto, start, before)
+
+
+def _shifted(values: Counts, first: Counts) -> Counts:
+    moved = np.empty_like(values)
+    moved[1:] = values[:-1]
+    moved[first] = 0
+    return moved
