@@ -24,7 +24,7 @@ def crowded_first(
     """
     loads = instance.loads()
     pile = [max(loads[a:b]) for a, b in zip(instance.start, instance.stop, strict=True)]
-    near, tried = neighbours(instance), 0
+    near, tried = neighbours(instance.start, instance.stop), 0
     for share in SHARES:
         core = [b for b in range(len(instance)) if pile[b] >= share * instance.capacity]
         if len(core) == tried or len(core) == len(instance):

@@ -15,12 +15,12 @@ from planners.allocation.instance import Instance
 Offsets = list[int]
 
 
-def neighbours(instance: Instance) -> list[list[int]]:
-    """For each block, the blocks it shares a section with."""
-    near: list[list[int]] = [[] for _ in range(len(instance))]
+def neighbours(start: Sequence[int], stop: Sequence[int]) -> list[list[int]]:
+    """For each of the half-open `[start, stop)`, those that it shares time with."""
+    near: list[list[int]] = [[] for _ in start]
     live: list[int] = []
-    for block in sorted(range(len(instance)), key=lambda b: instance.start[b]):
-        live = [other for other in live if instance.stop[other] > instance.start[block]]
+    for block in sorted(range(len(start)), key=start.__getitem__):
+        live = [other for other in live if stop[other] > start[block]]
         for other in live:
             near[block].append(other)
             near[other].append(block)
@@ -90,7 +90,7 @@ def orders(instance: Instance) -> Iterator[list[int]]:
 
 def list_placement(instance: Instance, clock: Clock) -> Offsets | None:
     """The first packing within capacity that any order gives, or None."""
-    near = neighbours(instance)
+    near = neighbours(instance.start, instance.stop)
     for order in orders(instance):
         for best_fit in (False, True):
             offsets = place(instance, near, order, best_fit)
@@ -106,7 +106,7 @@ def promotion(instance: Instance, clock: Clock, rounds: int, seed: int = 0) -> O
 
     This is squeaky-wheel optimisation (Joslin and Clements, 1999), restarted from every order.
     """
-    near, random = neighbours(instance), Random(seed)
+    near, random = neighbours(instance.start, instance.stop), Random(seed)
     starts = list(orders(instance))
     for turn in range(rounds):
         order = list(starts[turn % len(starts)])

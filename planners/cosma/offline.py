@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from planners.allocation import Block
 from planners.allocation.arena import best_gap
+from planners.allocation.heuristics import neighbours
 from planners.cosma.placement import gaps_within
 from planners.cosma.problem import Gap, Problem, Run, runs
 from planners.progress import Clock
@@ -101,7 +102,7 @@ def _arrange(
     """Each stay into the smallest gap, the highest rank first (a tensor's size unless given)."""
     stays = runs(problem, frozenset(dropped))
     size = [problem.lines[run.line].size_bytes for run in stays]
-    near = _neighbours(stays)
+    near = neighbours([run.first for run in stays], [run.last + 1 for run in stays])
     order = sorted(
         range(len(stays)), key=lambda i: (-rank.get(stays[i].line, size[i]), stays[i].first)
     )
@@ -118,19 +119,6 @@ def _arrange(
         else:
             return {run: placed[i].offset for i, run in enumerate(stays)}
     return stuck
-
-
-def _neighbours(stays: tuple[Run, ...]) -> list[list[int]]:
-    """For each stay, those that share a step with it."""
-    near: list[list[int]] = [[] for _ in stays]
-    live: list[int] = []
-    for i in sorted(range(len(stays)), key=lambda i: stays[i].first):
-        live = [other for other in live if stays[other].last >= stays[i].first]
-        for other in live:
-            near[i].append(other)
-            near[other].append(i)
-        live.append(i)
-    return near
 
 
 def _victim(problem: Problem, stuck: _Stuck, dropped: set[Gap]) -> Gap:

@@ -88,7 +88,7 @@ def _around(problem: Problem, group: tuple[Run, ...], known: Uses) -> dict[Run, 
         return None
     (instance,) = reduce(lifetimes(problem, group), problem.budget_bytes)
     fixed = {b: sunk[run] // instance.unit_bytes for b, run in _blocks(instance.ids, group, sunk)}
-    near = neighbours(instance)
+    near = neighbours(instance.start, instance.stop)
     for order in orders(instance):
         rest = [block for block in order if block not in fixed]
         for best_fit in (False, True):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from planners.allocation import load_lower_bound
 from planners.cosma.baselines import replace_by
 from planners.cosma.dnc import solve_parts
 from planners.cosma.emit import emit
@@ -15,6 +16,7 @@ from planners.cosma.memory import least_memory
 from planners.cosma.options import AUTO, DEFAULTS, checked
 from planners.cosma.orders import solve_all_orders
 from planners.cosma.peak import minimum_peak
+from planners.cosma.placement import lifetimes
 from planners.cosma.problem import Problem, Run
 from planners.cosma.relaxation import relax
 from planners.graph.model import Graph
@@ -167,7 +169,7 @@ def _claims(
         bound_bytes=bound,
         compulsory_bytes=_compulsory(problem),
         noncompulsory_bytes=0 if chosen["objective"] == "peak" else cost,
-        peak_bytes=_peak(problem, solution.offsets),
+        peak_bytes=load_lower_bound(lifetimes(problem, solution.offsets)),
         extent_bytes=max(
             (at + problem.lines[run.line].size_bytes for run, at in solution.offsets.items()),
             default=0,
@@ -185,18 +187,6 @@ def _compulsory(problem: Problem) -> int:
         if line.produced and line.tensor in problem.graph.outputs
     )
     return made + sum(line.size_bytes for line in problem.lines if not line.produced)
-
-
-def _peak(problem: Problem, stays: Mapping[Run, int]) -> int:
-    change = [0] * (len(problem.schedule) + 1)
-    for run in stays:
-        change[run.first] += problem.lines[run.line].size_bytes
-        change[run.last + 1] -= problem.lines[run.line].size_bytes
-    peak = live = 0
-    for difference in change:
-        live += difference
-        peak = max(peak, live)
-    return peak
 
 
 def _notes(graph: Graph, chosen: Mapping[str, Any], solved: _Solved) -> tuple[str, ...]:
