@@ -1,0 +1,138 @@
+"""All groups that fit a budget, grown one operator at a time, with their staircases.
+
+A connected convex set of n operators always has one of n − 1 within it: take away an operator that
+nothing in the set waits for, or that waits for nothing in it, and that keeps the rest connected.
+(In the graph of *comes before* and *shares a tensor*, some operator of that kind is no cut vertex:
+an end block without one would hold elements with all their minima and maxima at the one cut
+vertex.) So, where footprints grow with the group, what has not fitted need not be grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from planners.cosma.net import bits
+from planners.fusion.lattice import Dag
+from planners.fusion.partition import GroupModel, Traits
+from planners.graph.model import Graph
+from planners.progress import Clock
+
+Steps = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small buffer to large
+_Around = tuple[int, int, int]  # relatives, ancestors, descendants of a group
+
+
+class Candidates:
+    """Groups in rising size, up to a budget; later budgets up to that one reuse them.
+
+    `steps` holds the staircase of each; `complete` is the size up to which all are there, None
+    where no larger group fits. `evaluated` counts what the model was asked.
+    """
+
+    def __init__(self, model: GroupModel, graph: Graph, traits: Traits) -> None:
+        self.dag = Dag.of(graph)
+        self.steps: dict[int, Steps] = {}
+        self.complete: int | None = 0
+        self.evaluated = 0
+        self._model, self._traits = model, traits
+        self._looks = looks(graph)
+        self._known: dict[object, Steps] = {}
+
+    def grow(self, budget_bytes: int, cap: int | None, clock: Clock, limit: int) -> None:
+        """Find all groups within the budget, of at most `cap` operators.
+
+        Ends early, with all of some size, where the clock does or more than `limit` are found.
+        """
+        layer = dict(self._singles())
+        for size in count(1):
+            self.steps |= {mask: self.cost(mask) for mask in layer}
+            self.complete = size
+            if size == cap:
+                return
+            grown: dict[int, _Around] = {}
+            for mask, around in self._larger(layer):
+                if self._fits(mask, budget_bytes) or not self._traits.monotone:
+                    grown[mask] = around
+                if len(self.steps) + len(grown) > limit or clock.expired():
+                    self.steps |= {mask: self.cost(mask) for mask in grown}
+                    return
+            if not grown:
+                self.complete = None
+                return
+            clock.report(f"groups of {size + 1} operators: {len(grown)}")
+            layer = grown
+
+    def cost(self, mask: int) -> Steps:
+        """The staircase of a group, asked of the model once for all groups that look alike."""
+        key = self._key(mask)
+        found = self._known.get(key)
+        if found is None:
+            points = self._model.staircase(mask)
+            found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
+            self._known[key] = found
+            self.evaluated += 1
+        return found
+
+    def apart(self, mask: int, budget_bytes: int) -> bool:
+        """Whether no group within the budget can hold these operators; False where not known."""
+        mask |= self.dag.between(mask)
+        seen = self.complete is None or mask.bit_count() <= self.complete
+        if not seen or not self._traits.monotone:
+            return False
+        return mask not in self.steps or not self._fits(mask, budget_bytes)
+
+    def _fits(self, mask: int, budget_bytes: int) -> bool:
+        return any(buffer <= budget_bytes for buffer, _ in self.cost(mask))
+
+    def _key(self, mask: int) -> object:
+        if not self._traits.local:
+            return mask
+        first = (mask & -mask).bit_length() - 1
+        return mask >> first, tuple([self._looks[i] for i in bits(mask)])
+
+    def _singles(self) -> Iterator[tuple[int, _Around]]:
+        dag = self.dag
+        for i in range(dag.count):
+            near = dag.relatives[i] if self._traits.splits else dag.everything
+            yield 1 << i, (near, dag.ancestors[i], dag.descendants[i])
+
+    def _larger(self, layer: dict[int, _Around]) -> Iterator[tuple[int, _Around]]:
+        """Every convex set that is one of these and one of its relatives, once."""
+        dag, seen = self.dag, set()
+        for mask, (near, before, after) in layer.items():
+            for i in bits(near & ~mask):
+                larger = mask | 1 << i
+                if larger in seen:
+                    continue
+                seen.add(larger)
+                up, down = before | dag.ancestors[i], after | dag.descendants[i]
+                if not up & down & ~larger:
+                    yield larger, (near | dag.relatives[i], up, down)
+
+
+def looks(graph: Graph) -> tuple[int, ...]:
+    """A number for what an operator looks like from where it stands: equal numbers, equal looks.
+
+    Its kind, window and sizes, who wrote what it reads and who reads what it writes, as distances.
+    """
+    numbers: dict[object, int] = {}
+    found = []
+    for i, op in enumerate(graph.operators):
+        wrote = tuple(
+            i - graph.producer[t] if t in graph.producer else (t, graph.size_bytes(t))
+            for t in op.inputs
+        )
+        # Parameters that others read too are told by name.
+        own = tuple(
+            (graph.tensors[t].shape, t if len(graph.consumers[t]) > 1 else "")
+            for t in op.parameters
+        )
+        read = tuple(
+            (t in graph.outputs, tuple(j - i for j in graph.consumers[t])) for t in op.outputs
+        )
+        shapes = tuple(graph.tensors[t].shape for t in (*op.inputs, *op.outputs))
+        window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
+        kinds = tuple(part.kind for part in op.parts)
+        look = (op.kind, kinds, window, wrote, own, read, shapes)
+        found.append(numbers.setdefault(look, len(numbers)))
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""The best partition of a network into fused groups, over all that have no cycle.
+
+Algorithm 1 (Optimus, eqs. 1 and 2) for any topology: all groups that fit are found first, each
+costed once for all budgets; then the cheapest acyclic partition into them is a shortest path on
+the lattice of downsets, or, where that is too wide, a search over covers with a proven bound.
+
+Only groups whose operators share tensors are looked at where the model *splits*: the parts of
+any other group are convex, no path joins them, and apart they cost no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from planners.fusion.bound import compulsory_bytes, forced_bytes
+from planners.fusion.candidates import Candidates
+from planners.fusion.cover import Cover, cheapest_cover
+from planners.fusion.lattice import Dag, count_downsets
+from planners.fusion.partition import (
+    GroupModel,
+    Partition,
+    Traits,
+    executable,
+    least_traffic,
+    require_singles,
+)
+from planners.fusion.shortest import NEVER, Bytes, lattice, shortest_paths
+from planners.graph.model import Graph
+from planners.progress import Clock
+
+# Groups, downsets and steps between them that are held at most, for memory's sake.
+MOST_GROUPS = 300_000
+MOST_DOWNSETS = 20_000
+MOST_STEPS = 4_000_000
+# Of the time that is left, what finding groups may take before the search begins.
+SHARE = 0.6
+
+
+def best_partition(
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+) -> Partition:
+    """The partition of least traffic within a budget, in groups of at most `cap` operators.
+
+    `optimal` over all acyclic partitions unless the clock or the cap ends the search; then
+    `feasible`, with a bound, and `cap` says up to which size of group nothing is better.
+    Raises `BudgetTooSmall` where an operator alone does not fit.
+    """
+    return sweep_partitions(model, graph, [budget_bytes], clock, cap=cap, traits=traits)[0]
+
+
+def sweep_partitions(
+    model: GroupModel,
+    graph: Graph,
+    budgets: Sequence[int],
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+) -> list[Partition]:
+    """The best partition for each budget, as `best_partition`; groups are found and costed once."""
+    require_singles(model, graph, min(budgets))
+    candidates = Candidates(model, graph, traits or Traits())
+    alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
+    # What is told is one budget's; of several it is the largest's.
+    unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
+    clock.report("no fusion", unfused, compulsory_bytes(graph))
+    candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
+    groups = list(candidates.steps)
+    costs = cost_table(candidates, groups, budgets)
+    found = _covers(candidates.dag, groups, costs, clock)
+    return [
+        _judged(cover, candidates, forced_bytes(graph, candidates, budget))
+        for cover, budget in zip(found, budgets, strict=True)
+    ]
+
+
+def cost_table(candidates: Candidates, groups: Sequence[int], budgets: Sequence[int]) -> Bytes:
+    """The least traffic of each group (rows) within each budget (columns)."""
+    table = np.full((len(groups), len(budgets)), NEVER, dtype=np.int64)
+    rows: dict[object, list[int]] = {}
+    for row, mask in enumerate(groups):
+        rows.setdefault(candidates.steps[mask], []).append(row)
+    for steps, alike in rows.items():
+        least = [least_traffic(steps, budget) for budget in budgets]  # type: ignore[arg-type]
+        table[alike] = [NEVER if cost is None else cost for cost in least]
+    return table
+
+
+def _covers(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock) -> list[Cover]:
+    """The best partitions into these groups, one a budget: exact while the clock allows."""
+    linear = _shortest(dag, prefixes(dag), groups, costs)
+    clock.report("groups of the default order", min(cover.objective for cover in linear))
+    if not clock.expired() and count_downsets(dag) <= MOST_DOWNSETS:
+        exact = _shortest(dag, dag.downsets(), groups, costs)
+        if exact:
+            return [Cover(cover.groups, cover.objective, cover.objective) for cover in exact]
+    return [_wide(dag, groups, costs[:, k], clock, cover) for k, cover in enumerate(linear)]
+
+
+def _shortest(dag: Dag, downsets: list[int], groups: Sequence[int], costs: Bytes) -> list[Cover]:
+    """Shortest paths through some downsets, without a bound; none where the steps are too many."""
+    way = lattice(dag, downsets, groups, MOST_STEPS)
+    if way is None:
+        return []
+    least, paths = shortest_paths(way, costs)
+    found = zip(least, paths, strict=True)
+    return [Cover(tuple(groups[k] for k in path), int(cost), 0) for cost, path in found]
+
+
+def _wide(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock, known: Cover) -> Cover:
+    fits = [k for k in range(len(groups)) if costs[k] < NEVER]
+    usable = [groups[k] for k in fits]
+    best = cheapest_cover(dag, usable, [int(costs[k]) for k in fits], clock, known.objective)
+    order = executable(dag, best.groups) if best.groups else None
+    return Cover(order or known.groups, best.objective, best.bound)
+
+
+def prefixes(dag: Dag) -> list[int]:
+    """The downsets of the default order of operators."""
+    return [(1 << k) - 1 for k in range(dag.count + 1)]
+
+
+def _judged(cover: Cover, candidates: Candidates, forced: int) -> Partition:
+    """What was found, with the bound that it deserves and how far it is proven."""
+    assert cover.groups is not None
+    everything = candidates.complete is None
+    proven = cover.bound == cover.objective
+    bound = max(forced, cover.bound) if everything else min(forced, cover.objective)
+    return Partition(
+        groups=cover.groups,
+        objective_bytes=cover.objective,
+        bound_bytes=bound,
+        status="optimal" if bound == cover.objective else "feasible",
+        cap=candidates.complete if proven and not everything else None,
+        considered=len(candidates.steps),
+    )
