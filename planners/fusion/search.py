@@ -75,7 +75,7 @@ def sweep_partitions(
     candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
     groups = list(candidates.steps)
     costs = cost_table(candidates, groups, budgets)
-    found = _covers(candidates.dag, groups, costs, clock)
+    found = solve(candidates.dag, groups, costs, clock)
     return [
         _judged(cover, candidates, forced_bytes(graph, candidates, budget))
         for cover, budget in zip(found, budgets, strict=True)
@@ -94,7 +94,7 @@ def cost_table(candidates: Candidates, groups: Sequence[int], budgets: Sequence[
     return table
 
 
-def _covers(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock) -> list[Cover]:
+def solve(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock) -> list[Cover]:
     """The best partitions into these groups, one a budget: exact while the clock allows."""
     linear = _shortest(dag, prefixes(dag), groups, costs)
     clock.report("groups of the default order", min(cover.objective for cover in linear))

@@ -1,0 +1,164 @@
+"""What Optimus is compared with: no fusion, earlier fusers and the oracle, on any cost model.
+
+Each searches its own restricted space for the best partition in it; `feasible` therefore, unless
+its traffic is a bound for every partition. Earlier fusers keep the parameters of a whole group on
+chip (Optimus, section 2.3): `resident=True` gives them groups whose traffic is the least that any
+buffer buys, and no others. By default they have the same cost model as Optimus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from planners.cosma.net import bits
+from planners.fusion.bound import compulsory_bytes
+from planners.fusion.candidates import Candidates
+from planners.fusion.lattice import Dag
+from planners.fusion.partition import (
+    GroupModel,
+    Partition,
+    Traits,
+    executable,
+    least_traffic,
+    require_singles,
+)
+from planners.fusion.shortest import lattice, shortest_paths
+from planners.graph.model import Graph
+
+
+def no_fusion(model: GroupModel, graph: Graph, budget_bytes: int) -> Partition:
+    """Every operator alone. Raises `BudgetTooSmall`, as all here do."""
+    return _best(model, graph, budget_bytes, [], range(len(graph.operators)), False)
+
+
+def fused_layer(
+    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+) -> Partition:
+    """Layers that follow each other without a branch (Alwani et al., MICRO 2016).
+
+    In the default order each layer of a group is the only reader of the one before it, and reads
+    nothing else that an operator made.
+    """
+    dag = Dag.of(graph)
+    runs: list[list[int]] = []
+    for i in range(dag.count):
+        follows = i and dag.predecessors[i] == 1 << (i - 1) and dag.successors[i - 1] == 1 << i
+        if follows:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    return _best(model, graph, budget_bytes, runs, range(dag.count), resident)
+
+
+def dnnvm(
+    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+) -> Partition:
+    """Paths without branch operators (Xing et al., FPGA 2019).
+
+    An operator that waits for several others, or that several wait for, is a barrier: it stays
+    alone. In between, paths may be fused wherever they are in the default order.
+    """
+    dag = Dag.of(graph)
+    around = zip(dag.predecessors, dag.successors)
+    barrier = [max(b.bit_count(), a.bit_count()) > 1 for b, a in around]
+    runs: list[list[int]] = []
+    of: dict[int, list[int]] = {}
+    for i in range(dag.count):
+        before = dag.predecessors[i].bit_length() - 1
+        if not barrier[i] and before >= 0 and not barrier[before]:
+            of[i] = of[before]
+            of[i].append(i)
+        else:
+            of[i] = [i]
+            runs.append(of[i])
+    # Paths share nothing with each other, so there is an order that has each in one piece.
+    masks = {sum(1 << i for i in run): run for run in runs}
+    order = [i for mask in executable(dag, masks) or () for i in masks[mask]]
+    return _best(model, graph, budget_bytes, runs, order, resident)
+
+
+def efficient_s(
+    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+) -> Partition:
+    """Operators next to each other in one order of all, branches or not (Zheng et al., 2020).
+
+    The order is the better of the default one and that by levels, which is the paper's Fig. 5(b).
+    """
+    dag = Dag.of(graph)
+    orders = (list(range(dag.count)), by_levels(dag))
+    found = [_best(model, graph, budget_bytes, [order], order, resident) for order in orders]
+    return min(found, key=lambda partition: partition.objective_bytes)
+
+
+def oracle(graph: Graph) -> Partition:
+    """Everything in one group that moves no more than it must: a bound, not a partition to run."""
+    least = compulsory_bytes(graph)
+    return Partition((Dag.of(graph).everything,), least, least, "bound")
+
+
+BASELINES: Mapping[str, Callable[..., Partition]] = {
+    "no_fusion": no_fusion,
+    "fused_layer": fused_layer,
+    "dnnvm": dnnvm,
+    "efficient_s": efficient_s,
+}
+
+
+def by_levels(dag: Dag) -> list[int]:
+    """Operators by the longest path that leads to them."""
+    level = [0] * dag.count
+    for i in range(dag.count):
+        level[i] = max((level[j] + 1 for j in bits(dag.predecessors[i])), default=0)
+    return sorted(range(dag.count), key=lambda i: (level[i], i))
+
+
+def _best(
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    runs: Iterable[list[int]],
+    order: Iterable[int],
+    resident: bool,
+) -> Partition:
+    """The best partition into operators alone and parts of these runs, within one order of all.
+
+    A run is in one piece in the order. The cost model must be monotone.
+    """
+    require_singles(model, graph, budget_bytes)
+    known = Candidates(model, graph, Traits())
+    costs = {1 << i: least_traffic(known.cost(1 << i), budget_bytes) for i in order}
+    for run in runs:
+        costs |= _parts(known, run, budget_bytes, resident)
+    offered = [mask for mask, cost in costs.items() if cost is not None]
+    table = np.array([[costs[mask]] for mask in offered], dtype=np.int64)
+    done = 0
+    downsets = [0, *(done := done | 1 << i for i in order)]
+    way = lattice(known.dag, downsets, offered, limit=len(offered) * len(downsets))
+    assert way is not None
+    least, paths = shortest_paths(way, table)
+    floor = min(compulsory_bytes(graph), int(least[0]))
+    return Partition(
+        groups=tuple(offered[k] for k in paths[0]),
+        objective_bytes=int(least[0]),
+        bound_bytes=floor,
+        status="optimal" if least[0] == floor else "feasible",
+        considered=len(offered),
+    )
+
+
+def _parts(
+    known: Candidates, run: list[int], budget_bytes: int, resident: bool
+) -> dict[int, int | None]:
+    """Costs of the parts of two operators or more that a run has in one piece and that fit."""
+    found: dict[int, int | None] = {}
+    for start, first in enumerate(run):
+        mask = 1 << first
+        for i in run[start + 1 :]:
+            mask |= 1 << i
+            steps = known.cost(mask)
+            if least_traffic(steps, budget_bytes) is None:
+                break
+            found[mask] = least_traffic(steps[-1:] if resident else steps, budget_bytes)
+    return found
