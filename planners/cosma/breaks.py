@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planners.cosma.peak import bits
+from planners.cosma.net import bits
 from planners.errors import BadInput
 from planners.graph.model import Graph
 

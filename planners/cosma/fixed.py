@@ -45,13 +45,14 @@ class Solution:
     solver: str
 
 
-def solve_fixed(problem: Problem, clock: Clock) -> Solution:
+def solve_fixed(problem: Problem, clock: Clock, *, quick: bool = False) -> Solution:
     """The cheapest stays for the problem's schedule; the best found where the time runs out.
 
+    `quick` repairs a relaxation that cannot be packed, and leaves it at that.
     Raises `BudgetTooSmall` below the largest need of a step.
     """
     problem.assert_feasible()
-    search = _Search(problem, clock)
+    search = _Search(problem, clock, quick)
     search.run()
     return search.best
 
@@ -59,8 +60,8 @@ def solve_fixed(problem: Problem, clock: Clock) -> Solution:
 class _Search:
     """The best plan so far under the best bound so far; a stop at any moment leaves them."""
 
-    def __init__(self, problem: Problem, clock: Clock) -> None:
-        self.problem, self.clock = problem, clock
+    def __init__(self, problem: Problem, clock: Clock, quick: bool) -> None:
+        self.problem, self.clock, self.quick = problem, clock, quick
         stays = replace_online(problem, "belady", 1)
         self.best = Solution(stays, cost_of(problem, stays), 0, "belady, linear arena")
 
@@ -79,7 +80,9 @@ class _Search:
             if not placed.stuck:
                 model = "gap ILP (HiGHS), windows (CP-SAT)" if windows else "gap ILP (HiGHS)"
                 self._offer(placed.offsets, f"{model}, packing ({placed.solver})")
-            if self._tell("addresses") or not placed.stuck or not cp_sat.available():
+            if self._tell("addresses") or not placed.stuck or self.quick:
+                break
+            if not cp_sat.available():
                 break
             windows = _merged([*windows, *_windows(self.problem, placed.stuck, share)])
             hint = dict.fromkeys(runs(self.problem, dropped))
@@ -94,7 +97,7 @@ class _Search:
     def _last(self, dropped: frozenset[Gap]) -> None:
         """No windows were enough: repair, pack for longer, and put all addresses into the model."""
         self._offer(repair(self.problem, dropped, self.clock), "gap ILP (HiGHS), repaired packing")
-        if self._tell("addresses"):
+        if self._tell("addresses") or self.quick:
             return
         placed = place(self.problem, runs(self.problem, dropped), self.clock, PACKING_S)
         if not placed.stuck:

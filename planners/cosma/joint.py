@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
+from planners.cosma.bounds import Bound, Overflow
 from planners.cosma.space import Space, State
 from planners.progress import Clock
 
-# Progress is told and the time is looked at after so many states.
-BREATH = 256
+# The time is looked at after so many states.
+BREATH = 64
+# Cost, resident and written of a state that was expanded, by what it has executed.
+Expanded: TypeAlias = dict[int, list[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +29,25 @@ class Route:
     schedule: tuple[int, ...]
     cost_bytes: int
 
-
-class _Node(NamedTuple):
-    state: State
-    cost: int
-    order: tuple[int, ...]
-    parent: int
+    def along(self, order: tuple[int, ...]) -> Route:
+        """The same route, where positions were counted along `order`."""
+        return replace(self, schedule=tuple(order[i] for i in self.schedule))
 
 
-def beam(space: Space, width: int, clock: Clock, live_weight: float = 0.0) -> Route | None:
+def beam(
+    space: Space, width: int, clock: Clock, live_weight: float = 0.0, bound: Bound | None = None
+) -> Route | None:
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
     live. None where the time is over first.
     """
+    left = bound or Overflow(space)
 
     def rank(item: tuple[State, tuple[int, tuple[int, ...]]]) -> float:
         state, (cost, _) = item
-        live = space.bytes(state.resident | state.absent)
-        return cost + space.still_to_pay(state) + live_weight * live
+        live = space.bytes(state.resident | state.absent) if live_weight else 0
+        return cost + left(state) + live_weight * live
 
     order: list[int] = []
     first = space.settle(space.start(), order)
@@ -67,99 +70,119 @@ def beam(space: Space, width: int, clock: Clock, live_weight: float = 0.0) -> Ro
     return Route(path, cost * space.unit)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The outcome of the exact search: the best schedule, and a proven bound on all of them."""
+class _Node(NamedTuple):
+    state: State
+    cost: int
+    order: tuple[int, ...]
+    parent: int
+    settled: bool
 
-    route: Route
-    bound_bytes: int
-    states: int
 
+class Search:
+    """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
-def search(space: Space, incumbent: Route, clock: Clock, max_states: int | None = None) -> Found:
-    """A better schedule than `incumbent`, or the proof that none is, unless time or states end.
-
-    The bound is the least cost of an open state; it equals the route's cost where that is best.
+    Children wait as their operator leaves them, with a cheap bound (`Overflow`); what is forced
+    then, and the dear bound, are worked out when their turn comes.
     """
-    return _Search(space, incumbent, clock, max_states).run()
 
-
-class _Search:
-    def __init__(
-        self, space: Space, incumbent: Route, clock: Clock, max_states: int | None
-    ) -> None:
-        self.space, self.best, self.clock = space, incumbent, clock
-        self.bound = 0
-        self.limit = incumbent.cost_bytes // space.unit
-        self.max_states = max_states
-        self.nodes: list[_Node] = []
-        self.heap: list[tuple[int, int, int]] = []  # bound, −operators executed, node
-        self.closed: dict[int, list[tuple[int, int, int]]] = {}
-        self.seen: dict[State, int] = {}
+    def __init__(self, space: Space, limit: int, bound: Bound | None = None) -> None:
+        self.space, self.limit = space, limit
+        self.cheap = Overflow(space)
+        self.left: Bound = bound or self.cheap
+        self.least = 0  # Proven: nothing below it.
         self.states = 0
+        self.expanded: Expanded = {}
+        self._nodes: list[_Node] = []
+        self._heap: list[tuple[int, int, int]] = []  # bound, −operators executed, node
+        self._seen: dict[State, int] = {}
+        self._goal = -1
+        self._wait(space.start(), 0, (), -1)
+        self._conclude()
 
-    def run(self) -> Found:
-        self._open(self.space.start(), 0, -1, -1, self.bound)
-        while self.heap and self.bound < self.limit:
-            bound, _, at = heapq.heappop(self.heap)
-            node = self.nodes[at]
-            self.bound = max(self.bound, bound)
-            if self._is_dominated(node.state, node.cost, close=True):
-                continue
-            if node.state.done == self.space.everything:
-                return self._found(self._route(at), node.cost)
-            self.states += 1
-            if self.states == self.max_states or (self.states % BREATH == 0 and self._stop()):
-                return self._found(self.best, self.bound)
-            for paid, after, position in self.space.moves(node.state):
-                self._open(after, node.cost + paid, position, at, bound)
-        return self._found(self.best, self.limit)
+    @property
+    def done(self) -> bool:
+        """Whether the least cost, or that it is at least the limit, is proven."""
+        return self._goal >= 0 or self.least >= self.limit
 
-    def _open(self, state: State, cost: int, position: int, parent: int, bound: int) -> None:
-        """Queue a state as an operator leaves it, unless it is known, dominated or too dear."""
-        if self.seen.get(state, cost + 1) <= cost:
+    def run(self, clock: Clock, max_states: int) -> None:
+        """Go on for so many states, or until it is done or the time is over."""
+        stop_at = self.states + max_states
+        while self._heap and not self.done and self.states < stop_at:
+            bound, _, at = heapq.heappop(self._heap)
+            node = self._nodes[at]
+            if not node.settled:
+                self._settle(node, bound, at)
+            elif not self._is_dominated(node.state, node.cost):
+                self.least = max(self.least, bound)
+                if node.state.done == self.space.everything:
+                    self._goal = at
+                    return
+                self._expand(node, at)
+                if self.states % BREATH == 0 and clock.expired():
+                    return
+        self._conclude()
+
+    def _conclude(self) -> None:
+        if not self._heap and self._goal < 0:
+            self.least = self.limit
+
+    def route(self) -> Route | None:
+        """The schedule of least cost, where one below the limit was found."""
+        if self._goal < 0:
+            return None
+        cost, at, parts = self._nodes[self._goal].cost, self._goal, []
+        while at >= 0:
+            parts.append(self._nodes[at].order)
+            at = self._nodes[at].parent
+        path = tuple(position for part in reversed(parts) for position in part)
+        return Route(path, cost * self.space.unit)
+
+    def _expand(self, node: _Node, at: int) -> None:
+        state = node.state
+        self.states += 1
+        self.expanded.setdefault(state.done, []).append((node.cost, state.resident, state.written))
+        for paid, after, position in self.space.moves(state):
+            self._wait(after, node.cost + paid, (position,), at)
+
+    def _wait(self, state: State, cost: int, order: tuple[int, ...], parent: int) -> None:
+        """Queue a state as an operator leaves it, unless it is known or too dear.
+
+        One that costs no more than what is proven has its turn at once: it is settled, so that
+        of all such states the one furthest ahead comes next.
+        """
+        if self._seen.get(state, cost + 1) <= cost:
             return
-        self.seen[state] = cost
-        order = [position] if position >= 0 else []
-        state = self.space.settle(state, order)
-        if self._is_dominated(state, cost, close=False):
-            return
-        bound = max(bound, cost + self.space.still_to_pay(state))
+        self._seen[state] = cost
+        bound = max(self.least, cost + self.cheap(state))
         if bound < self.limit:
-            heapq.heappush(self.heap, (bound, -state.done.bit_count(), len(self.nodes)))
-            self.nodes.append(_Node(state, cost, tuple(order), parent))
+            self._nodes.append(_Node(state, cost, order, parent, False))
+            at = len(self._nodes) - 1
+            if bound <= self.least:
+                self._settle(self._nodes[at], bound, at)
+            else:
+                heapq.heappush(self._heap, (bound, -state.done.bit_count(), at))
 
-    def _is_dominated(self, state: State, cost: int, close: bool) -> bool:
+    def _settle(self, node: _Node, bound: int, at: int) -> None:
+        if self._seen[node.state] < node.cost:
+            return
+        order = list(node.order)
+        state = self.space.settle(node.state, order)
+        if self._is_dominated(state, node.cost):
+            return
+        bound = max(bound, node.cost + self.left(state))
+        if bound < self.limit:
+            self._nodes[at] = _Node(state, node.cost, tuple(order), node.parent, True)
+            heapq.heappush(self._heap, (bound, -state.done.bit_count(), at))
+
+    def _is_dominated(self, state: State, cost: int) -> bool:
         """Whether another state with the same operators executed can stand for this one.
 
         It has to evict what is resident there only, and to write what is written here only.
         """
-        rivals = self.closed.get(state.done)
-        if rivals is None:
-            if close:
-                self.closed[state.done] = [(cost, state.resident, state.written)]
-            return False
-        for paid, resident, written in rivals:
+        bytes_of = self.space.bytes
+        for paid, resident, written in self.expanded.get(state.done, ()):
             if paid <= cost:
-                extra = paid + self.space.bytes(resident & ~state.resident)
-                if extra <= cost and extra + self.space.bytes(state.written & ~written) <= cost:
+                extra = paid + bytes_of(resident & ~state.resident)
+                if extra <= cost and extra + bytes_of(state.written & ~written) <= cost:
                     return True
-        if close:
-            rivals.append((cost, state.resident, state.written))
         return False
-
-    def _stop(self) -> bool:
-        unit = self.space.unit
-        self.clock.report("order and replacement", self.best.cost_bytes, self.bound * unit)
-        return self.clock.expired()
-
-    def _route(self, at: int) -> Route:
-        cost, parts = self.nodes[at].cost, []
-        while at >= 0:
-            parts.append(self.nodes[at].order)
-            at = self.nodes[at].parent
-        path = tuple(position for part in reversed(parts) for position in part)
-        return Route(path, cost * self.space.unit)
-
-    def _found(self, route: Route, bound: int) -> Found:
-        return Found(route, bound * self.space.unit, self.states)

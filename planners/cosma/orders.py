@@ -1,76 +1,203 @@
 """Order, replacement and addresses together, with one bound over all schedules.
 
-Fixed schedules give plans at once; the search over orders proves one of them best or finds a
-better order, whose runs are then given addresses. The search knows sizes only: where its order
-cannot be placed for its cost, the gap that is left is due to fragmentation, and is stated.
+Fixed schedules give plans at once; a search over orders proves one of them best or finds a better
+order, whose runs are then given addresses. It is tried with ever dearer bounds on what is left to
+pay. The search knows sizes only: where its order cannot be placed for its cost, the gap that is
+left is due to fragmentation, and is stated.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
+from planners.cosma.bounds import Bound, Largest, Overflow
 from planners.cosma.fixed import Solution, solve_fixed
-from planners.cosma.joint import Found, Route, beam, search
+from planners.cosma.joint import Route, Search, beam
+from planners.cosma.net import Net, net_of
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem
 from planners.cosma.space import Space
+from planners.cosma.tails import Tails
 from planners.progress import Clock
 
-Candidate = tuple[Problem, Solution]
+Candidate: TypeAlias = tuple[Problem, Solution]
+Order: TypeAlias = tuple[int, ...]
 
-# What a search may cost before anything dearer is tried, in states.
-FIRST_STATES = 2000
+# What a search may cost before anything dearer is tried, in states; and between two reports.
+FIRST_STATES, REPORT_STATES = 2000, 512
+# With the bound of the largest tensors: where it is a good part of the cost at once, and else.
+LARGEST_STATES, DOUBTFUL_STATES, GOOD_SHARE = 40_000, 1000, 0.4
+# How many tensors that bound is about, coarse and fine.
+COARSE, FINE = 12, 50
 # Widths of beams, and how much they mind what is live: none is best everywhere.
 BEAMS = ((3, 0.0), (10, 0.0), (10, 1.0))
-# Shares of the time left for one fixed schedule, and for the beams.
-FIXED_SHARE, BEAM_SHARE = 0.2, 0.2
+GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
+# Shares of the time left: for the first schedule, others on the way, that of least peak, a beam,
+# the tails.
+FIXED_SHARE, QUICK_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.03, 0.1, 0.2, 0.6
 
 
 def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
     """The best plan over all schedules, starting from the problem's own, as time allows."""
-    best = _solved(problem, problem.schedule, clock)
+    best = _solved(problem, problem.schedule, clock.share(FIXED_SHARE), quick=True)
     if best[1].cost_bytes == 0:
-        return _bounded(best, 0)
-    space = Space(problem.graph, problem.parameters, problem.budget_bytes)
-    found = search(space, _route(best), clock, FIRST_STATES)
-    if found.bound_bytes < found.route.cost_bytes:
-        best = _better_orders(problem, space, best, clock)
-        found = search(space, _route(best), clock)
-    if found.route.schedule != best[0].schedule:
-        best = min(best, _solved(problem, found.route.schedule, clock), key=_cost)
-    return _bounded(best, found.bound_bytes, found)
+        return best
+    hunt = _Hunt(problem, best, clock)
+    for attempt in (hunt.plainly, hunt.by_largest, hunt.by_beams, hunt.by_tails):
+        attempt()
+        if hunt.proven or clock.expired():
+            break
+    return hunt.result()
 
 
-def _better_orders(problem: Problem, space: Space, best: Candidate, clock: Clock) -> Candidate:
-    """The best of the schedule of least peak and of what beams find."""
-    peak = minimum_peak(problem.graph, problem.parameters, clock=clock.part(0.1 * clock.left_s))
-    best = min(best, _solved(problem, peak.schedule, clock), key=_cost)
-    for width, live_weight in BEAMS:
-        clock.report("beam over orders", best[1].cost_bytes)
-        route = beam(space, width, clock.part(BEAM_SHARE * clock.left_s), live_weight)
-        if route is not None and route.cost_bytes < best[1].cost_bytes:
-            best = min(best, _solved(problem, route.schedule, clock), key=_cost)
-    return best
+class _Hunt:
+    """The best plan so far, the proven bound, and what was learned on the way."""
+
+    def __init__(self, problem: Problem, best: Candidate, clock: Clock) -> None:
+        self.problem, self.best, self.clock = problem, best, clock
+        self.net = net_of(problem.graph, problem.parameters, problem.budget_bytes)
+        # The cheapest schedule by sizes; its plan may cost more.
+        self.route = Route(best[0].schedule, best[1].cost_bytes)
+        self.beamed: Route | None = None  # The best that beams found: a good line to search along.
+        self.bound_bytes = 0
+        self.states = 0
+
+    @property
+    def proven(self) -> bool:
+        """Whether no schedule costs less by sizes than the best; its addresses may be open."""
+        return self.bound_bytes >= self.route.cost_bytes
+
+    def plainly(self) -> None:
+        self._search(self.net, None, FIRST_STATES)
+
+    def by_beams(self) -> None:
+        for width, live_weight in BEAMS:
+            self._beam(self.net, width, live_weight)
+
+    def by_largest(self) -> None:
+        """Bounds from the largest tensors: strong where large branches compete for the room.
+
+        What they have to beat is at least the plan for the schedule of least peak.
+        """
+        graph, parameters = self.problem.graph, self.problem.parameters
+        clock = self.clock.part(PEAK_SHARE * self.clock.left_s)
+        self._try(minimum_peak(graph, parameters, clock=clock).schedule)
+        space, largest = Space(self.net), _largest(self.net)
+        at_once = largest(space.settle(space.start(), []))
+        good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
+        if good:
+            self._beam(self.net, GUIDED_WIDTH, bound=_best_of(Overflow(space), largest))
+        self._search(self.net, largest, LARGEST_STATES if good else DOUBTFUL_STATES)
+
+    def by_tails(self) -> None:
+        """Bounds from the end of an order: strong where cost comes up all along it."""
+        order = (self.beamed or self.route).schedule
+        net = self.net.ordered(order)
+        tails = Tails(net)
+        clock = self.clock.part(TAILS_SHARE * self.clock.left_s)
+        space, known = Space(net), 0
+        while tails.first > 0 and not self.proven and not clock.expired():
+            tails.extend(clock)
+            self._prove(tails.least)
+            self._tell("bounds from the end")
+            if tails.least > known:
+                near = tails.least * net.unit > NEAR_SHARE * self.route.cost_bytes
+                width = GUIDED_WIDTH if near else NARROW_WIDTH
+                self._beam(net, width, bound=tails.bound_for(space), order=order)
+            known = tails.least
+        if not self.proven:
+            self._search(net, _best_of(tails.bound_for(space), _largest(net)), None, order)
+
+    def result(self) -> Candidate:
+        """The best plan under the bound over all schedules, in place of its own schedule's."""
+        if self.route.cost_bytes < self.best[1].cost_bytes:
+            self._try(self.route.schedule, quick=False)
+        problem, solution = self.best
+        bound = min(self.bound_bytes, solution.cost_bytes)
+        solver = f"search over orders ({self.states} states), {solution.solver}"
+        return problem, replace(solution, bound_bytes=bound, solver=solver)
+
+    def _beam(
+        self,
+        net: Net,
+        width: int,
+        live_weight: float = 0.0,
+        bound: Bound | None = None,
+        order: Order | None = None,
+    ) -> None:
+        self._tell("beam over orders")
+        clock = self.clock.part(BEAM_SHARE * self.clock.left_s)
+        route = beam(Space(net), width, clock, live_weight, bound)
+        if route is not None:
+            route = route if order is None else route.along(order)
+            self.beamed = min(self.beamed or route, route, key=lambda found: found.cost_bytes)
+            self._take(route)
+
+    def _search(
+        self,
+        net: Net,
+        bound: Bound | None,
+        max_states: int | None,
+        order: Order | None = None,
+    ) -> None:
+        """Search for less than the best plan costs; what is found is numbered along `order`."""
+        space = Space(net)
+        left = None if bound is None else _best_of(Overflow(space), bound)
+        search = Search(space, self.route.cost_bytes // net.unit, left)
+        while not (search.done or self.clock.expired() or search.states == max_states):
+            rest = REPORT_STATES if max_states is None else max_states - search.states
+            search.run(self.clock, min(rest, REPORT_STATES))
+            self._prove(search.least)
+            self._tell("search over orders")
+        self.states += search.states
+        self._prove(search.least)
+        route = search.route()
+        self._take(route if route is None or order is None else route.along(order))
+
+    def _prove(self, least: int) -> None:
+        self.bound_bytes = max(self.bound_bytes, least * self.net.unit)
+
+    def _take(self, route: Route | None) -> None:
+        if route is not None and route.cost_bytes < self.route.cost_bytes:
+            self.route = route
+            if not self.proven:
+                self._try(route.schedule)
+
+    def _try(self, schedule: tuple[int, ...], *, quick: bool = True) -> None:
+        """Replacement and addresses for a schedule; at once, or as time allows."""
+        clock = self.clock.share(QUICK_SHARE if quick else 1.0)
+        found = _solved(self.problem, schedule, clock, quick=quick)
+        if found[1].cost_bytes < self.best[1].cost_bytes:
+            self.best = found
+        if found[1].cost_bytes < self.route.cost_bytes:
+            self.route = Route(schedule, found[1].cost_bytes)
+
+    def _tell(self, stage: str) -> None:
+        cost = self.best[1].cost_bytes
+        self.clock.report(stage, cost, min(self.bound_bytes, cost))
 
 
-def _solved(problem: Problem, schedule: tuple[int, ...], clock: Clock) -> Candidate:
+def _largest(net: Net) -> Largest:
+    sizes = sorted(
+        (net.sizes[t] for t, made in enumerate(net.producer) if made >= 0 and net.consumers[t]),
+        reverse=True,
+    )
+    coarse, fine = (_threshold(sizes, count) for count in (COARSE, FINE))
+    return Largest(net, fine, Largest(net, coarse) if coarse > fine else None)
+
+
+def _threshold(falling: list[int], most: int) -> int:
+    """The least size that at most so many have, or the largest there is."""
+    if len(falling) <= most:
+        return falling[-1] if falling else 0
+    return next((size for size in reversed(falling[:most]) if size > falling[most]), falling[0])
+
+
+def _best_of(*bounds: Bound) -> Bound:
+    return lambda state: max(bound(state) for bound in bounds)
+
+
+def _solved(problem: Problem, schedule: tuple[int, ...], clock: Clock, *, quick: bool) -> Candidate:
     ordered = replace(problem, schedule=schedule)
-    return ordered, solve_fixed(ordered, clock.part(FIXED_SHARE * clock.left_s))
-
-
-def _cost(candidate: Candidate) -> int:
-    return candidate[1].cost_bytes
-
-
-def _route(candidate: Candidate) -> Route:
-    return Route(candidate[0].schedule, candidate[1].cost_bytes)
-
-
-def _bounded(candidate: Candidate, bound_bytes: int, found: Found | None = None) -> Candidate:
-    """The candidate under the bound over all schedules, in place of its own schedule's."""
-    problem, solution = candidate
-    bound = min(bound_bytes, solution.cost_bytes)
-    solver = solution.solver
-    if found is not None:
-        solver = f"search over orders ({found.states} states), {solver}"
-    return problem, replace(solution, bound_bytes=bound, solver=solver)
+    return ordered, solve_fixed(ordered, clock, quick=quick)

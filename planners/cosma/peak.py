@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planners.cosma.net import bits
 from planners.graph.model import Graph
 from planners.progress import Clock
 
@@ -99,14 +100,6 @@ def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
         outputs=tuple((graph.size_bytes(t), mask(t)) for t in op.outputs),
         successors=tuple(sorted(successors)),
     )
-
-
-def bits(mask: int) -> Iterator[int]:
-    """Positions of the ones of a mask, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 def order_peak(graph: Graph, schedule: tuple[int, ...], parameters: bool = False) -> int:

@@ -7,13 +7,11 @@ lazy: nothing leaves but for an operator that does not fit, and only by minimal 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from math import gcd
 from typing import NamedTuple
 
-from planners.cosma.peak import bits
-from planners.graph.model import Graph
+from planners.cosma.net import Net, bits
 
 
 class State(NamedTuple):
@@ -38,61 +36,45 @@ class Step(NamedTuple):
     successors: tuple[tuple[int, int], ...]  # mask of each, and of what it waits for
     reads: int
     operands: tuple[tuple[int, int, int], ...]  # of each input: mask, size, consumers
-    writes: int
     read_later: int  # the outputs that anything reads
     fresh: int  # what the outputs take, and parameters that only this operator reads
     kept: int  # what the outputs take that anything reads
 
 
 class Space:
-    """A graph and a budget, in units of the greatest common divisor of all sizes."""
+    """All states of a net, and the moves between them."""
 
-    def __init__(self, graph: Graph, parameters: bool, budget_bytes: int) -> None:
-        self.graph = graph
-        own = {
-            name
-            for name, tensor in graph.tensors.items()
-            if tensor.kind == "parameter" and (not parameters or len(graph.consumers[name]) < 2)
-        }
-        names = [name for name in graph.tensors if name not in own]
-        self.unit = gcd(*(graph.size_bytes(name) for name in graph.tensors))
-        self.capacity = budget_bytes // self.unit
-        self.size = [graph.size_bytes(name) // self.unit for name in names]
-        self.consumers = [sum(1 << i for i in graph.consumers[name]) for name in names]
-        self.index = {name: i for i, name in enumerate(names)}
-        self.host = self.mask(n for n in names if n not in graph.producer or n in graph.outputs)
-        self.steps = [self._step(i, own if parameters else set()) for i in range(self.count)]
-        self.everything = (1 << self.count) - 1
+    def __init__(self, net: Net) -> None:
+        self.net = net
+        self.unit, self.capacity, self.size = net.unit, net.capacity, net.sizes
+        self.host, self.consumers = net.host, net.consumers
+        self.everything = (1 << len(net.ops)) - 1
+        self.skipped = self.everything & ~net.counts
+        successors: list[list[int]] = [[] for _ in net.ops]
+        for i in bits(net.counts):
+            for near in bits(net.ops[i].after):
+                successors[near].append(i)
+        self.steps = [self._step(i, after) for i, after in enumerate(successors)]
+        self.tensors = sum(1 << t for t in {t for op in net.ops for t in (*op.reads, *op.writes)})
         self._bytes: dict[int, int] = {0: 0}
+        self._ready: dict[int, int] = {}
 
     @property
     def count(self) -> int:
-        return len(self.graph.operators)
+        return len(self.net.ops)
 
-    def mask(self, names: Iterable[str]) -> int:
-        return sum(1 << self.index[name] for name in names if name in self.index)
-
-    def _step(self, position: int, own: set[str]) -> Step:
-        graph, op = self.graph, self.graph.operators[position]
-        after = sorted({i for t in op.outputs for i in graph.consumers[t]})
-        reads = [self.index[t] for t in (*op.inputs, *op.parameters) if t in self.index]
-        later = [t for t in op.outputs if graph.consumers[t]]
-        fresh = [graph.size_bytes(t) for t in op.outputs]
-        passing = [graph.size_bytes(t) for t in op.parameters if t in own]
+    def _step(self, position: int, after: Sequence[int]) -> Step:
+        ops, op = self.net.ops, self.net.ops[position]
+        later = [t for t in op.writes if self.consumers[t]]
         return Step(
-            predecessors=self._predecessors(position),
-            successors=tuple((1 << i, self._predecessors(i)) for i in after),
-            reads=sum(1 << t for t in reads),
-            operands=tuple((1 << t, self.size[t], self.consumers[t]) for t in reads),
-            writes=self.mask(op.outputs),
-            read_later=self.mask(later),
-            fresh=(sum(fresh) + sum(passing)) // self.unit,
-            kept=sum(graph.size_bytes(t) for t in later) // self.unit,
+            predecessors=op.after,
+            successors=tuple((1 << i, ops[i].after) for i in after),
+            reads=sum(1 << t for t in op.reads),
+            operands=tuple((1 << t, self.size[t], self.consumers[t]) for t in op.reads),
+            read_later=sum(1 << t for t in later),
+            fresh=sum(self.size[t] for t in op.writes) + op.extra,
+            kept=sum(self.size[t] for t in later),
         )
-
-    def _predecessors(self, position: int) -> int:
-        inputs, producer = self.graph.operators[position].inputs, self.graph.producer
-        return sum(1 << i for i in {producer[t] for t in inputs if t in producer})
 
     def bytes(self, mask: int) -> int:
         """Units that the tensors of a mask take; the same few masks come again and again."""
@@ -103,8 +85,22 @@ class Space:
 
     def start(self) -> State:
         """Nothing has run, but for what is forced."""
-        ready = sum(1 << i for i, step in enumerate(self.steps) if not step.predecessors)
-        return State(0, ready, 0, 0, 0, 0)
+        return State(self.skipped, self._ready_after(self.skipped), 0, 0, 0, 0)
+
+    def seen(self, state: State) -> State:
+        """A state of the whole net as this part of it sees it."""
+        done, resident = state.done | self.skipped, state.resident & self.tensors
+        absent, written = state.absent & self.tensors, state.written & self.tensors
+        used = self.bytes(resident)
+        return State(done, self._ready_after(done), resident, absent, written, used)
+
+    def _ready_after(self, done: int) -> int:
+        found = self._ready.get(done)
+        if found is None:
+            rest = bits(self.everything & ~done)
+            found = sum(1 << i for i in rest if not self.steps[i].predecessors & ~done)
+            self._ready[done] = found
+        return found
 
     def moves(self, state: State) -> Iterator[tuple[int, State, int]]:
         """Each ready operator with each minimal set of victims: cost, state and position.
@@ -216,9 +212,15 @@ class Space:
             made = step.read_later
             if made and not made & (made - 1) and len(step.successors) == 1:
                 follower = step.successors[0][0].bit_length() - 1
-                rest = chains[follower] if self.steps[follower].reads == made else ()
+                rest = chains[follower] if self._only_reads(follower, position) else ()
             chains[position] = (position, *rest)
         return chains
+
+    def _only_reads(self, follower: int, position: int) -> bool:
+        """Whether an operator reads nothing but another's outputs, and waits for it alone."""
+        step = self.steps[follower]
+        made = self.steps[position].read_later
+        return step.reads == made and step.predecessors == 1 << position
 
     @cached_property
     def rivals(self) -> list[int]:
@@ -276,7 +278,7 @@ class Space:
             use = left[b]
             if use & (use - 1):
                 continue
-            later = self.after[use.bit_length() - 1] | use
+            later = self.net.behind[use.bit_length() - 1] | use
             for a in tensors:
                 if self.size[a] < self.size[b]:
                     break
@@ -286,66 +288,3 @@ class Space:
                 if not alike or a < b:
                     found[b] |= 1 << a
         return found
-
-    @cached_property
-    def crowded(self) -> list[tuple[int, int, int, int]]:
-        """Operators that tensors must live across and may not fit beside.
-
-        (mask of the operator, its need beyond the capacity, tensors that live across it if they
-        are in use, tensors that always do.)
-        """
-        before, after = self._before(), self.after
-        found = []
-        for position, step in enumerate(self.steps):
-            over = step.fresh + self.bytes(step.reads) - self.capacity
-            possible = always = 0
-            for name, producer in self.graph.producer.items():
-                tensor = self.index[name]
-                if (step.reads | step.writes) >> tensor & 1 or after[position] >> producer & 1:
-                    continue
-                if self.consumers[tensor] & after[position]:
-                    possible |= 1 << tensor
-                    if before[position] >> producer & 1:
-                        always |= 1 << tensor
-            if over + self.bytes(possible) > 0:
-                found.append((1 << position, over, possible, always))
-        return found
-
-    def _before(self) -> list[int]:
-        """All ancestors of each operator."""
-        before = [0] * self.count
-        for position, step in enumerate(self.steps):
-            for near in bits(step.predecessors):
-                before[position] |= before[near] | 1 << near
-        return before
-
-    @cached_property
-    def after(self) -> list[int]:
-        """All descendants of each operator."""
-        after = [0] * self.count
-        for position in range(self.count - 1, -1, -1):
-            for near, _ in self.steps[position].successors:
-                after[position] |= after[near.bit_length() - 1] | near
-        return after
-
-    def still_to_pay(self, state: State) -> int:
-        """A lower bound on evictions to come: what must live across an operator overflows it.
-
-        Overflows that share no tensor are charged to different tensors, and add up.
-        """
-        written, live = state.written | self.host, state.resident | state.absent
-        costs = []
-        for operator, over, possible, always in self.crowded:
-            if state.done & operator:
-                continue
-            across = (live & possible | always) & ~state.absent
-            excess = over + self.bytes(across)
-            if excess > 0:
-                cheap = self.bytes(across & written)
-                costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
-        total = taken = 0
-        for cost, across in sorted(costs, reverse=True):
-            if not across & taken:
-                total += cost
-                taken |= across
-        return total

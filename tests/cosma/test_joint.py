@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma import joint
-from planners.cosma.joint import Found, Route, beam, search
+from planners.cosma import tails
+from planners.cosma.bounds import Bound, Largest, Overflow
+from planners.cosma.joint import Search, beam
+from planners.cosma.net import Net, net_of
 from planners.cosma.problem import Problem
 from planners.cosma.relaxation import relax
-from planners.cosma.space import Space
+from planners.cosma.space import Space, State
+from planners.cosma.tails import NO_LIMIT, Tails
 from planners.progress import Clock
 from tests.random_graphs import random_graph
 
@@ -48,15 +52,33 @@ def test_equals_the_best_over_all_orders(
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
     best = min(capacity_cost(graph, order, parameters, budget) for order in orders(graph))
-    found = solve(graph, parameters, budget)
-    assert found.route.cost_bytes == found.bound_bytes == best
+    route = solve(graph, parameters, budget).route()
+    assert route is not None
+    assert route.cost_bytes == best
 
 
-def solve(graph: sp.Graph, parameters: bool, budget: int) -> Found:
-    space = Space(graph, parameters, budget)
-    start = beam(space, 1, Clock(60))
-    assert start is not None
-    return search(space, start, Clock(60))
+def solve(graph: sp.Graph, parameters: bool, budget: int, bound: str = "overflow") -> Search:
+    """The search over orders, carried to its end under some bound."""
+    net = net_of(graph, parameters, budget)
+    space = Space(net)
+    search = Search(space, NO_LIMIT, bounds(net, space)[bound])
+    search.run(Clock(60), 10**9)
+    assert search.done
+    return search
+
+
+def bounds(net: Net, space: Space) -> dict[str, Bound]:
+    """All lower bounds on what is left to pay, on nets whose order is that of the graph."""
+    middle = sorted(net.sizes)[len(net.sizes) // 2]
+    coarse = Largest(net, max(net.sizes))
+    ends = Tails(net)
+    while ends.first > 0:
+        ends.extend(Clock(60))
+    return {
+        "overflow": Overflow(space),
+        "largest": Largest(net, middle, coarse),
+        "tails": ends.bound_for(space),
+    }
 
 
 @given(st.integers(0, 10**6), st.integers(2, 25), st.booleans(), st.floats(0, 1))
@@ -66,7 +88,7 @@ def test_a_route_costs_what_its_schedule_costs(
     graph = random_graph(seed, operators, largest=99)
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
-    space = Space(graph, parameters, budget)
+    space = Space(net_of(graph, parameters, budget))
     for width in (1, 5):
         route = beam(space, width, Clock(60))
         assert route is not None
@@ -81,43 +103,71 @@ def test_a_search_cut_short_keeps_a_true_bound(seed: int, operators: int, share:
     graph = random_graph(seed, operators, largest=30)
     b = sp.budgets(graph)
     budget = b.MR + round(share * (b.MP - b.MR))
-    space = Space(graph, False, budget)
-    start = beam(space, 1, Clock(60))
-    assert start is not None
-    exact = search(space, start, Clock(60))
-    assert exact.bound_bytes == exact.route.cost_bytes
-    for states in (0, 3, 10):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(joint, "BREATH", 1)
-            short = search(space, start, StopsAfter(states))
-        assert short.states <= states + 1
-        assert short.bound_bytes <= exact.bound_bytes <= short.route.cost_bytes
+    exact = solve(graph, False, budget)
+    for states in (1, 3, 10):
+        short = Search(Space(net_of(graph, False, budget)), NO_LIMIT)
+        short.run(Clock(60), states)
+        assert short.states <= states
+        assert short.least <= exact.least
+        short.run(Clock(60), 10**9)
+        assert short.least == exact.least
+        assert short.route() == exact.route()
 
 
-class StopsAfter(Clock):
-    """A clock that lets so many looks at the time pass."""
+@given(st.integers(0, 10**6), st.integers(4, 12), st.booleans(), st.floats(0, 0.9))
+@settings(max_examples=150)
+def test_every_bound_finds_the_same_least_cost(
+    seed: int, operators: int, parameters: bool, share: float
+) -> None:
+    graph = random_graph(seed, operators, largest=12)
+    b = sp.budgets(graph, parameters=parameters)
+    budget = b.MR + round(share * (b.MP - b.MR))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tails, "MAX_STRIDE", 2)
+        patch.setattr(tails, "MIN_STRIDE", 1)
+        found = {
+            name: solve(graph, parameters, budget, name)
+            for name in ("overflow", "largest", "tails")
+        }
+    costs = {name: search.route() for name, search in found.items()}
+    assert all(route is not None for route in costs.values())
+    assert len({route.cost_bytes for route in costs.values() if route is not None}) == 1
+    assert len({search.least for search in found.values()}) == 1
 
-    def __init__(self, looks: int) -> None:
-        super().__init__(60.0)
-        self.looks = looks
 
-    def expired(self) -> bool:
-        self.looks -= 1
-        return self.looks < 0
+@given(st.integers(0, 10**6), st.integers(4, 9), st.floats(0, 0.9))
+def test_no_bound_exceeds_what_is_left_to_pay(seed: int, operators: int, share: float) -> None:
+    graph = random_graph(seed, operators, largest=12)
+    b = sp.budgets(graph)
+    net = net_of(graph, False, b.MR + round(share * (b.MP - b.MR)))
+    space = Space(net)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tails, "MAX_STRIDE", 2)
+        patch.setattr(tails, "MIN_STRIDE", 1)
+        known = bounds(net, space)
+    rng = random.Random(seed)
+    state = space.settle(space.start(), [])
+    while state.done != space.everything:
+        left = left_to_pay(space, state)
+        assert all(bound(state) <= left for bound in known.values())
+        _, state, _ = rng.choice(list(space.moves(state)))
+        state = space.settle(state, [])
 
 
-def test_every_bound_on_what_is_to_pay_is_true() -> None:
-    for seed in range(40):
-        graph = random_graph(seed, 9, largest=12)
-        budget = sp.budgets(graph).MR
-        space = Space(graph, False, budget)
-        start = beam(space, 4, Clock(60))
-        assert start is not None
-        best = search(space, start, Clock(60)).route.cost_bytes
-        first = space.settle(space.start(), [])
-        assert space.still_to_pay(first) * space.unit <= best
-        again = search(space, Route(start.schedule, start.cost_bytes + 1), Clock(60))
-        assert again.route.cost_bytes == best
+def left_to_pay(space: Space, state: State) -> int:
+    """The least cost from a state, by trying everything."""
+    least: dict[State, int] = {}
+
+    def solve_from(at: State) -> int:
+        if at.done == space.everything:
+            return 0
+        if at not in least:
+            least[at] = min(
+                paid + solve_from(space.settle(after, [])) for paid, after, _ in space.moves(at)
+            )
+        return least[at]
+
+    return solve_from(state)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.booleans(), st.floats(0, 1))
@@ -184,5 +234,6 @@ def test_joint_takes_no_baseline_replacement() -> None:
 def test_a_chain_that_grows_again_is_not_forced_past_its_smallest_output() -> None:
     """The ninth byte of the chain's end would push something out that its middle leaves alone."""
     graph = random_graph(196936267, 7, largest=9)
-    found = solve(graph, True, 31)
-    assert found.route.cost_bytes == found.bound_bytes == 0
+    route = solve(graph, True, 31).route()
+    assert route is not None
+    assert route.cost_bytes == 0

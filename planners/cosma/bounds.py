@@ -1,0 +1,164 @@
+"""Lower bounds on what a state still has to pay, each from a part of the problem.
+
+`Overflow`: tensors that must live across an operator and do not fit beside it. `Largest`: the
+problem of the largest tensors alone, solved exactly from each state that is asked for, and
+remembered. Tails, which need a search each, are in `tails.py`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from planners.cosma.net import Net, bits
+from planners.cosma.space import Space, State
+
+Bound: TypeAlias = Callable[[State], int]
+
+# States that one question about the largest tensors may cost; then the bound so far is the answer.
+MAX_STATES = 500
+
+
+class _Crowd(NamedTuple):
+    """An operator, its need beyond the capacity, and tensors that may or always live across it."""
+
+    operator: int
+    over: int
+    possible: int
+    always: int
+
+
+class Overflow:
+    """What must live across an operator and overflows it; disjoint overflows add up."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.crowds = list(self._crowds())
+
+    def __call__(self, state: State, before: int | None = None) -> int:
+        """In units; only of the operators numbered below `before`, where it is given."""
+        space = self.space
+        written, live = state.written | space.host, state.resident | state.absent
+        end = space.everything + 1 if before is None else 1 << before
+        costs = []
+        for operator, over, possible, always in self.crowds:
+            if operator >= end:
+                break
+            if state.done & operator:
+                continue
+            across = (live & possible | always) & ~state.absent
+            excess = over + space.bytes(across)
+            if excess > 0:
+                cheap = space.bytes(across & written)
+                costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
+        total = taken = 0
+        for cost, across in sorted(costs, reverse=True):
+            if not across & taken:
+                total += cost
+                taken |= across
+        return total
+
+    def _crowds(self) -> list[_Crowd]:
+        space, net = self.space, self.space.net
+        made = [(t, p) for t, p in enumerate(net.producer) if p >= 0]
+        found = []
+        for position in bits(net.counts):
+            step, op = space.steps[position], net.ops[position]
+            over = step.fresh + space.bytes(step.reads) - space.capacity
+            if over + sum(space.size[t] for t, _ in made) <= 0:
+                continue
+            possible = always = 0
+            for tensor, producer in made:
+                if tensor in op.reads or tensor in op.writes:
+                    continue
+                after = net.behind[position]
+                if not after >> producer & 1 and space.consumers[tensor] & after:
+                    possible |= 1 << tensor
+                    if net.before[position] >> producer & 1:
+                        always |= 1 << tensor
+            if over + space.bytes(possible) > 0:
+                found.append(_Crowd(1 << position, over, possible, always))
+        return found
+
+
+_Key: TypeAlias = tuple[int, int, int]
+
+
+def _key(state: State) -> _Key:
+    return state.done, state.resident, state.written
+
+
+class Largest:
+    """What the part of a net about its largest tensors has to pay, by search.
+
+    Each answer is kept, for its state and for all states on the way to the goal; for those beside
+    the way a bound is: the best cost less what it took to come there (adaptive A*).
+    """
+
+    def __init__(self, net: Net, smallest: int, base: Bound | None = None) -> None:
+        self.space = Space(net.only(lambda tensor: net.sizes[tensor] >= smallest))
+        self.overflow = Overflow(self.space)
+        self.base = base
+        self.answers: dict[_Key, int] = {}
+        self.exact: dict[_Key, int] = {}
+        self.least: dict[_Key, int] = {}
+
+    def __call__(self, state: State) -> int:
+        """In units, for a state of the whole net."""
+        space = self.space
+        parts = (state.resident & space.tensors, state.written & space.tensors)
+        asked = (state.done | space.skipped, *parts)
+        found = self.answers.get(asked)
+        if found is None:
+            seen = space.settle(space.seen(state), [])
+            found = self.answers[asked] = self._solve(seen)
+        return found
+
+    def _left(self, state: State) -> int:
+        key = _key(state)
+        exact = self.exact.get(key)
+        if exact is not None:
+            return exact
+        base = 0 if self.base is None else self.base(state)
+        return max(self.least.get(key, 0), self.overflow(state), base)
+
+    def _solve(self, start: State) -> int:
+        """The least cost from a state of the part, or a bound on it."""
+        if _key(start) in self.exact:
+            return self.exact[_key(start)]
+        heap = [(self._left(start), 0, 0)]
+        nodes: list[tuple[State, int, int]] = [(start, 0, -1)]
+        reached, closed = {_key(start): 0}, dict[_Key, int]()
+        bound = 0
+        while heap:
+            cost_left, _, at = heapq.heappop(heap)
+            bound = max(bound, cost_left)
+            state, cost, _ = nodes[at]
+            key = _key(state)
+            if key in self.exact or state.done == self.space.everything:
+                total = cost + self.exact.get(key, 0)
+                self._remember(nodes, at, total, closed)
+                return total
+            if reached[key] < cost:
+                continue
+            closed[key] = cost
+            if len(closed) > MAX_STATES:
+                return bound
+            for paid, moved, _ in self.space.moves(state):
+                child = self.space.settle(moved, [])
+                if reached.get(_key(child), cost + paid + 1) > cost + paid:
+                    reached[_key(child)] = cost + paid
+                    ahead = (max(bound, cost + paid + self._left(child)), -child.done.bit_count())
+                    heapq.heappush(heap, (*ahead, len(nodes)))
+                    nodes.append((child, cost + paid, at))
+        raise AssertionError("every state can be finished: any operator fits alone")
+
+    def _remember(
+        self, nodes: list[tuple[State, int, int]], at: int, total: int, closed: dict[_Key, int]
+    ) -> None:
+        for key, cost in closed.items():
+            self.least[key] = max(self.least.get(key, 0), total - cost)
+        while at >= 0:
+            state, cost, at = nodes[at]
+            self.exact[_key(state)] = total - cost

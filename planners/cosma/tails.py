@@ -1,0 +1,95 @@
+"""Bounds from the end: the least cost of what comes after each of some points of an order.
+
+The part of a net from a point of the order on is searched with the bounds of later points at
+hand, so each search has to find out little. A state that has executed nothing behind a point pays
+at least that part's least cost; one that has, at least what the part's search knows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from planners.cosma.bounds import Bound, Overflow
+from planners.cosma.joint import Expanded, Search
+from planners.cosma.net import Net
+from planners.cosma.space import Space, State
+from planners.progress import Clock
+
+NO_LIMIT = 1 << 62
+# Operators from one point to the next; and what a search may cost in states.
+MIN_STRIDE, MAX_STRIDE = 8, 32
+MAX_STATES, LAST_STATES, EASY_STATES = 3000, 12_000, 1000
+
+
+class _Tail(NamedTuple):
+    """What the search of the part from operator `first` on has found."""
+
+    first: int
+    tensors: int
+    least: int
+    expanded: Expanded
+
+
+class Tails:
+    """Lower bounds for the states of a net whose operators are numbered along an order."""
+
+    def __init__(self, net: Net) -> None:
+        self.net = net
+        self.first = len(net.ops)
+        self.least = 0  # In units: a bound on all schedules.
+        self.tails: list[_Tail] = []
+        self._stride = MAX_STRIDE
+        self._next: list[tuple[int, int]] = [(len(net.ops), 0)] * (len(net.ops) + 1)
+
+    def extend(self, clock: Clock) -> None:
+        """Search the part from the next point on; from a nearer one where that takes too long."""
+        first = max(0, self.first - self._stride)
+        space = Space(self.net.tail(first))
+        search = Search(space, NO_LIMIT, self.bound_for(space))
+        nearest = self._stride == MIN_STRIDE
+        search.run(clock, (LAST_STATES if nearest else MAX_STATES))
+        self.least = max(self.least, search.least)
+        if search.done or nearest:
+            self.first = first
+            self.tails.insert(0, _Tail(first, space.tensors, search.least, search.expanded))
+            for number in range(first + 1):
+                self._next[number] = (first, search.least)
+        if not search.done:
+            self._stride = max(MIN_STRIDE, self._stride // 2)
+        elif search.states < EASY_STATES:
+            self._stride = min(MAX_STRIDE, 2 * self._stride)
+
+    def bound_for(self, space: Space) -> Bound:
+        """The bound for states of the whole net, or of a longer tail of it, as `space` has them."""
+        overflow = Overflow(space)
+        tails = [(tail, (1 << tail.first) - 1) for tail in self.tails]
+
+        def left(state: State) -> int:
+            # Tensors made before the point and after it are different: the two add up.
+            first, least = self._next[state.done.bit_length()]
+            best = least + overflow(state, first)
+            for tail, earlier in tails:
+                known = tail.expanded.get(state.done | earlier)
+                if known is not None:
+                    best = max(best, _known(space, state, tail, known))
+            return best
+
+        return left
+
+
+def _known(space: Space, state: State, tail: _Tail, known: Sequence[tuple[int, int, int]]) -> int:
+    """What a tail's search knows of a state: less than the least is not left after what was paid.
+
+    From a state that it expanded this one can be reached by evicting what is resident there only
+    and writing what is written here only.
+    """
+    resident, written = state.resident & tail.tensors, state.written & tail.tensors
+    best = 0
+    for paid, resident_there, written_there in known:
+        left = tail.least - paid
+        if left > best:
+            left -= space.bytes(resident_there & ~resident)
+            left -= space.bytes(written & ~written_there)
+            best = max(best, left)
+    return best
