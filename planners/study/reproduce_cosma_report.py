@@ -50,7 +50,8 @@ Rows with the same bytes are one row in a table, and count once for each label i
 | column | order of operators | what leaves, and where tensors lie |
 |---|---|---|
 | **joint** | chosen | chosen together with the order: the least traffic of any plan, where proven |
-| **DnC** | divide and conquer | order found part by part between break nodes; then as fixed |
+| **DnC** | divide and conquer | order found part by part between break nodes, or default or MPMF \
+where that saves nothing; then as fixed |
 | **fixed** | default, MPMF | the least traffic for that order, where proven |
 | Belady | default, MPMF | *the paper's*: furthest next use; TFLite's linear arena, online |
 | greedy | default, MPMF | *the paper's*: the cheapest window of neighbours; the same arena |
