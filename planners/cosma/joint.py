@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from random import Random
 from typing import NamedTuple, TypeAlias
 
 from planners.cosma.bounds import Bound, Overflow
@@ -82,18 +83,23 @@ class Search:
     """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
     Children wait as their operator leaves them, with a cheap bound (`Overflow`); what is forced
-    then, and the dear bound, are worked out when their turn comes.
+    then, and the dear bound, are worked out when their turn comes. A `seed` chooses among states
+    that are equally good and equally far at random, so that another best schedule may be found.
     """
 
-    def __init__(self, space: Space, limit: int, bound: Bound | None = None) -> None:
+    def __init__(
+        self, space: Space, limit: int, bound: Bound | None = None, seed: int | None = None
+    ) -> None:
         self.space, self.limit = space, limit
+        self._random = None if seed is None else Random(seed)
         self.cheap = Overflow(space)
         self.left: Bound = bound or self.cheap
         self.least = 0  # Proven: nothing below it.
         self.states = 0
         self.expanded: Expanded = {}
         self._nodes: list[_Node] = []
-        self._heap: list[tuple[int, int, int]] = []  # bound, −operators executed, node
+        # Bound, −operators executed, turn among equals, node.
+        self._heap: list[tuple[int, int, int, int]] = []
         self._seen: dict[State, int] = {}
         self._goal = -1
         self._wait(space.start(), 0, (), -1)
@@ -108,7 +114,7 @@ class Search:
         """Go on for so many states, or until it is done or the time is over."""
         stop_at = self.states + max_states
         while self._heap and not self.done and self.states < stop_at:
-            bound, _, at = heapq.heappop(self._heap)
+            bound, _, _, at = heapq.heappop(self._heap)
             node = self._nodes[at]
             if not node.settled:
                 self._settle(node, bound, at)
@@ -160,7 +166,7 @@ class Search:
             if bound <= self.least:
                 self._settle(self._nodes[at], bound, at)
             else:
-                heapq.heappush(self._heap, (bound, -state.done.bit_count(), at))
+                self._queue(bound, state, at)
 
     def _settle(self, node: _Node, bound: int, at: int) -> None:
         if self._seen[node.state] < node.cost:
@@ -172,7 +178,11 @@ class Search:
         bound = max(bound, node.cost + self.left(state))
         if bound < self.limit:
             self._nodes[at] = _Node(state, node.cost, tuple(order), node.parent, True)
-            heapq.heappush(self._heap, (bound, -state.done.bit_count(), at))
+            self._queue(bound, state, at)
+
+    def _queue(self, bound: int, state: State, at: int) -> None:
+        turn = 0 if self._random is None else self._random.getrandbits(30)
+        heapq.heappush(self._heap, (bound, -state.done.bit_count(), turn, at))
 
     def _is_dominated(self, state: State, cost: int) -> bool:
         """Whether another state with the same operators executed can stand for this one.

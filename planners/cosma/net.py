@@ -91,6 +91,18 @@ class Net:
         made_after = producer >= 0 and self.behind[position] >> producer & 1
         return not made_after and bool(self.consumers[tensor] & ~self.before[position])
 
+    def orders(self) -> Iterator[tuple[int, ...]]:
+        """All orders that can run; there may be very many."""
+        everything = (1 << len(self.ops)) - 1
+        stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]
+        while stack:
+            done, order = stack.pop()
+            if done == everything:
+                yield order
+            for i in bits(everything & ~done):
+                if not self.ops[i].after & ~done:
+                    stack.append((done | 1 << i, (*order, i)))
+
     def ordered(self, order: Sequence[int]) -> Net:
         """The same net with its operators numbered along an order."""
         at = {position: step for step, position in enumerate(order)}

@@ -8,7 +8,10 @@ left is due to fragmentation, and is stated.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from typing import TypeAlias
 
 from planners.cosma.bounds import Bound, Largest, Overflow
@@ -17,6 +20,7 @@ from planners.cosma.joint import Route, Search, beam
 from planners.cosma.net import Net, net_of
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem
+from planners.cosma.relaxation import relax
 from planners.cosma.space import Space
 from planners.cosma.tails import Tails
 from planners.progress import Clock
@@ -33,9 +37,14 @@ COARSE, FINE = 12, 50
 # Widths of beams, and how much they mind what is live: none is best everywhere.
 BEAMS = ((3, 0.0), (10, 0.0), (10, 1.0))
 GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
+# Where the best order cannot be placed: how many others are tried, each for so many states; and
+# for how many operators each is placed with all means.
+PLACINGS, PLACING_STATES, SMALL = 8, 5000, 60
+# All orders are placed where there are no more than so many.
+MAX_ORDERS = 1000
 # Shares of the time left: for the first schedule, others on the way, that of least peak, a beam,
 # the tails.
-FIXED_SHARE, QUICK_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.03, 0.1, 0.2, 0.6
+FIXED_SHARE, QUICK_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.01, 0.1, 0.2, 0.6
 
 
 def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
@@ -62,6 +71,9 @@ class _Hunt:
         self.beamed: Route | None = None  # The best that beams found: a good line to search along.
         self.bound_bytes = 0
         self.states = 0
+        # The last search, to be run again, and the order that its operators are numbered along.
+        self._again: Callable[..., Search] | None = None
+        self._along: Order | None = None
 
     @property
     def proven(self) -> bool:
@@ -112,11 +124,52 @@ class _Hunt:
     def result(self) -> Candidate:
         """The best plan under the bound over all schedules, in place of its own schedule's."""
         if self.route.cost_bytes < self.best[1].cost_bytes:
-            self._try(self.route.schedule, quick=False)
+            self._place()
         problem, solution = self.best
         bound = min(self.bound_bytes, solution.cost_bytes)
         solver = f"search over orders ({self.states} states), {solution.solver}"
         return problem, replace(solution, bound_bytes=bound, solver=solver)
+
+    def _place(self) -> None:
+        """Addresses for the best schedule by sizes, or for others that cost as much."""
+        first, small = self.route.schedule, len(self.net.ops) <= SMALL
+        self._try(first, quick=not small)
+        limit = self.route.cost_bytes // self.net.unit + 1
+        for seed in range(PLACINGS):
+            if self._placed or self._again is None or self.clock.expired():
+                break
+            self._tell("other orders of the same cost")
+            search = self._again(limit, seed=seed)
+            search.run(self.clock, PLACING_STATES)
+            if route := search.route():
+                found = route if self._along is None else route.along(self._along)
+                self._try(found.schedule, quick=not small)
+        if not (self._placed or small):
+            self._try(first, quick=False)
+        if self.proven and not self._placed:
+            self._place_every_order()
+
+    def _place_every_order(self) -> None:
+        """What addresses cost at least: the least over all orders, where these are few."""
+        orders = list(islice(self.net.orders(), MAX_ORDERS + 1))
+        if len(orders) > MAX_ORDERS:
+            return
+        least = self.best[1].cost_bytes
+        for order in orders:
+            self._tell("addresses for every order")
+            if self.clock.expired():
+                return
+            ordered = replace(self.problem, schedule=order)
+            relaxed = relax(ordered, time_limit_s=self.clock.left_s)
+            bound = 0 if relaxed is None else relaxed.bound_bytes
+            if bound < self.best[1].cost_bytes:
+                bound = max(bound, self._try(order, quick=False).bound_bytes)
+            least = min(least, bound)
+        self.bound_bytes = max(self.bound_bytes, least)
+
+    @property
+    def _placed(self) -> bool:
+        return self.best[1].cost_bytes <= max(self.route.cost_bytes, self.bound_bytes)
 
     def _beam(
         self,
@@ -145,6 +198,8 @@ class _Hunt:
         space = Space(net)
         left = None if bound is None else _best_of(Overflow(space), bound)
         search = Search(space, self.route.cost_bytes // net.unit, left)
+        self._again = partial(Search, space, bound=left)
+        self._along = order
         while not (search.done or self.clock.expired() or search.states == max_states):
             rest = REPORT_STATES if max_states is None else max_states - search.states
             search.run(self.clock, min(rest, REPORT_STATES))
@@ -164,7 +219,7 @@ class _Hunt:
             if not self.proven:
                 self._try(route.schedule)
 
-    def _try(self, schedule: tuple[int, ...], *, quick: bool = True) -> None:
+    def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
         """Replacement and addresses for a schedule; at once, or as time allows."""
         clock = self.clock.share(QUICK_SHARE if quick else 1.0)
         found = _solved(self.problem, schedule, clock, quick=quick)
@@ -172,6 +227,7 @@ class _Hunt:
             self.best = found
         if found[1].cost_bytes < self.route.cost_bytes:
             self.route = Route(schedule, found[1].cost_bytes)
+        return found[1]
 
     def _tell(self, stage: str) -> None:
         cost = self.best[1].cost_bytes
