@@ -28,20 +28,29 @@ from planners.fusion.shortest import lattice, shortest_paths
 from planners.graph.model import Graph
 
 
-def no_fusion(model: GroupModel, graph: Graph, budget_bytes: int) -> Partition:
+def no_fusion(
+    model: GroupModel, graph: Graph, budget_bytes: int, *, traits: Traits | None = None
+) -> Partition:
     """Every operator alone. Raises `BudgetTooSmall`, as all here do."""
-    return _best(model, graph, budget_bytes, [], range(len(graph.operators)), False)
+    known = Candidates(model, graph, traits or Traits())
+    return _best(known, graph, budget_bytes, [], range(len(graph.operators)), False)
 
 
 def fused_layer(
-    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    *,
+    resident: bool = False,
+    traits: Traits | None = None,
 ) -> Partition:
     """Layers that follow each other without a branch (Alwani et al., MICRO 2016).
 
     In the default order each layer of a group is the only reader of the one before it, and reads
     nothing else that an operator made.
     """
-    dag = Dag.of(graph)
+    known = Candidates(model, graph, traits or Traits())
+    dag = known.dag
     runs: list[list[int]] = []
     for i in range(dag.count):
         follows = i and dag.predecessors[i] == 1 << (i - 1) and dag.successors[i - 1] == 1 << i
@@ -49,18 +58,24 @@ def fused_layer(
             runs[-1].append(i)
         else:
             runs.append([i])
-    return _best(model, graph, budget_bytes, runs, range(dag.count), resident)
+    return _best(known, graph, budget_bytes, runs, range(dag.count), resident)
 
 
 def dnnvm(
-    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    *,
+    resident: bool = False,
+    traits: Traits | None = None,
 ) -> Partition:
     """Paths without branch operators (Xing et al., FPGA 2019).
 
     An operator that waits for several others, or that several wait for, is a barrier: it stays
     alone. In between, paths may be fused wherever they are in the default order.
     """
-    dag = Dag.of(graph)
+    known = Candidates(model, graph, traits or Traits())
+    dag = known.dag
     around = zip(dag.predecessors, dag.successors)
     barrier = [max(b.bit_count(), a.bit_count()) > 1 for b, a in around]
     runs: list[list[int]] = []
@@ -76,19 +91,25 @@ def dnnvm(
     # Paths share nothing with each other, so there is an order that has each in one piece.
     masks = {sum(1 << i for i in run): run for run in runs}
     order = [i for mask in executable(dag, masks) or () for i in masks[mask]]
-    return _best(model, graph, budget_bytes, runs, order, resident)
+    return _best(known, graph, budget_bytes, runs, order, resident)
 
 
 def efficient_s(
-    model: GroupModel, graph: Graph, budget_bytes: int, *, resident: bool = False
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    *,
+    resident: bool = False,
+    traits: Traits | None = None,
 ) -> Partition:
     """Operators next to each other in one order of all, branches or not (Zheng et al., 2020).
 
     The order is the better of the default one and that by levels, which is the paper's Fig. 5(b).
     """
-    dag = Dag.of(graph)
+    known = Candidates(model, graph, traits or Traits())
+    dag = known.dag
     orders = (list(range(dag.count)), by_levels(dag))
-    found = [_best(model, graph, budget_bytes, [order], order, resident) for order in orders]
+    found = [_best(known, graph, budget_bytes, [order], order, resident) for order in orders]
     return min(found, key=lambda partition: partition.objective_bytes)
 
 
@@ -115,7 +136,7 @@ def by_levels(dag: Dag) -> list[int]:
 
 
 def _best(
-    model: GroupModel,
+    known: Candidates,
     graph: Graph,
     budget_bytes: int,
     runs: Iterable[list[int]],
@@ -124,10 +145,9 @@ def _best(
 ) -> Partition:
     """The best partition into operators alone and parts of these runs, within one order of all.
 
-    A run is in one piece in the order. The cost model must be monotone.
+    A run is in one piece in the order.
     """
-    require_singles(model, graph, budget_bytes)
-    known = Candidates(model, graph, Traits())
+    require_singles(known.model, graph, budget_bytes)
     costs = {1 << i: least_traffic(known.cost(1 << i), budget_bytes) for i in order}
     for run in runs:
         costs |= _parts(known, run, budget_bytes, resident)
@@ -151,14 +171,14 @@ def _best(
 def _parts(
     known: Candidates, run: list[int], budget_bytes: int, resident: bool
 ) -> dict[int, int | None]:
-    """Costs of the parts of two operators or more that a run has in one piece and that fit."""
+    """Costs of the parts of two operators or more that a run has in one piece and that may fit."""
     found: dict[int, int | None] = {}
     for start, first in enumerate(run):
         mask = 1 << first
         for i in run[start + 1 :]:
             mask |= 1 << i
-            steps = known.cost(mask)
-            if least_traffic(steps, budget_bytes) is None:
+            if not known.room(mask, budget_bytes):
                 break
+            steps = known.cost(mask)
             found[mask] = least_traffic(steps[-1:] if resident else steps, budget_bytes)
     return found

@@ -4,15 +4,17 @@ A connected convex set of n operators always has one of n − 1 within it: take 
 nothing in the set waits for, or that waits for nothing in it, and that keeps the rest connected.
 (In the graph of *comes before* and *shares a tensor*, some operator of that kind is no cut vertex:
 an end block without one would hold elements with all their minima and maxima at the one cut
-vertex.) So, where footprints grow with the group, what has not fitted need not be grown.
+vertex.) So, where something of footprints grows with the group, what is too large for the budget
+need not be grown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import count
 
 from planners.cosma.net import bits
+from planners.fusion.floor import Floors
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import GroupModel, Traits
 from planners.graph.model import Graph
@@ -23,10 +25,11 @@ _Around = tuple[int, int, int]  # relatives, ancestors, descendants of a group
 
 
 class Candidates:
-    """Groups in rising size, up to a budget; later budgets up to that one reuse them.
+    """Groups in rising size that may fit a budget; smaller budgets reuse them.
 
-    `steps` holds the staircase of each; `complete` is the size up to which all are there, None
-    where no larger group fits. `evaluated` counts what the model was asked.
+    `steps` holds the staircase of each, also of some that do not fit but are part of what may;
+    `complete` is the size up to which all are there, None where no larger group fits. `evaluated`
+    counts what the model was asked.
     """
 
     def __init__(self, model: GroupModel, graph: Graph, traits: Traits) -> None:
@@ -34,7 +37,8 @@ class Candidates:
         self.steps: dict[int, Steps] = {}
         self.complete: int | None = 0
         self.evaluated = 0
-        self._model, self._traits = model, traits
+        self.model, self._traits = model, traits
+        self._floors = Floors(graph) if self._traits.footprint == "lines" else None
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
 
@@ -51,7 +55,7 @@ class Candidates:
                 return
             grown: dict[int, _Around] = {}
             for mask, around in self._larger(layer):
-                if self._fits(mask, budget_bytes) or not self._traits.monotone:
+                if self._goes_on(mask, layer, budget_bytes):
                     grown[mask] = around
                 if len(self.steps) + len(grown) > limit or clock.expired():
                     self.steps |= {mask: self.cost(mask) for mask in grown}
@@ -67,22 +71,49 @@ class Candidates:
         key = self._key(mask)
         found = self._known.get(key)
         if found is None:
-            points = self._model.staircase(mask)
+            points = self.model.staircase(mask)
             found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
             self._known[key] = found
             self.evaluated += 1
         return found
 
+    def fits(self, mask: int, budget_bytes: int) -> bool:
+        """Whether there is a way to run a group within a budget."""
+        return any(buffer <= budget_bytes for buffer, _ in self.cost(mask))
+
+    def room(self, mask: int, budget_bytes: int) -> bool:
+        """Whether the budget rules out neither a group nor the larger ones."""
+        if self._floors:
+            return bool(self.cost(mask)) and self._floors(mask) <= budget_bytes
+        return self.fits(mask, budget_bytes)
+
     def apart(self, mask: int, budget_bytes: int) -> bool:
         """Whether no group within the budget can hold these operators; False where not known."""
         mask |= self.dag.between(mask)
         seen = self.complete is None or mask.bit_count() <= self.complete
-        if not seen or not self._traits.monotone:
+        if not seen or self._traits.footprint == "any":
             return False
-        return mask not in self.steps or not self._fits(mask, budget_bytes)
+        return mask not in self.steps or not self.room(mask, budget_bytes)
 
-    def _fits(self, mask: int, budget_bytes: int) -> bool:
-        return any(buffer <= budget_bytes for buffer, _ in self.cost(mask))
+    def _goes_on(self, mask: int, layer: Container[int], budget_bytes: int) -> bool:
+        """Whether a group, or one that it is part of, may fit."""
+        if self._traits.footprint == "any":
+            return True
+        if self._floors and self._floors(mask) > budget_bytes:
+            return False
+        return self._may_go_on(mask, layer) and self.room(mask, budget_bytes)
+
+    def _may_go_on(self, mask: int, layer: Container[int]) -> bool:
+        """Whether all groups of one operator less within it went on; the model is not asked."""
+        dag = self.dag
+        for i in bits(mask):
+            less = mask & ~(1 << i)
+            inner = dag.ancestors[i] & less and dag.descendants[i] & less
+            if less in layer or inner:
+                continue
+            if not self._traits.splits or next(dag.pieces(less)) == less:
+                return False
+        return True
 
     def _key(self, mask: int) -> object:
         if not self._traits.local:

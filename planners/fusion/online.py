@@ -51,7 +51,7 @@ def size_table(model: GroupModel, graph: Graph, clock: Clock, largest: int = LAR
 
     It ends with the largest group there is, or of `largest` operators, or with the clock.
     """
-    known = Candidates(model, graph, Traits())
+    known = Candidates(model, graph, Traits("any"))
     least: dict[int, int] = {}
     for mask in allowed_groups(known.dag, largest):
         need = _useful_buffer(known.cost(mask), _parameter_bytes(graph, mask))
@@ -75,7 +75,7 @@ def online_partition(
     `feasible`, unless it moves no more than it must. Raises `BudgetTooSmall`.
     """
     require_singles(model, graph, budget_bytes)
-    known = Candidates(model, graph, Traits())
+    known = Candidates(model, graph, Traits("any"))
     groups = []
     costs = []
     for mask in allowed_groups(known.dag, table.limit(budget_bytes)):

@@ -36,12 +36,14 @@ class GroupModel(Protocol):
 class Traits:
     """What a search may take for granted of a cost model.
 
-    `monotone`: what does not fit, or cannot be fused, does so with no more operators either.
+    `footprint`: that of a group of two operators or more `grows` with it; or has `lines`, at
+    least the line buffers of `planners.fusion.floor`; or is `any`. Unless it is any, what cannot
+    be fused at all cannot be with more operators either.
     `local`: groups that look alike, wherever in the network, cost alike.
     `splits`: two groups that share no tensor cost no more apart than as one, in no more buffer.
     """
 
-    monotone: bool = True
+    footprint: Literal["grows", "lines", "any"] = "lines"
     local: bool = True
     splits: bool = True
 

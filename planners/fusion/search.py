@@ -73,11 +73,11 @@ def sweep_partitions(
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", unfused, compulsory_bytes(graph))
     candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
-    groups = list(candidates.steps)
+    groups = [mask for mask in candidates.steps if candidates.fits(mask, max(budgets))]
     costs = cost_table(candidates, groups, budgets)
     found = solve(candidates.dag, groups, costs, clock)
     return [
-        _judged(cover, candidates, forced_bytes(graph, candidates, budget))
+        _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(groups))
         for cover, budget in zip(found, budgets, strict=True)
     ]
 
@@ -128,17 +128,17 @@ def prefixes(dag: Dag) -> list[int]:
     return [(1 << k) - 1 for k in range(dag.count + 1)]
 
 
-def _judged(cover: Cover, candidates: Candidates, forced: int) -> Partition:
+def _judged(cover: Cover, candidates: Candidates, forced: int, considered: int) -> Partition:
     """What was found, with the bound that it deserves and how far it is proven."""
     assert cover.groups is not None
     everything = candidates.complete is None
     proven = cover.bound == cover.objective
-    bound = max(forced, cover.bound) if everything else min(forced, cover.objective)
+    bound = min(cover.objective, max(forced, cover.bound) if everything else forced)
     return Partition(
         groups=cover.groups,
         objective_bytes=cover.objective,
         bound_bytes=bound,
         status="optimal" if bound == cover.objective else "feasible",
         cap=candidates.complete if proven and not everything else None,
-        considered=len(candidates.steps),
+        considered=considered,
     )

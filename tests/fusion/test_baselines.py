@@ -19,11 +19,13 @@ from planners.fusion.baselines import (
     oracle,
 )
 from planners.fusion.lattice import Dag
-from planners.fusion.partition import least_traffic
+from planners.fusion.partition import Traits, least_traffic
 from planners.fusion.search import best_partition
 from planners.progress import Clock
 from tests.fusion.models import LineModel
 from tests.random_graphs import random_graph
+
+GROWS = Traits("grows")
 
 
 def wired(*edges: str, ends: str = "") -> sp.Graph:
@@ -48,7 +50,7 @@ BRANCHED = wired("ab", "ac", "bd", "ce", "df", "ef", "fg", "gh")
 
 
 def found_groups(baseline: str) -> set[str]:
-    partition = BASELINES[baseline](LineModel(BRANCHED), BRANCHED, 10**6)
+    partition = BASELINES[baseline](LineModel(BRANCHED), BRANCHED, 10**6, traits=GROWS)
     return {letters(mask) for mask in partition.groups}
 
 
@@ -73,7 +75,7 @@ def test_a_baseline_is_a_partition_between_the_oracle_and_no_fusion(seed: int, n
     dag, model = Dag.of(graph), LineModel(graph)
     low = max(model.staircase(1 << i)[0].buffer_bytes for i in range(9))
     budget = low + 2 * seed
-    found = BASELINES[name](model, graph, budget)
+    found = BASELINES[name](model, graph, budget, traits=GROWS)
     done = total = 0
     for mask in found.groups:
         assert not mask & done
@@ -83,8 +85,8 @@ def test_a_baseline_is_a_partition_between_the_oracle_and_no_fusion(seed: int, n
         total += least_traffic(points, budget) or 0
     assert done == dag.everything
     assert total == found.objective_bytes
-    best = best_partition(model, graph, budget, Clock(60)).objective_bytes
-    unfused = no_fusion(model, graph, budget).objective_bytes
+    best = best_partition(model, graph, budget, Clock(60), traits=GROWS).objective_bytes
+    unfused = no_fusion(model, graph, budget, traits=GROWS).objective_bytes
     assert oracle(graph).objective_bytes <= best <= found.objective_bytes <= unfused
     assert found.bound_bytes <= best
 
@@ -107,7 +109,7 @@ def test_an_order_s_best_intervals(seed: int) -> None:
             if None not in costs:
                 least.append(sum(cost or 0 for cost in costs))
         best.append(min(least))
-    assert efficient_s(model, graph, budget).objective_bytes == min(best)
+    assert efficient_s(model, graph, budget, traits=GROWS).objective_bytes == min(best)
 
 
 def cost_of(model: LineModel, mask: int, budget: int) -> int | None:
@@ -118,17 +120,19 @@ def test_a_chain_has_one_answer() -> None:
     graph = wired("ab", "bc", "cd", "de", "ef")
     model = LineModel(graph)
     for budget in (90, 120, 150, 400):
-        best = best_partition(model, graph, budget, Clock(60)).objective_bytes
+        best = best_partition(model, graph, budget, Clock(60), traits=GROWS).objective_bytes
         for baseline in (fused_layer, dnnvm, efficient_s):
-            assert baseline(model, graph, budget).objective_bytes == best
+            assert baseline(model, graph, budget, traits=GROWS).objective_bytes == best
 
 
 def test_parameters_that_must_stay_leave_fewer_groups() -> None:
     graph = wired("ab", "bc", "cd", "de", "ef")
     model = LineModel(graph)
     budgets = range(30, 300, 5)
-    free = [fused_layer(model, graph, b).objective_bytes for b in budgets]
-    resident = [fused_layer(model, graph, b, resident=True).objective_bytes for b in budgets]
+    free = [fused_layer(model, graph, b, traits=GROWS).objective_bytes for b in budgets]
+    resident = [
+        fused_layer(model, graph, b, resident=True, traits=GROWS).objective_bytes for b in budgets
+    ]
     assert all(a <= b for a, b in zip(free, resident))
     assert free != resident
     assert free[-1] == resident[-1]
@@ -144,4 +148,4 @@ def test_the_oracle_is_a_bound_and_says_so() -> None:
 @pytest.mark.parametrize("name", list(BASELINES))
 def test_a_budget_too_small_is_said(name: str) -> None:
     with pytest.raises(BudgetTooSmall):
-        BASELINES[name](LineModel(BRANCHED), BRANCHED, 5)
+        BASELINES[name](LineModel(BRANCHED), BRANCHED, 5, traits=GROWS)

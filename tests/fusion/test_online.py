@@ -15,11 +15,14 @@ from planners.fusion.online import (
     online_partition,
     size_table,
 )
+from planners.fusion.partition import Traits
 from planners.fusion.search import best_partition
 from planners.fusion.workloads import workload
 from planners.progress import Clock
 from tests.fusion.models import LineModel, subsets
 from tests.random_graphs import random_graph
+
+GROWS = Traits("grows")
 
 
 def is_allowed(dag: Dag, mask: int) -> bool:
@@ -90,7 +93,7 @@ def test_online_lies_between_the_best_and_no_fusion(seed: int) -> None:
         assert mask.bit_count() <= table.limit(budget)
         done |= mask
         assert all(not dag.predecessors[i] & ~done for i in bits(mask))
-    best = best_partition(model, graph, budget, Clock(60))
+    best = best_partition(model, graph, budget, Clock(60), traits=GROWS)
     assert best.objective_bytes <= found.objective_bytes
-    assert found.objective_bytes <= no_fusion(model, graph, budget).objective_bytes
+    assert found.objective_bytes <= no_fusion(model, graph, budget, traits=GROWS).objective_bytes
     assert found.considered <= best.considered

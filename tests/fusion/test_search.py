@@ -23,7 +23,8 @@ from planners.progress import Clock, Progress
 from tests.fusion.models import LineModel, RandomModel, brute_force, subsets
 from tests.random_graphs import random_graph
 
-NOTHING = Traits(monotone=False, local=False, splits=False)
+NOTHING = Traits("any", local=False, splits=False)
+GROWS = Traits("grows")
 # FUSION_CASES=500 runs as many graphs against brute force.
 CASES = int(os.environ.get("FUSION_CASES", "60"))
 
@@ -72,8 +73,8 @@ def test_brute_force_agrees(seed: int, wide: bool, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
     for model, traits in (
         (RandomModel(graph, seed, monotone=False), NOTHING),
-        (RandomModel(graph, seed, monotone=True), Traits(local=False, splits=False)),
-        (LineModel(graph), Traits()),
+        (RandomModel(graph, seed, monotone=True), Traits("grows", local=False, splits=False)),
+        (LineModel(graph), GROWS),
     ):
         low = need(model, dag.count)
         budget = random.Random(seed).randint(low, 3 * low)
@@ -131,7 +132,7 @@ def test_traffic_never_rises_with_the_budget(seed: int) -> None:
     model = RandomModel(graph, seed, monotone=True)
     low = need(model, 12)
     budgets = list(range(low, 6 * low, max(1, low // 4)))
-    traits = Traits(local=False, splits=False)
+    traits = Traits("grows", local=False, splits=False)
     swept = sweep_partitions(model, graph, budgets, Clock(60), traits=traits)
     totals = [found.objective_bytes for found in swept]
     assert totals == sorted(totals, reverse=True)
@@ -146,8 +147,8 @@ def test_a_sweep_asks_the_model_once() -> None:
     one, many = LineModel(graph), LineModel(graph)
     low = need(one, 14)
     one.asked = many.asked = 0
-    best_partition(one, graph, 3 * low, Clock(60))
-    sweep_partitions(many, graph, [low + k * low // 10 for k in range(21)], Clock(60))
+    best_partition(one, graph, 3 * low, Clock(60), traits=GROWS)
+    sweep_partitions(many, graph, [low + k * low // 10 for k in range(21)], Clock(60), traits=GROWS)
     assert many.asked == one.asked
 
 
@@ -156,7 +157,7 @@ def test_a_cap_is_kept_and_said(seed: int) -> None:
     graph = random_graph(seed, 9)
     dag, model = Dag.of(graph), LineModel(graph)
     budget = 3 * need(model, 9)
-    found = best_partition(model, graph, budget, Clock(60), cap=2)
+    found = best_partition(model, graph, budget, Clock(60), cap=2, traits=GROWS)
     verify(found, model, graph, budget)
     assert max(mask.bit_count() for mask in found.groups) <= 2
     costs = all_costs(model, dag, budget)
@@ -174,7 +175,7 @@ def test_bounds_are_bounds(seed: int) -> None:
     dag, model = Dag.of(graph), LineModel(graph)
     budget = need(model, dag.count) + seed % 7
     best = brute_force(dag, all_costs(model, dag, budget))
-    candidates = Candidates(model, graph, Traits())
+    candidates = Candidates(model, graph, GROWS)
     candidates.grow(budget, 3, Clock(60), 10**6)
     assert best is not None
     assert compulsory_bytes(graph) <= forced_bytes(graph, candidates, budget) <= best
@@ -184,7 +185,7 @@ def test_a_tensor_that_cannot_stay_is_forced_off_chip() -> None:
     graph = random_graph(1, 8)
     model = LineModel(graph)
     budget = need(model, 8)
-    candidates = Candidates(model, graph, Traits())
+    candidates = Candidates(model, graph, GROWS)
     candidates.grow(budget, None, Clock(60), 10**6)
     assert forced_bytes(graph, candidates, budget) > compulsory_bytes(graph)
     candidates.grow(10**9, None, Clock(60), 10**6)
@@ -237,12 +238,12 @@ def test_a_stop_keeps_the_best(stop_at: int, wide: bool, monkeypatch: pytest.Mon
     model = LineModel(graph)
     budget = 3 * need(model, 40)
     watch = Watch(stop_at)
-    found = best_partition(model, graph, budget, Clock(60, watch))
+    found = best_partition(model, graph, budget, Clock(60, watch), traits=GROWS)
     verify(found, model, graph, budget)
     singles = sum(cost(model, 1 << i, budget) or 0 for i in range(40))
     assert found.objective_bytes <= singles
     assert watch.heard[0].incumbent_bytes == singles
-    best = best_partition(model, graph, budget, Clock(60))
+    best = best_partition(model, graph, budget, Clock(60), traits=GROWS)
     assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
     assert best.status == "optimal"
 
@@ -251,7 +252,7 @@ def test_no_time_at_all_is_no_fusion_at_worst() -> None:
     graph = random_graph(8, 40)
     model = LineModel(graph)
     budget = 3 * need(model, 40)
-    found = best_partition(model, graph, budget, Clock(0))
+    found = best_partition(model, graph, budget, Clock(0), traits=GROWS)
     verify(found, model, graph, budget)
 
 
@@ -260,7 +261,7 @@ def test_an_operator_that_does_not_fit_is_named() -> None:
     model = LineModel(graph)
     low = need(model, 6)
     with pytest.raises(BudgetTooSmall) as raised:
-        best_partition(model, graph, low - 1, Clock(60))
+        best_partition(model, graph, low - 1, Clock(60), traits=GROWS)
     assert raised.value.need_bytes == low
     position = graph.index[raised.value.operator]
     assert model.staircase(1 << position)[0].buffer_bytes == low
