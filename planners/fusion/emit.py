@@ -21,7 +21,6 @@ from planners.graph.access import needs, share_of_macs
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import (
-    Box,
     Compute,
     Instruction,
     LazyInstructions,
@@ -36,6 +35,7 @@ from planners.program import (
     piece_bytes,
     whole,
 )
+from planners.simulator.boxes import common
 
 Range = tuple[int, int]
 
@@ -276,7 +276,7 @@ class GroupEmitter:
             for name, box in wanted
             if name in op.inputs
             for operand in self.resident[name]
-            if _meet(operand.piece.box, box)
+            if common(operand.piece.box, box)
         )
         macs = sum(
             share_of_macs(self.graph, op, out.name, operand.piece.box)
@@ -313,7 +313,3 @@ class GroupEmitter:
             for operand in operands:
                 yield Release(self.step - 1, *operand)
         self.parameters.clear()
-
-
-def _meet(a: Box, b: Box) -> bool:
-    return all(max(p, r) < min(q, s) for (p, q), (r, s) in zip(a, b, strict=True))

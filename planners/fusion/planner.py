@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planners.errors import BudgetTooSmall
+from planners.errors import BadInput
 from planners.fusion.account import Account, account
 from planners.fusion.emit import emit, lay_out
 from planners.fusion.group import GroupModel, GroupPlan
@@ -42,12 +42,27 @@ def plan(
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen)
     require_singles(model, graph, budget_bytes)
-    found = _search(model, graph, budget_bytes, clock, chosen)
+    found = best_partition(model, graph, budget_bytes, clock)
+    return plan_partition(model, found, budget_bytes, chosen, clock)
+
+
+def plan_partition(
+    model: GroupModel,
+    found: Partition,
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+    clock: Clock,
+) -> Plan:
+    """The plan of a partition, each group in its best way within the budget.
+
+    `chosen` are all of the planner's options. Raises `BadInput` for a group that does not fit.
+    """
+    graph = model.graph
     ways = [_way(model, mask, budget_bytes) for mask in found.groups]
     clock.report("addresses", found.objective_bytes, found.bound_bytes)
-    groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways)]
+    groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
     laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen["double_buffer"])
-    machine = with_scratchpad(machine, budget_bytes)
+    machine = with_scratchpad(model.machine, budget_bytes)
     program = emit(graph, machine, laid, budget_bytes)
     traffic = sum(way.traffic_bytes for way in ways)
     claims = _claims(found, traffic, account(graph, program), chosen, clock.elapsed_s)
@@ -64,16 +79,12 @@ def plan(
     )
 
 
-def _search(
-    model: GroupModel, graph: Graph, budget_bytes: int, clock: Clock, chosen: Mapping[str, Any]
-) -> Partition:
-    return best_partition(model, graph, budget_bytes, clock)
-
-
 def _way(model: GroupModel, mask: int, budget_bytes: int) -> GroupPlan:
     way = model.roomiest(mask, budget_bytes)
     if way is None:
-        raise BudgetTooSmall(0, budget_bytes, model.group(mask).members[0].op.name)
+        names = ", ".join(member.op.name for member in model.group(mask).members)
+        reason = model.why_not(mask) or f"nothing fits {budget_bytes} bytes"
+        raise BadInput(f"the group {names:.200} cannot run: {reason}")
     return way
 
 

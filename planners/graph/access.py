@@ -176,7 +176,12 @@ def _channels(op: Operator, inputs: int, outputs: int, axis: tuple[int, int]) ->
 
 
 def _parameter_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
-    """Parameters are sliced by output channel where their first axis counts those."""
+    """Parameters are sliced by output channel where their first axis counts those.
+
+    Those of element-wise operators are broadcast like any other operand.
+    """
+    if {part.kind for part in op.parts} | {op.kind} <= ELEMENTWISE:
+        return _broadcast_box(tensor, out, box)
     axis = len(box) - 1 if op.kind == "linear" else 1
     if axis >= len(box) or not tensor.shape or tensor.shape[0] != out.shape[axis]:
         return _full(tensor)

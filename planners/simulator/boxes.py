@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 from planners.program import Box
@@ -44,6 +44,25 @@ def uncovered(box: Box, cover: Collection[Box]) -> list[Box]:
     return left
 
 
+def common(a: Box, b: Box) -> Box | None:
+    """The elements that lie in both; None where there are none."""
+    both = tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
+    return both if all(start < stop for start, stop in both) else None
+
+
+def hull(boxes: Sequence[Box]) -> Box | None:
+    """The box that disjoint boxes fill together; None where they leave gaps."""
+    around = tuple(
+        (min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*boxes, strict=True)
+    )
+    filled = sum(_elements(box) for box in boxes)
+    return around if filled == _elements(around) else None
+
+
+def _elements(box: Box) -> int:
+    return prod(stop - start for start, stop in box)
+
+
 def volume(boxes: Collection[Box]) -> int:
     """The number of elements that lie in at least one of these boxes."""
     disjoint: list[Box] = []
@@ -52,7 +71,7 @@ def volume(boxes: Collection[Box]) -> int:
         for other in disjoint:
             parts = [rest for part in parts for rest in subtract(part, other)]
         disjoint += parts
-    return sum(prod(stop - start for start, stop in box) for box in disjoint)
+    return sum(_elements(box) for box in disjoint)
 
 
 def _joined(boxes: Iterable[Box]) -> list[Box]:

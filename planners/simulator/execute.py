@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -17,9 +17,14 @@ from planners.errors import BadInput, InvalidPlan
 from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Operator
 from planners.plan import Plan
-from planners.program import AddressSpace, Compute, Load, Operand, Release, Store, whole
+from planners.program import AddressSpace, Box, Compute, Load, Operand, Release, Store, whole
 from planners.simulator.arena import Arena, HostCopy
+from planners.simulator.boxes import common, hull
 from planners.simulator.check import replay
+from planners.simulator.execute_parts import compute_part
+
+Made: TypeAlias = tuple[torch.Tensor, Box]
+"""A value, and the box of its tensor that it is."""
 
 
 @dataclass(frozen=True)
@@ -167,39 +172,67 @@ class Runner:
     def _compute(self, item: Compute) -> None:
         """Run the operator's calls on what it reads, and keep the boxes that it writes."""
         op = self.operators[item.operator]
-        known = self._gather(item.reads)
-        results = self.model.evaluate([part.name for part in op.parts], known)
+        made = self._part(op, item) or self._everything(op, item)
         if item.frees:  # What was made may be a view of what goes.
-            results = {name: value.clone() for name, value in results.items()}
+            made = {name: (value.clone(), box) for name, (value, box) in made.items()}
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
         for operand in item.writes:
-            self._write(op, operand, results)
+            self._write(op, operand, made)
         self.computed += 1
 
-    def _write(self, op: Operator, operand: Operand, results: dict[str, torch.Tensor]) -> None:
-        piece = operand.piece
-        made = results.get(piece.tensor)
-        if made is None or tuple(made.shape) != self.graph.tensors[piece.tensor].shape:
-            raise InvalidPlan(f"{op.name} made no {piece.tensor} of its shape", kind="shape")
-        full = piece == self.whole[piece.tensor]
-        box = tuple(slice(start, stop) for start, stop in piece.box)
-        value = made if full else made[box]
-        self.arena.write(operand, value, whole=full)
+    def _part(self, op: Operator, item: Compute) -> dict[str, Made] | None:
+        """The part that is written, from what it needs; None where that cannot be done apart."""
+        written = [operand.piece for operand in item.writes]
+        if not written or {piece.tensor for piece in written} != {op.outputs[0]}:
+            return None
+        box = hull([piece.box for piece in written])
+        if box is None or box == self.whole[op.outputs[0]].box:
+            return None
 
-    def _gather(self, reads: Sequence[Operand]) -> dict[str, torch.Tensor]:
-        """The operands by tensor: a whole one as it lies; parts together, zeros around them."""
-        known: dict[str, torch.Tensor] = {}
-        for operand in reads:
-            name = operand.piece.tensor
-            value = self._value(operand)
-            if operand.piece == self.whole[name]:
-                known[name] = value
-                continue
+        reads = _by_tensor(item.reads)
+
+        def fetch(name: str, wanted: Box) -> torch.Tensor:
+            if name in op.parameters and name not in reads:  # not counted by this program
+                return self.model.parameter(name)[_within(wanted, self.whole[name].box)]
+            return self._assembled(reads.get(name, []), wanted)
+
+        value = compute_part(self.model, self.graph, op, box, fetch)
+        return None if value is None else {op.outputs[0]: (value, box)}
+
+    def _everything(self, op: Operator, item: Compute) -> dict[str, Made]:
+        """The whole operator, on zeros wherever nothing is read."""
+        known = {}
+        for name, operands in _by_tensor(item.reads).items():
+            known[name] = self._assembled(operands, self.whole[name].box)
+        for name in op.inputs:
             if name not in known:
-                known[name] = torch.zeros(self.graph.tensors[name].shape, dtype=value.dtype)
-            known[name][tuple(slice(start, stop) for start, stop in operand.piece.box)] = value
-        return known
+                known[name] = torch.zeros(self.graph.tensors[name].shape)
+        results = self.model.evaluate([part.name for part in op.parts], known)
+        return {n: (v, self.whole[n].box) for n, v in results.items() if n in self.whole}
+
+    def _write(self, op: Operator, operand: Operand, made: dict[str, Made]) -> None:
+        piece = operand.piece
+        if piece.tensor not in made or tuple(made[piece.tensor][0].shape) != _shape(
+            made[piece.tensor][1]
+        ):
+            raise InvalidPlan(f"{op.name} made no {piece.tensor} of its shape", kind="shape")
+        value, box = made[piece.tensor]
+        full = piece == self.whole[piece.tensor]
+        self.arena.write(operand, value if full else value[_within(piece.box, box)], whole=full)
+
+    def _assembled(self, pieces: Sequence[Operand], box: Box) -> torch.Tensor:
+        """A box of a tensor: a whole one as it lies; parts together, zeros around them."""
+        for operand in pieces:
+            if operand.piece.box == box:
+                return self._value(operand)
+        parts = [(operand, common(operand.piece.box, box)) for operand in pieces]
+        values = [(self._value(o)[_within(part, o.piece.box)], part) for o, part in parts if part]
+        dtype = values[0][0].dtype if values else torch.float32
+        found = torch.zeros(_shape(box), dtype=dtype)
+        for value, part in values:
+            found[_within(part, box)] = value
+        return found
 
     def _value(self, operand: Operand) -> torch.Tensor:
         memory = operand.region.memory
@@ -215,6 +248,22 @@ class Runner:
         return self.model.outputs(
             {name: self.home[memory, name].value() for name in self.graph.outputs}
         )
+
+
+def _by_tensor(operands: Sequence[Operand]) -> dict[str, list[Operand]]:
+    found: dict[str, list[Operand]] = {}
+    for operand in operands:
+        found.setdefault(operand.piece.tensor, []).append(operand)
+    return found
+
+
+def _shape(box: Box) -> tuple[int, ...]:
+    return tuple(stop - start for start, stop in box)
+
+
+def _within(box: Box, around: Box) -> tuple[slice, ...]:
+    """Where a box lies in the one around it."""
+    return tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(box, around, strict=True))
 
 
 def _leaves(tree: Any) -> list[torch.Tensor]:

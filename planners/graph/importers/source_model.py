@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,12 +25,16 @@ class SourceModel:
         self._calls = {call.name: call for call in self._traced.trace.calls}
 
     def evaluate(
-        self, names: Sequence[str], known: Mapping[str, torch.Tensor]
+        self,
+        names: Sequence[str],
+        known: Mapping[str, torch.Tensor],
+        run: Callable[[str, Any, list[Any], dict[str, Any]], Any] | None = None,
     ) -> dict[str, torch.Tensor]:
         """Run these calls in order and return their values by name.
 
         `known` gives the values that they read and do not compute; parameters missing there are
-        the module's own. Nothing in `known` is written. Raises `BadInput` where a value is missing.
+        the module's own. Nothing in `known` is written. `run` makes a call's value in its place,
+        given its name, function and arguments. Raises `BadInput` where a value is missing.
         """
         found: dict[str, Any] = {}
 
@@ -46,7 +50,10 @@ class SourceModel:
                 if step is None:
                     raise BadInput(f"the model has no call named {name!r}")
                 args, kwargs = fill(step.args, value), fill(dict(step.kwargs), value)
-                found[name] = step.target(*args, **kwargs)
+                if run is None:
+                    found[name] = step.target(*args, **kwargs)
+                else:
+                    found[name] = run(name, step.target, args, kwargs)
         return {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
 
     def parameter(self, name: str) -> torch.Tensor:
