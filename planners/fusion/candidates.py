@@ -38,7 +38,8 @@ class Candidates:
         self.complete: int | None = 0
         self.evaluated = 0
         self.model, self._traits = model, traits
-        self._floors = Floors(graph) if self._traits.footprint == "lines" else None
+        lines = traits.footprint == "lines"
+        self._floors = Floors(graph, traits.least_channels) if lines else None
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
 
