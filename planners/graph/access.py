@@ -25,8 +25,6 @@ def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, 
     """Boxes of the inputs and parameters that `op` reads to write `box` of `output`."""
     out = graph.tensors[output]
     operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
-    if box == _full(out):
-        return [(t.name, _full(t)) for t in operands]
     if special := _special(graph, op, out, box):
         return special
     if not is_local(graph, op, out):
