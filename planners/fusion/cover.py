@@ -125,7 +125,7 @@ class _Search:
             self.at[(mask & -mask).bit_length() - 1].append((beyond, mask, before, after))
         for listed in self.at:
             listed.sort()
-        self._news: dict[tuple[int, int], bool] = {}
+        self._news: dict[tuple[int, int, int], bool] = {}
 
     def whole(self, objective: int, bound: int) -> int:
         """A bound as a cost that can be, all of which are multiples of the unit."""
@@ -185,7 +185,7 @@ class _Search:
     ) -> _Orders | None:
         """What the groups so far say about the rest, with one more; None where it closes a cycle.
 
-        Orders that the network itself has are not written down.
+        What convexity takes care of is not written down.
         """
         changed = bool(orders)
         while changed:
@@ -202,15 +202,27 @@ class _Search:
             return None
         left = ~covered
         said = {(early & left, late & left) for early, late in orders}
-        said.add((before & left, after & left))
-        return frozenset(pair for pair in said if pair[0] and pair[1] and self._is_news(pair))
+        if self._is_news(mask, before & left, after & left):
+            said.add((before & left, after & left))
+        return frozenset(pair for pair in said if pair[0] and pair[1])
 
-    def _is_news(self, pair: tuple[int, int]) -> bool:
-        found = self._news.get(pair)
+    def _is_news(self, mask: int, before: int, after: int) -> bool:
+        """Whether a group stands between operators that none of its own stands between.
+
+        Where one of its own does, no convex group can hold both.
+        """
+        key = (mask, before, after)
+        found = self._news.get(key)
         if found is None:
-            before, after = pair
-            found = any(after & ~self.dag.descendants[i] for i in bits(before))
-            self._news[pair] = found
+            found = any(after & ~self._beyond(mask, i) for i in bits(before))
+            self._news[key] = found
+        return found
+
+    def _beyond(self, mask: int, i: int) -> int:
+        """What comes after those of a group that come after an operator."""
+        found = 0
+        for j in bits(mask & self.dag.descendants[i]):
+            found |= self.dag.descendants[j]
         return found
 
     def _groups(self, layers: list[_Layer]) -> tuple[int, ...]:

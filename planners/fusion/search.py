@@ -119,8 +119,11 @@ def _wide(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock, known: Co
     fits = [k for k in range(len(groups)) if costs[k] < NEVER]
     usable = [groups[k] for k in fits]
     best = cheapest_cover(dag, usable, [int(costs[k]) for k in fits], clock, known.objective)
-    order = executable(dag, best.groups) if best.groups else None
-    return Cover(order or known.groups, best.objective, best.bound)
+    if best.groups is None:
+        return Cover(known.groups, known.objective, best.bound)
+    order = executable(dag, best.groups)
+    assert order is not None, "a cover without cycles has an order"
+    return Cover(order, best.objective, best.bound)
 
 
 def prefixes(dag: Dag) -> list[int]:
