@@ -35,29 +35,39 @@ class Overflow:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.crowds = list(self._crowds())
+        self.operators = sum(crowd.operator for crowd in self.crowds)
+        self._ahead: dict[int, list[tuple[int, int, int]]] = {}
 
     def __call__(self, state: State, before: int | None = None) -> int:
         """In units; only of the operators numbered below `before`, where it is given."""
-        space = self.space
-        written, live = state.written | space.host, state.resident | state.absent
-        end = space.everything + 1 if before is None else 1 << before
+        resident, absent = state.resident, state.absent
+        bytes_of = self.space.bytes
         costs = []
-        for operator, over, possible, always in self.crowds:
-            if operator >= end:
-                break
-            if state.done & operator:
-                continue
-            across = (live & possible | always) & ~state.absent
-            excess = over + space.bytes(across)
+        for over, possible, always in self._crowds_ahead(state.done, before):
+            across = resident & possible | always & ~absent
+            excess = over + bytes_of(across)
             if excess > 0:
-                cheap = space.bytes(across & written)
+                cheap = bytes_of(across & (state.written | self.space.host))
                 costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
+        if len(costs) > 1:
+            costs.sort(reverse=True)
         total = taken = 0
-        for cost, across in sorted(costs, reverse=True):
+        for cost, across in costs:
             if not across & taken:
                 total += cost
                 taken |= across
         return total
+
+    def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
+        """What is to come of the crowds, without their operators."""
+        asked = self.operators & ~done
+        if before is not None:
+            asked &= (1 << before) - 1
+        found = self._ahead.get(asked)
+        if found is None:
+            found = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
+            self._ahead[asked] = found
+        return found
 
     def _crowds(self) -> list[_Crowd]:
         space, net = self.space, self.space.net

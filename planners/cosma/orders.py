@@ -118,6 +118,7 @@ class _Hunt:
                 width = GUIDED_WIDTH if near else NARROW_WIDTH
                 self._beam(net, width, bound=tails.bound_for(space), order=order)
             known = tails.least
+        self.states += tails.states
         if not self.proven:
             self._search(net, _best_of(tails.bound_for(space), _largest(net)), None, order)
 

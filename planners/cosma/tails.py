@@ -38,6 +38,7 @@ class Tails:
         self.net = net
         self.first = len(net.ops)
         self.least = 0  # In units: a bound on all schedules.
+        self.states = 0
         self.tails: list[_Tail] = []
         self._stride = MAX_STRIDE
         self._next: list[tuple[int, int]] = [(len(net.ops), 0)] * (len(net.ops) + 1)
@@ -50,6 +51,7 @@ class Tails:
         nearest = self._stride == MIN_STRIDE
         search.run(clock, (LAST_STATES if nearest else MAX_STATES))
         self.least = max(self.least, search.least)
+        self.states += search.states
         if search.done or nearest:
             self.first = first
             self.tails.insert(0, _Tail(first, space.tensors, search.least, search.expanded))
