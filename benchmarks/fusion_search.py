@@ -1,11 +1,12 @@
 """How long the search over fused groups takes, beside the paper's Table 5.
 
-    python benchmarks/fusion_search.py [MODEL ...] [--kib 128] [--budgets 20] [--time-limit 60]
+    python benchmarks/fusion_search.py [MODEL ...] [--kib 128] [--budgets 20] [--depths 56 110 1202]
 
 For each network: operators, convex groups and downsets (counted), groups that fit and those that
 the cost model was asked for, groups chosen, and seconds: of all, of the search once the model
 knows its costs, of the online variant with its table, and of a sweep of as many budgets up to 8
-times this one, beside one plan at the largest. The paper's times are of C++ without a cost model.
+times this one, beside one plan at the largest. Where groups are few enough also Algorithm 1 as
+printed, at known costs. --depths times ResNets for CIFAR of such depths, to see how it all grows.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from planners.errors import BudgetTooSmall
+from planners.fusion.algorithm1 import bottom_up, top_down
+from planners.fusion.candidates import Candidates
 from planners.fusion.group import GroupModel
 from planners.fusion.lattice import Dag, count_downsets, count_groups
 from planners.fusion.online import online_partition, size_table
-from planners.fusion.partition import Partition, Traits
+from planners.fusion.partition import Partition, Traits, least_traffic
 from planners.fusion.search import best_partition, sweep_partitions
 from planners.fusion.workloads import workload
-from planners.graph.model import Graph
+from planners.graph.model import Graph, Operator, Tensor
 from planners.machine import load_machine
 from planners.progress import Clock
 
@@ -37,6 +40,7 @@ PAPER = {
     "squeezenet1_0": (1057, 3.39, 2.19, 8, 216, 0.24),
     "timm:nasnetalarge": (29_000_000, 3.28e5, 8713.16, 328, 1627, 274.10),
 }
+MOST_GROUPS = 30_000  # that Algorithm 1 goes through one by one
 NAMES = (*PAPER, "mobilenet_v2")
 
 
@@ -59,8 +63,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - began
 
 
-def describe(name: str, budget: int, budgets: int, time_limit: float) -> None:
-    graph = workload(name)
+def describe(name: str, graph: Graph, budget: int, budgets: int, time_limit: float) -> None:
     dag = Dag.of(graph)
     print(
         f"\n{name}: {dag.count} operators, {count_groups(dag):.4g} groups, "
@@ -98,8 +101,23 @@ def describe(name: str, budget: int, budgets: int, time_limit: float) -> None:
             f"  paper: {groups} groups, {chosen} chosen, {top_down} ms top-down, "
             f"{bottom_up} ms bottom-up; online {online_groups} groups, {online_ms} ms"
         )
+    if count_groups(dag) <= MOST_GROUPS:
+        reference(dag, known, graph, budget, found.objective_bytes)
     if budgets:
         sweep(graph, [budget + k * 7 * budget // max(1, budgets - 1) for k in range(budgets)])
+
+
+def reference(dag: Dag, model: Known, graph: Graph, budget: int, best: int) -> None:
+    """Algorithm 1 as the paper runs it, both ways, over the same groups at costs already known."""
+    found = Candidates(model, graph, TRAITS)
+    found.grow(budget, None, Clock(600), 10**7)
+    costs = {mask: least_traffic(steps, budget) for mask, steps in found.steps.items()}
+    (down, _), down_s = timed(lambda: top_down(dag, costs.get))
+    (up, _), up_s = timed(lambda: bottom_up(dag, costs.get))
+    assert down == up == best
+    print(
+        f"  Algorithm 1 as printed: {down_s:.3f} s top-down, {up_s:.3f} s bottom-up, same traffic"
+    )
 
 
 def sweep(graph: Graph, budgets: Sequence[int]) -> None:
@@ -120,6 +138,38 @@ def told(found: Partition) -> str:
     return f"gap {found.gap:.2%}" + (f", best of groups up to {found.cap}" if found.cap else "")
 
 
+def cifar_resnet(depth: int) -> Graph:
+    """A residual network of 6n + 2 layers on 32×32 images (He et al., 2016), by shapes only."""
+    size = {"x": (1, 3, 32, 32)}
+    weights: dict[str, tuple[int, ...]] = {}
+    ops: list[Operator] = []
+
+    def conv(name: str, source: str, channels: int, kernel: int, stride: int) -> str:
+        _, depth_in, rows, _ = size[source]
+        rows = -(-rows // stride)
+        size[name] = (1, channels, rows, rows)
+        weights[f"{name}.w"] = (channels, depth_in, kernel, kernel)
+        macs = channels * depth_in * kernel**2 * rows**2
+        window = [(n, n) for n in (kernel, stride, kernel // 2, 1)]
+        ops.append(Operator(name, "conv2d", (source,), (name,), (f"{name}.w",), macs, *window))
+        return name
+
+    at = conv("stem", "x", 16, 3, 1)
+    for stage, channels in enumerate((16, 32, 64)):
+        for block in range((depth - 2) // 6):
+            name, stride = f"s{stage}.{block}", 2 if stage and not block else 1
+            side = conv(f"{name}.skip", at, channels, 1, 2) if stride == 2 else at
+            at = conv(f"{name}.b", conv(f"{name}.a", at, channels, 3, stride), channels, 3, 1)
+            size[name] = size[at]
+            ops.append(Operator(name, "add", (at, side), (name,)))
+            at = name
+    tensors = {
+        n: Tensor(n, shape, "activation" if n != "x" else "input") for n, shape in size.items()
+    }
+    tensors |= {n: Tensor(n, shape, "parameter") for n, shape in weights.items()}
+    return Graph(f"cifar_resnet{depth}", tensors, tuple(ops), ("x",), (at,), 2)
+
+
 def cost_model(graph: Graph) -> GroupModel:
     return GroupModel(graph, load_machine("optimus"), {"channel_tile": TRAITS.least_channels})
 
@@ -129,10 +179,13 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=NAMES)
     parser.add_argument("--kib", type=int, default=128)
     parser.add_argument("--budgets", type=int, default=0)
+    parser.add_argument("--depths", type=int, nargs="*", default=[])
     parser.add_argument("--time-limit", type=float, default=60.0)
     options = parser.parse_args()
-    for name in options.models:
-        describe(name, options.kib * KIB, options.budgets, options.time_limit)
+    graphs = {name: workload(name) for name in options.models if not options.depths}
+    graphs |= {f"ResNet-{depth} (CIFAR)": cifar_resnet(depth) for depth in options.depths}
+    for name, graph in graphs.items():
+        describe(name, graph, options.kib * KIB, options.budgets, options.time_limit)
 
 
 if __name__ == "__main__":

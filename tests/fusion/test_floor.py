@@ -67,7 +67,7 @@ def test_brute_force_agrees_on_the_start_of_a_network(name: str, operators: int,
     assert found.objective_bytes == brute_force(dag, costs)
 
 
-@pytest.mark.parametrize("name", ["vgg16", "resnet18", "squeezenet1_0", "mobilenet_v2"])
+@pytest.mark.parametrize("name", ["vgg16", "resnet18", "squeezenet1_0"])
 def test_a_sweep_falls_to_no_less_than_compulsory(name: str) -> None:
     graph = workload(name)
     budgets = [k * 64 * KIB for k in range(2, 17)]
