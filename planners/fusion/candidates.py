@@ -42,6 +42,7 @@ class Candidates:
         self._floors = Floors(graph, traits.least_channels) if lines else None
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
+        self._low: dict[object, int] = {}
 
     def grow(self, budget_bytes: int, cap: int | None, clock: Clock, limit: int) -> None:
         """Find all groups within the budget, of at most `cap` operators.
@@ -49,8 +50,9 @@ class Candidates:
         Ends early, with all of some size, where the clock does or more than `limit` are found.
         """
         layer = dict(self._singles())
+        for mask in layer:
+            self.steps[mask] = self.cost(mask)
         for size in count(1):
-            self.steps |= {mask: self.cost(mask) for mask in layer}
             self.complete = size
             if size == cap:
                 return
@@ -58,8 +60,8 @@ class Candidates:
             for mask, around in self._larger(layer):
                 if self._goes_on(mask, layer, budget_bytes):
                     grown[mask] = around
-                if len(self.steps) + len(grown) > limit or clock.expired():
-                    self.steps |= {mask: self.cost(mask) for mask in grown}
+                    self.steps[mask] = self.cost(mask)
+                if len(self.steps) > limit or clock.expired():
                     return
             if not grown:
                 self.complete = None
@@ -69,6 +71,9 @@ class Candidates:
 
     def cost(self, mask: int) -> Steps:
         """The staircase of a group, asked of the model once for all groups that look alike."""
+        found = self.steps.get(mask)
+        if found is not None:
+            return found
         key = self._key(mask)
         found = self._known.get(key)
         if found is None:
@@ -85,7 +90,7 @@ class Candidates:
     def room(self, mask: int, budget_bytes: int) -> bool:
         """Whether the budget rules out neither a group nor the larger ones."""
         if self._floors:
-            return bool(self.cost(mask)) and self._floors(mask) <= budget_bytes
+            return self._floor(mask) <= budget_bytes and bool(self.cost(mask))
         return self.fits(mask, budget_bytes)
 
     def apart(self, mask: int, budget_bytes: int) -> bool:
@@ -100,9 +105,10 @@ class Candidates:
         """Whether a group, or one that it is part of, may fit."""
         if self._traits.footprint == "any":
             return True
-        if self._floors and self._floors(mask) > budget_bytes:
-            return False
-        return self._may_go_on(mask, layer) and self.room(mask, budget_bytes)
+        if not self._floors:
+            return self._may_go_on(mask, layer) and self.fits(mask, budget_bytes)
+        low = self._floor(mask) <= budget_bytes
+        return low and self._may_go_on(mask, layer) and bool(self.cost(mask))
 
     def _may_go_on(self, mask: int, layer: Container[int]) -> bool:
         """Whether all groups of one operator less within it went on; the model is not asked."""
@@ -116,11 +122,20 @@ class Candidates:
                 return False
         return True
 
+    def _floor(self, mask: int) -> int:
+        """The bound of a group, found once for all that look alike."""
+        assert self._floors is not None
+        key = self._key(mask)
+        found = self._low.get(key)
+        if found is None:
+            found = self._low[key] = self._floors(mask)
+        return found
+
     def _key(self, mask: int) -> object:
         if not self._traits.local:
             return mask
         first = (mask & -mask).bit_length() - 1
-        return mask >> first, tuple([self._looks[i] for i in bits(mask)])
+        return mask >> first, tuple([self._looks[first + i] for i in bits(mask >> first)])
 
     def _singles(self) -> Iterator[tuple[int, _Around]]:
         dag = self.dag

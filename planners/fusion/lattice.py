@@ -107,17 +107,29 @@ class Dag:
             near |= self.relatives[i]
         return near
 
+    def sources(self) -> int:
+        """Operators that wait for none."""
+        return sum(1 << i for i, before in enumerate(self.predecessors) if not before)
+
+    def ready_after(self, ready: int, done: int, i: int) -> int:
+        """Operators that can run once `done` has, from those that could before operator i did."""
+        ready &= ~(1 << i)
+        for j in bits(self.successors[i]):
+            if not self.predecessors[j] & ~done:
+                ready |= 1 << j
+        return ready
+
     def downsets(self) -> list[int]:
         """All downsets from the empty one up, by size."""
-        layer, found = [0], [0]
+        layer, found = {0: self.sources()}, [0]
         while layer:
-            grown = {
-                done | 1 << i
-                for done in layer
-                for i in bits(self.everything & ~done)
-                if not self.predecessors[i] & ~done
-            }
-            layer = sorted(grown)
+            grown: dict[int, int] = {}
+            for done, ready in layer.items():
+                for i in bits(ready):
+                    larger = done | 1 << i
+                    if larger not in grown:
+                        grown[larger] = self.ready_after(ready, larger, i)
+            layer = grown
             found += layer
         return found
 

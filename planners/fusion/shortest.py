@@ -38,7 +38,10 @@ class Lattice:
 
 
 def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) -> Lattice | None:
-    """All steps between downsets by these groups; None where there are more than `limit`."""
+    """All steps between downsets by these groups; None where there are more than `limit`.
+
+    The downsets are by size, and each but the first is another and one operator.
+    """
     index = {done: k for k, done in enumerate(downsets)}
     # A group can run first at the latest where its first operator can; list it there.
     at: list[list[tuple[int, int, int]]] = [[] for _ in range(dag.count)]
@@ -49,10 +52,13 @@ def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) ->
         at[(mask & -mask).bit_length() - 1].append((mask, needs & ~mask, number))
     found = Lattice(downsets, [[] for _ in downsets], [[] for _ in downsets])
     total = 0
+    ready = {0: dag.sources()}
     for k, done in enumerate(downsets):
-        for i in bits(dag.everything & ~done):
-            if dag.predecessors[i] & ~done:
-                continue
+        can_run = ready.pop(done)
+        for i in bits(can_run):
+            larger = done | 1 << i
+            if larger in index and larger not in ready:
+                ready[larger] = dag.ready_after(can_run, larger, i)
             for mask, needs, number in at[i]:
                 if not mask & done and not needs & ~done and (done | mask) in index:
                     end = index[done | mask]
