@@ -8,7 +8,7 @@ remembered. Tails, which need a search each, are in `tails.py`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from planners.cosma.net import Net, bits
@@ -69,27 +69,19 @@ class Overflow:
             self._ahead[asked] = found
         return found
 
-    def _crowds(self) -> list[_Crowd]:
+    def _crowds(self) -> Iterator[_Crowd]:
         space, net = self.space, self.space.net
-        made = [(t, p) for t, p in enumerate(net.producer) if p >= 0]
-        found = []
+        most = sum(space.size[t] for t, producer in enumerate(net.producer) if producer >= 0)
         for position in bits(net.counts):
-            step, op = space.steps[position], net.ops[position]
+            step = space.steps[position]
             over = step.fresh + space.bytes(step.reads) - space.capacity
-            if over + sum(space.size[t] for t, _ in made) <= 0:
+            if over + most <= 0:
                 continue
-            possible = always = 0
-            for tensor, producer in made:
-                if tensor in op.reads or tensor in op.writes:
-                    continue
-                after = net.behind[position]
-                if not after >> producer & 1 and space.consumers[tensor] & after:
-                    possible |= 1 << tensor
-                    if net.before[position] >> producer & 1:
-                        always |= 1 << tensor
+            around = net.around[position]
+            possible = around.read_after & around.made_not_after & ~step.touches
             if over + space.bytes(possible) > 0:
-                found.append(_Crowd(1 << position, over, possible, always))
-        return found
+                always = possible & around.made_before
+                yield _Crowd(1 << position, over, possible, always)
 
 
 _Key: TypeAlias = tuple[int, int, int]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
+from typing import NamedTuple
 
 from planners.graph.model import Graph
 
@@ -31,6 +32,15 @@ class Op:
     writes: tuple[int, ...]
     extra: int
     after: int
+
+
+class Around(NamedTuple):
+    """Tensors that are made by an operator's ancestors, or not by its descendants but by some
+    operator, and those that its descendants read."""
+
+    made_before: int
+    made_not_after: int
+    read_after: int
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,26 @@ class Net:
             for near in bits(self.ops[i].after):
                 found[near] |= found[i] | 1 << i
         return tuple(found)
+
+    @cached_property
+    def around(self) -> tuple[Around, ...]:
+        """What surely happens before and after each operator."""
+        count = len(self.ops)
+        made_before, made_after, read_after = [0] * count, [0] * count, [0] * count
+        reads = [sum(1 << t for t in op.reads) for op in self.ops]
+        writes = [sum(1 << t for t in op.writes) for op in self.ops]
+        made = 0
+        for i, op in enumerate(self.ops):
+            made |= writes[i]
+            for near in bits(op.after):
+                made_before[i] |= made_before[near] | writes[near]
+        for i in range(count - 1, -1, -1):
+            for near in bits(self.ops[i].after):
+                made_after[near] |= made_after[i] | writes[i]
+                read_after[near] |= read_after[i] | reads[i]
+        return tuple(
+            Around(made_before[i], made & ~made_after[i], read_after[i]) for i in range(count)
+        )
 
     def may_cross(self, tensor: int, position: int) -> bool:
         """Whether some order has the tensor live while an operator runs that does not use it."""

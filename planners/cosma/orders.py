@@ -113,7 +113,7 @@ class _Hunt:
             tails.extend(clock)
             self._prove(tails.least)
             self._tell("bounds from the end")
-            if tails.least > known:
+            if tails.least > known and not self.proven:
                 near = tails.least * net.unit > NEAR_SHARE * self.route.cost_bytes
                 width = GUIDED_WIDTH if near else NARROW_WIDTH
                 self._beam(net, width, bound=tails.bound_for(space), order=order)

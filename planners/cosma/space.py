@@ -39,6 +39,7 @@ class Step(NamedTuple):
     read_later: int  # the outputs that anything reads
     fresh: int  # what the outputs take, and parameters that only this operator reads
     kept: int  # what the outputs take that anything reads
+    touches: int  # inputs and outputs
 
 
 class Space:
@@ -74,6 +75,7 @@ class Space:
             read_later=sum(1 << t for t in later),
             fresh=sum(self.size[t] for t in op.writes) + op.extra,
             kept=sum(self.size[t] for t in later),
+            touches=sum(1 << t for t in {*op.reads, *op.writes}),
         )
 
     def bytes(self, mask: int) -> int:
