@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from planners.errors import BadInput
 from planners.fusion.bound import compulsory_bytes, forced_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.cover import Cover, cheapest_cover
@@ -51,7 +52,7 @@ def best_partition(
 
     `optimal` over all acyclic partitions unless the clock or the cap ends the search; then
     `feasible`, with a bound, and `cap` says up to which size of group nothing is better.
-    Raises `BudgetTooSmall` where an operator alone does not fit.
+    Raises `BudgetTooSmall` where an operator alone does not fit, `BadInput` for a cap below 1.
     """
     return sweep_partitions(model, graph, [budget_bytes], clock, cap=cap, traits=traits)[0]
 
@@ -65,7 +66,12 @@ def sweep_partitions(
     cap: int | None = None,
     traits: Traits | None = None,
 ) -> list[Partition]:
-    """The best partition for each budget, as `best_partition`; groups are found and costed once."""
+    """The best partition for each budget, as `best_partition`; groups are found and costed once.
+
+    Raises `BudgetTooSmall` where an operator alone does not fit the smallest budget.
+    """
+    if cap is not None and cap < 1:
+        raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
     require_singles(model, graph, min(budgets))
     candidates = Candidates(model, graph, traits or Traits())
     alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]

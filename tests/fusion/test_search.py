@@ -10,7 +10,7 @@ import pytest
 
 import planners as sp
 from planners.cosma.net import bits
-from planners.errors import BudgetTooSmall
+from planners.errors import BadInput, BudgetTooSmall
 from planners.fusion import search
 from planners.fusion.algorithm1 import bottom_up, top_down
 from planners.fusion.bound import compulsory_bytes, forced_bytes, read_bytes
@@ -266,3 +266,30 @@ def test_an_operator_that_does_not_fit_is_named() -> None:
     assert raised.value.need_bytes == low
     position = graph.index[raised.value.operator]
     assert model.staircase(1 << position)[0].buffer_bytes == low
+
+
+def test_a_cap_of_nothing_is_refused() -> None:
+    graph = random_graph(2, 6)
+    with pytest.raises(BadInput, match="cap must be"):
+        best_partition(LineModel(graph), graph, 10**6, Clock(60), cap=0, traits=GROWS)
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["lattice", "cover"])
+@pytest.mark.parametrize("most", [15, 40, 80])
+def test_too_many_groups_are_cut_by_size_and_said(
+    wide: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = random_graph(4, 14)
+    model = LineModel(graph)
+    budget = 4 * need(model, 14)
+    best = best_partition(model, graph, budget, Clock(60), traits=GROWS)
+    if wide:
+        monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
+    monkeypatch.setattr(search, "MOST_GROUPS", most)
+    found = best_partition(model, graph, budget, Clock(60), traits=GROWS)
+    verify(found, model, graph, budget)
+    assert best.considered > most >= found.considered - 1
+    assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
+    assert found.cap is not None
+    capped = best_partition(model, graph, budget, Clock(60), cap=found.cap, traits=GROWS)
+    assert found.objective_bytes <= capped.objective_bytes
