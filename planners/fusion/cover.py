@@ -22,7 +22,7 @@ from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
 from planners.progress import Clock
 
-FIRST_WIDTH = 64
+FIRST_WIDTH = 16
 # (before, after): all operators of the first mask must run before all of the second.
 _Orders: TypeAlias = frozenset[tuple[int, int]]
 _Key: TypeAlias = tuple[int, _Orders]
@@ -138,14 +138,10 @@ class _Search:
         bound = known
         for first in range(self.dag.count):
             layer = layers[first]
-            ranked = sorted(layer, key=lambda key: layer[key][0])
-            if clock.expired():
-                ranked, left = [], ranked
-            else:
-                ranked, left = ranked[:width], ranked[width:]
-            if left:
-                bound = min(bound, layer[left[0]][0])
-            for key in ranked:
+            for rank, key in enumerate(sorted(layer, key=lambda key: layer[key][0])):
+                if rank == width or clock.expired():
+                    bound = min(bound, layer[key][0])
+                    break
                 self._extend(layers, first, key, layer[key][0], known)
         goal = layers[-1].get((self.dag.everything, frozenset()))
         if goal is None:
