@@ -44,6 +44,13 @@ def uncovered(box: Box, cover: Collection[Box]) -> list[Box]:
     return left
 
 
+def lies_in(box: Box, shape: tuple[int, ...]) -> bool:
+    """Whether a box is not empty and within a shape."""
+    return len(box) == len(shape) and all(
+        0 <= start < stop <= n for (start, stop), n in zip(box, shape, strict=True)
+    )
+
+
 def common(a: Box, b: Box) -> Box | None:
     """The elements that lie in both; None where there are none."""
     both = tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
@@ -66,7 +73,7 @@ def _elements(box: Box) -> int:
 def volume(boxes: Collection[Box]) -> int:
     """The number of elements that lie in at least one of these boxes."""
     disjoint: list[Box] = []
-    for box in _joined(boxes):
+    for box in joined(boxes):
         parts = [box]
         for other in disjoint:
             parts = [rest for part in parts for rest in subtract(part, other)]
@@ -74,7 +81,7 @@ def volume(boxes: Collection[Box]) -> int:
     return sum(_elements(box) for box in disjoint)
 
 
-def _joined(boxes: Iterable[Box]) -> list[Box]:
+def joined(boxes: Iterable[Box]) -> list[Box]:
     """The same elements in fewer boxes: those that differ along one axis and touch become one."""
     found = list(dict.fromkeys(boxes))
     for axis in range(len(found[0]) if found else 0):

@@ -33,10 +33,12 @@ from planners.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.boxes import uncovered, volume
+from planners.simulator.boxes import joined, lies_in, uncovered, volume
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, Stay, residencies
 from planners.simulator.spans import TakenRanges
+
+MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class Replay:
         tensor = self.graph.tensors.get(piece.tensor)
         if tensor is None:
             raise self.fail(f"there is no tensor {piece.tensor!r}", "tensor", region)
-        if piece != self.wholes[piece.tensor] and not _lies_in(piece.box, tensor.shape):
+        if piece != self.wholes[piece.tensor] and not lies_in(piece.box, tensor.shape):
             reason = f"{_name(piece)} lies outside of the tensor's shape {tensor.shape}"
             raise self.fail(reason, "box", region)
         size = piece_bytes(self.graph, piece)
@@ -223,7 +225,10 @@ class Replay:
 
     def _find_at_home(self, operand: Operand) -> None:
         piece, region = self._checked_home(operand)
-        if uncovered(piece.box, self.home[region.memory, piece.tensor]):
+        boxes = self.home[region.memory, piece.tensor]
+        if len(boxes) > MANY_BOXES and piece.box not in boxes:
+            boxes = self.home[region.memory, piece.tensor] = dict.fromkeys(joined(boxes))
+        if uncovered(piece.box, boxes):
             raise self.fail(f"{region.memory} holds no copy of {_name(piece)}", "no copy", region)
 
     def _place(self, operand: Operand, computed: bool) -> None:
@@ -290,13 +295,14 @@ class Replay:
         op = self.operators.get(item.operator)
         if op is None:
             raise self.fail(f"there is no operator {item.operator!r}", "operator")
-        read: dict[str, list[Box]] = defaultdict(list)
+        read: dict[str, list[Box]] = {}
         for operand in item.reads:
             tensor = operand.piece.tensor
             if tensor not in op.inputs and tensor not in op.parameters:
                 raise self.fail(f"{op.name} does not read {tensor}", "operand", operand.region)
             self._read(operand)
-            read[tensor].append(operand.piece.box)
+            read.setdefault(tensor, []).append(operand.piece.box)
+        read = {name: joined(boxes) if len(boxes) > 1 else boxes for name, boxes in read.items()}
         self._free(item)
         macs = 0
         for operand in item.writes:
@@ -348,11 +354,11 @@ class Replay:
     def _check_end(self) -> None:
         for op in self.graph.operators:
             for tensor in op.outputs:
-                if uncovered(self.wholes[tensor].box, self.written[tensor]):
+                if uncovered(self.wholes[tensor].box, joined(self.written[tensor])):
                     raise self.fail(f"operator {op.name} never computed all of {tensor}", "not run")
         memory = self.program.homes["output"]
         for tensor in self.graph.outputs:
-            if uncovered(self.wholes[tensor].box, self.home[memory, tensor]):
+            if uncovered(self.wholes[tensor].box, joined(self.home[memory, tensor])):
                 raise self.fail(f"output {tensor} is not whole in {memory}", "no output")
 
     def _report(self) -> CheckReport:
@@ -386,13 +392,6 @@ def compulsory_bytes(graph: Graph, fetched: Mapping[str, Collection[Box]]) -> in
     )
     stores = sum(graph.tensors[name].elements for name in set(graph.outputs) - set(graph.inputs))
     return (loads + stores) * graph.bytes_per_element
-
-
-def _lies_in(box: Box, shape: tuple[int, ...]) -> bool:
-    """Whether a box is not empty and within a shape."""
-    return len(box) == len(shape) and all(
-        0 <= start < stop <= n for (start, stop), n in zip(box, shape, strict=True)
-    )
 
 
 def _name(piece: Piece) -> str:

@@ -1,0 +1,152 @@
+"""Plans of fused groups: valid, executed as PyTorch has it, and no worse with more memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import planners as sp
+from planners.catalogue import build
+from planners.fusion.group import GroupModel
+from planners.progress import Progress
+from tests.fusion.networks import CASES, graph_of
+
+MACHINE = sp.load_machine("npu_small")
+
+
+def budgets_of(graph: sp.Graph) -> list[int]:
+    """From the least that every operator fits in to what all of the network fits in."""
+    model = GroupModel(graph, MACHINE, {})
+    ways = [model.staircase(1 << i) for i in range(len(graph.operators))]
+    least = max(way[0].buffer_bytes for way in ways)
+    everything = 2 * sum(graph.size_bytes(t) for t in graph.tensors)
+    return [least, (3 * least + everything) // 4, everything]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_plans_compute_what_pytorch_does(name: str) -> None:
+    module, inputs = CASES[name]
+    for width in (1, 2):
+        graph = graph_of(name, width)
+        traffic = []
+        for budget in budgets_of(graph):
+            plan = sp.plan(graph, "fusion", budget)
+            report = sp.check(plan)
+            assert plan.claims.objective_bytes == report.traffic_bytes
+            assert plan.claims.status == "optimal"
+            assert report.extent_bytes <= budget
+            done = sp.execute(plan, module, inputs)
+            assert done.arena_bytes == budget * 4 // width
+            torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+            traffic.append(report.traffic_bytes)
+        assert traffic == sorted(traffic, reverse=True)
+        assert traffic[-1] >= report.compulsory_bytes
+
+
+def test_whole_numbers_come_out_in_every_bit() -> None:
+    module, inputs = CASES["chain"]
+    body = torch.nn.Sequential(*[m for m in module if not isinstance(m, torch.nn.BatchNorm2d)])
+    for parameter in body.parameters():
+        parameter.data = torch.randint(-3, 4, parameter.shape).float()
+    data = (torch.randint(-8, 9, inputs[0].shape).float(),)
+    graph = sp.from_torch(body, data)
+    for budget in budgets_of(graph):
+        assert sp.execute(sp.plan(graph, "fusion", budget), body, data).bit_exact
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [("squeezenet1_0", "32KiB"), ("resnet18", "512KiB"), ("mobilenet_v2", "96KiB")],
+)
+def test_networks_compute_what_pytorch_does(name: str, budget: str) -> None:
+    graph = sp.load(name, input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, "fusion", budget)
+    sp.check(plan)
+    done = sp.execute(plan)
+    # Random weights amplify the last bit: as far from PyTorch as PyTorch is from exact numbers.
+    module, inputs = build(graph.source, seed=0)
+    with torch.no_grad():
+        exact = module.double().eval()(*[x.double() for x in inputs])
+    noise = float((exact - done.reference).abs().max())
+    assert done.max_abs_error <= 4 * noise + 1e-6
+    assert noise < 0.02 * float(exact.abs().max())
+    alone = GroupModel(graph, MACHINE, {})
+    unfused = [alone.best(1 << i, plan.budget_bytes) for i in range(len(graph.operators))]
+    assert plan.claims.objective_bytes < sum(way.traffic_bytes for way in unfused if way)
+
+
+def test_branches_of_a_larger_network_end_in_time() -> None:
+    graph = sp.load("googlenet", input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, "fusion", "64KiB", time_limit=3)
+    sp.check(plan)
+    assert plan.claims.bound_bytes <= plan.claims.objective_bytes
+    done = sp.execute(plan)
+    torch.testing.assert_close(done.outputs, done.reference, rtol=1e-3, atol=1e-3)
+
+
+def test_loading_ahead_saves_time_and_costs_no_traffic() -> None:
+    graph = sp.load("squeezenet1_0", input_shape=(1, 3, 96, 96))
+    ahead = sp.plan(graph, "fusion", "64KiB")
+    plain = sp.plan(graph, "fusion", "64KiB", double_buffer=False)
+    assert ahead.claims.offchip_bytes == plain.claims.offchip_bytes
+    assert sp.simulate(ahead).makespan_s < sp.simulate(plain, serial=True).makespan_s
+
+
+def test_too_small_a_budget_names_the_operator_and_its_need() -> None:
+    graph = graph_of("residual")
+    least = budgets_of(graph)[0]
+    sp.check(sp.plan(graph, "fusion", least))
+    with pytest.raises(sp.BudgetTooSmall) as error:
+        sp.plan(graph, "fusion", least - 1)
+    assert (error.value.need_bytes, error.value.have_bytes) == (least, least - 1)
+    assert error.value.operator in {op.name for op in graph.operators}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": "joint"}, "fusion has no option 'schedule'"),
+        ({"online": "yes"}, "online must be True or False"),
+        ({"channel_tile": 0}, "channel_tile must be"),
+        ({"time_limit": float("nan")}, "time_limit must be above zero"),
+        ({"parameters": False}, "always count parameters"),
+    ],
+)
+def test_wrong_options_are_one_clear_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sp.BadInput, match=message):
+        sp.plan(graph_of("chain"), "fusion", 10_000, **options)
+
+
+def test_a_plan_survives_json(tmp_path: Path) -> None:
+    plan = sp.plan(graph_of("two heads"), "fusion", 4096)
+    plan.save(tmp_path / "plan.json")
+    again = sp.Plan.load(tmp_path / "plan.json")
+    assert sp.check(again) == sp.check(plan)
+    assert again.claims == plan.claims
+    assert json.dumps(again.to_json()) == json.dumps(plan.to_json())
+
+
+def test_planning_tells_where_it_is_and_can_be_stopped() -> None:
+    heard: list[Progress] = []
+
+    def stop(moment: Progress) -> bool:
+        heard.append(moment)
+        return False
+
+    plan = sp.plan(graph_of("residual"), "fusion", 100_000, progress=stop)
+    sp.check(plan)
+    assert heard[0].stage == "operators alone"
+    assert heard[-1].incumbent_bytes == plan.claims.objective_bytes
+
+
+def test_free_local_layers_are_for_the_search_only() -> None:
+    graph = graph_of("chain")
+    budget = budgets_of(graph)[0]
+    free = sp.plan(graph, "fusion", budget, free_local_layers=True)
+    assert sp.check(free).traffic_bytes == free.claims.objective_bytes
+    assert free.claims.status == "feasible"
+    assert free.claims.objective_bytes >= sp.plan(graph, "fusion", budget).claims.objective_bytes
