@@ -59,6 +59,9 @@ ExportMps = Annotated[
     Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
 ]
 Online = Annotated[bool, typer.Option("--online", help="fusion: fast, without a proof")]
+Baseline = Annotated[
+    str, typer.Option("--baseline", help="fusion: no_fusion, fused_layer, dnnvm, efficient_s")
+]
 ChannelTile = Annotated[
     int, typer.Option("--channel-tile", min=1, help="fusion: least output channels at once (T_c)")
 ]

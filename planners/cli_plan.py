@@ -10,6 +10,7 @@ import typer
 import planners as sp
 from planners.cli_options import (
     AsJson,
+    Baseline,
     BreakNodes,
     ChannelTile,
     ExportLp,
@@ -115,6 +116,7 @@ def plan(
     solver: Solver = None,
     paper_strict: PaperStrict = False,
     online: Online = False,
+    baseline: Baseline = "",
     channel_tile: ChannelTile = 1,
     free_local_layers: FreeLocalLayers = False,
     export_lp: ExportLp = None,
@@ -137,6 +139,7 @@ def plan(
         "solver": solver,
         "paper_strict": paper_strict,
         "online": online,
+        "baseline": baseline,
         "channel_tile": channel_tile,
         "free_local_layers": free_local_layers,
     }

@@ -157,17 +157,16 @@ class GroupModel:
         """Buffer and traffic by what is kept (one row for each set) and height of strips."""
         holders = [i for i, m in enumerate(group.members) if m.parameter_bytes]
         sets = _subsets(holders, [m.parameter_bytes for m in group.members])
-        tiles = [tile_bytes(m, self._least_channels) for m in group.members]
-        buffers, traffic = [], []
-        for kept in sets:
-            size = sum(group.members[i].parameter_bytes for i in kept)
-            size += max((tiles[i] for i in holders if i not in kept), default=0)
-            buffers.append(rings + size)
-            loads = moved.copy()
-            for i in holders:
-                loads += group.members[i].parameter_bytes * (1 if i in kept else turns[i])
-            traffic.append(loads)
-        return np.array(buffers), np.array(traffic), sets
+        if not holders:
+            return rings[None, :], moved[None, :], sets
+        kept = np.array([[i in chosen for i in holders] for chosen in sets])
+        sizes = np.array([group.members[i].parameter_bytes for i in holders], dtype=np.int64)
+        tiles = [tile_bytes(group.members[i], self._least_channels) for i in holders]
+        refills = sizes[:, None] * np.array([turns[i] for i in holders])
+        held = kept @ sizes
+        buffers = rings + (held + np.where(kept, 0, tiles).max(axis=1))[:, None]
+        traffic = moved + held[:, None] + ~kept @ refills
+        return buffers, traffic, sets
 
 
 def slot_bytes(graph: Graph, group: Group, tensor: str, channels: int) -> int:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from planners.errors import BadInput
+from planners.fusion.baselines import dnnvm, efficient_s, fused_layer, no_fusion
+from planners.fusion.partition import Partition
 
 DEFAULTS: Mapping[str, Any] = {
     "online": False,
+    "baseline": "",
     "channel_tile": 1,
     "double_buffer": True,
     "free_local_layers": False,
     "parameters": True,
     "time_limit": 60.0,
+}
+BASELINES: Mapping[str, Callable[..., Partition]] = {
+    search.__name__: search for search in (no_fusion, fused_layer, dnnvm, efficient_s)
 }
 
 
@@ -28,6 +34,10 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
     if not chosen["parameters"]:
         raise BadInput("fusion plans always count parameters: leave parameters as it is")
+    if chosen["baseline"] not in ("", *BASELINES):
+        raise BadInput(f"baseline={chosen['baseline']!r:.40}: choose one of {', '.join(BASELINES)}")
+    if chosen["baseline"] and chosen["online"]:
+        raise BadInput("online is a search of its own: leave baseline out")
     tile = chosen["channel_tile"]
     if not isinstance(tile, int) or isinstance(tile, bool) or tile < 1:
         raise BadInput(f"channel_tile must be whole channels above zero, not {tile!r:.40}")

@@ -9,7 +9,8 @@ from planners.errors import BadInput
 from planners.fusion.account import Account, account
 from planners.fusion.emit import emit, lay_out
 from planners.fusion.group import GroupModel, GroupPlan
-from planners.fusion.options import DEFAULTS, checked
+from planners.fusion.online import online_partition, size_table
+from planners.fusion.options import BASELINES, DEFAULTS, checked
 from planners.fusion.partition import Partition, require_singles
 from planners.fusion.search import best_partition
 from planners.graph.model import Graph
@@ -27,7 +28,8 @@ def plan(
 ) -> Plan:
     """Partition a graph into fused groups of least off-chip traffic within a budget (Optimus).
 
-    Options: `online` (the paper's section 6: fast, without proof), `channel_tile` (the least
+    Options: `online` (the paper's section 6: fast, without proof), `baseline` (what Optimus is
+    compared with: `no_fusion`, `fused_layer`, `dnnvm`, `efficient_s`), `channel_tile` (the least
     output channels computed at once, the paper's T_c), `double_buffer` (use what the budget
     leaves to load ahead), `free_local_layers` (the search takes element-wise, pooling and
     depth-wise operators alone for free, for comparison; what is claimed and moved counts them),
@@ -42,7 +44,7 @@ def plan(
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen)
     require_singles(model, graph, budget_bytes)
-    found = best_partition(model, graph, budget_bytes, clock)
+    found = _search(model, budget_bytes, clock, chosen)
     return plan_partition(model, found, budget_bytes, chosen, clock)
 
 
@@ -79,6 +81,19 @@ def plan_partition(
     )
 
 
+def _search(
+    model: GroupModel, budget_bytes: int, clock: Clock, chosen: Mapping[str, Any]
+) -> Partition:
+    """The partition by the chosen search; those of a baseline or online are heuristics."""
+    graph = model.graph
+    if chosen["baseline"]:
+        return BASELINES[chosen["baseline"]](model, graph, budget_bytes)
+    if chosen["online"]:
+        table = size_table(model, graph, clock.part(0.5 * clock.left_s))
+        return online_partition(model, graph, budget_bytes, clock, table)
+    return best_partition(model, graph, budget_bytes, clock)
+
+
 def _way(model: GroupModel, mask: int, budget_bytes: int) -> GroupPlan:
     way = model.roomiest(mask, budget_bytes)
     if way is None:
@@ -102,7 +117,7 @@ def _claims(
         peak_bytes=moved.peak_bytes,
         extent_bytes=moved.extent_bytes,
         plan_s=seconds,
-        solver="downset search",
+        solver=chosen["baseline"] or ("online" if chosen["online"] else "downset search"),
     )
 
 

@@ -11,7 +11,9 @@ import torch
 
 import planners as sp
 from planners.catalogue import build
+from planners.cli import main
 from planners.fusion.group import GroupModel
+from planners.fusion.options import BASELINES
 from planners.progress import Progress
 from tests.fusion.networks import CASES, graph_of
 
@@ -111,6 +113,8 @@ def test_too_small_a_budget_names_the_operator_and_its_need() -> None:
     [
         ({"schedule": "joint"}, "fusion has no option 'schedule'"),
         ({"online": "yes"}, "online must be True or False"),
+        ({"baseline": "best"}, "choose one of no_fusion"),
+        ({"baseline": "dnnvm", "online": True}, "leave baseline out"),
         ({"channel_tile": 0}, "channel_tile must be"),
         ({"time_limit": float("nan")}, "time_limit must be above zero"),
         ({"parameters": False}, "always count parameters"),
@@ -150,3 +154,37 @@ def test_free_local_layers_are_for_the_search_only() -> None:
     assert sp.check(free).traffic_bytes == free.claims.objective_bytes
     assert free.claims.status == "feasible"
     assert free.claims.objective_bytes >= sp.plan(graph, "fusion", budget).claims.objective_bytes
+
+
+@pytest.mark.parametrize("name", ["residual", "two heads", "random 1"])
+def test_no_baseline_moves_less(name: str) -> None:
+    graph = graph_of(name)
+    for budget in budgets_of(graph):
+        best = sp.plan(graph, "fusion", budget).claims.objective_bytes
+        options: list[dict[str, Any]] = [{"baseline": baseline} for baseline in BASELINES]
+        plans = [
+            sp.plan(graph, "fusion", budget, **chosen) for chosen in (*options, {"online": True})
+        ]
+        for plan in plans:
+            assert sp.check(plan).traffic_bytes >= best
+        assert max(plan.claims.objective_bytes for plan in plans) == plans[0].claims.objective_bytes
+
+
+def test_the_command_plans_and_refuses_in_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main(["plan", "squeezenet1_0", "--planner", "fusion", "--json", *arguments])
+        return int(stop.value.code or 0), *capfd.readouterr()
+
+    code, out, _ = run("--budget", "128KiB")
+    assert code == 0
+    facts = json.loads(out)
+    assert (facts["planner"], facts["status"]) == ("fusion", "optimal")
+    assert facts["objective_bytes"] == facts["offchip_bytes"]
+    unfused = json.loads(run("--budget", "128KiB", "--baseline", "no_fusion")[1])
+    assert unfused["offchip_bytes"] > 1.5 * facts["offchip_bytes"]
+    code, out, _ = run("--budget", "4KiB")
+    assert (code, json.loads(out)["status"]) == (3, "infeasible")
+    code, _, error = run("--budget", "64KiB", "--schedule", "joint")
+    assert code == 2
+    assert "fusion has no option 'schedule'" in error
