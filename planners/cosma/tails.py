@@ -17,9 +17,9 @@ from planners.cosma.space import Space, State
 from planners.progress import Clock
 
 NO_LIMIT = 1 << 62
-# Operators from one point to the next; and what a search may cost in states.
-MIN_STRIDE, MAX_STRIDE = 8, 32
-MAX_STATES, LAST_STATES, EASY_STATES = 3000, 12_000, 1000
+# Operators from one point to the next, where nothing costs anything and else: short ways leave each
+# search little to find out. And what one may cost in states.
+FREE_STRIDE, STRIDE, MAX_STATES = 32, 8, 12_000
 
 
 class _Tail(NamedTuple):
@@ -40,27 +40,20 @@ class Tails:
         self.least = 0  # In units: a bound on all schedules.
         self.states = 0
         self.tails: list[_Tail] = []
-        self._stride = MAX_STRIDE
         self._next: list[tuple[int, int]] = [(len(net.ops), 0)] * (len(net.ops) + 1)
 
     def extend(self, clock: Clock) -> None:
-        """Search the part from the next point on; from a nearer one where that takes too long."""
-        first = max(0, self.first - self._stride)
+        """Search the part from the next point on."""
+        first = max(0, self.first - (STRIDE if self.least else FREE_STRIDE))
         space = Space(self.net.tail(first))
         search = Search(space, NO_LIMIT, self.bound_for(space))
-        nearest = self._stride == MIN_STRIDE
-        search.run(clock, (LAST_STATES if nearest else MAX_STATES))
+        search.run(clock, MAX_STATES)
+        self.first = first
         self.least = max(self.least, search.least)
         self.states += search.states
-        if search.done or nearest:
-            self.first = first
-            self.tails.insert(0, _Tail(first, space.tensors, search.least, search.expanded))
-            for number in range(first + 1):
-                self._next[number] = (first, search.least)
-        if not search.done:
-            self._stride = max(MIN_STRIDE, self._stride // 2)
-        elif search.states < EASY_STATES:
-            self._stride = min(MAX_STRIDE, 2 * self._stride)
+        self.tails.insert(0, _Tail(first, space.tensors, search.least, search.expanded))
+        for number in range(first + 1):
+            self._next[number] = (first, search.least)
 
     def bound_for(self, space: Space) -> Bound:
         """The bound for states of the whole net, or of a longer tail of it, as `space` has them."""

@@ -123,8 +123,8 @@ def test_every_bound_finds_the_same_least_cost(
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tails, "MAX_STRIDE", 2)
-        patch.setattr(tails, "MIN_STRIDE", 1)
+        patch.setattr(tails, "FREE_STRIDE", 2)
+        patch.setattr(tails, "STRIDE", 1)
         found = {
             name: solve(graph, parameters, budget, name)
             for name in ("overflow", "largest", "tails")
@@ -142,8 +142,8 @@ def test_no_bound_exceeds_what_is_left_to_pay(seed: int, operators: int, share: 
     net = net_of(graph, False, b.MR + round(share * (b.MP - b.MR)))
     space = Space(net)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tails, "MAX_STRIDE", 2)
-        patch.setattr(tails, "MIN_STRIDE", 1)
+        patch.setattr(tails, "FREE_STRIDE", 2)
+        patch.setattr(tails, "STRIDE", 1)
         known = bounds(net, space)
     rng = random.Random(seed)
     state = space.settle(space.start(), [])
