@@ -35,7 +35,7 @@ from planners.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.boxes import common
+from planners.simulator.boxes import meet
 
 Range = tuple[int, int]
 
@@ -276,7 +276,7 @@ class GroupEmitter:
             for name, box in wanted
             if name in op.inputs
             for operand in self.resident[name]
-            if common(operand.piece.box, box)
+            if meet(operand.piece.box, box)
         )
         macs = sum(
             share_of_macs(self.graph, op, out.name, operand.piece.box)

@@ -7,6 +7,7 @@ windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -38,8 +39,13 @@ class Axes:
 
 def rows_of(tensor: Tensor) -> int:
     """Rows of a tensor: one where it has no axis of rows."""
-    axis = Axes.of(tensor.shape).row
-    return 1 if axis is None else tensor.shape[axis]
+    return _rows(tensor.shape)
+
+
+@cache
+def _rows(shape: tuple[int, ...]) -> int:
+    axis = Axes.of(shape).row
+    return 1 if axis is None else shape[axis]
 
 
 def box_of(
@@ -89,7 +95,7 @@ class Rows:
     `streams`: rows can be made from some rows of each input, so it can be fused; else `alone` says
     why not. `channels` can be made apart from each other where `sliced`, each with
     `channel_bytes` of parameters. `by_image`: images are independent. `content` is equal for
-    operators that differ in names only.
+    operators that differ in names only, and for no others.
     """
 
     position: int
@@ -101,7 +107,7 @@ class Rows:
     parameter_bytes: int
     channel_bytes: int
     by_image: bool
-    content: tuple[object, ...]
+    content: int
 
     @property
     def streams(self) -> bool:
@@ -115,6 +121,7 @@ class RowTables:
         self.graph = graph
         self._tables: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
         self._made: dict[int, Rows] = {}
+        self._numbers: dict[tuple[object, ...], int] = {}
 
     def __getitem__(self, position: int) -> Rows:
         if position not in self._made:
@@ -142,7 +149,7 @@ class RowTables:
             parameter_bytes=size,
             channel_bytes=size // channels if sliced else size,
             by_image=_by_image(graph, op, out),
-            content=content,
+            content=self._numbers.setdefault(content, len(self._numbers)),
         )
 
 

@@ -51,6 +51,11 @@ def lies_in(box: Box, shape: tuple[int, ...]) -> bool:
     )
 
 
+def meet(a: Box, b: Box) -> bool:
+    """Whether an element lies in both."""
+    return all(p < s and r < q for (p, q), (r, s) in zip(a, b, strict=True))
+
+
 def common(a: Box, b: Box) -> Box | None:
     """The elements that lie in both; None where there are none."""
     both = tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))

@@ -26,7 +26,7 @@ from planners.program import (
     Span,
     Store,
 )
-from planners.simulator.boxes import subtract
+from planners.simulator.boxes import meet
 from planners.simulator.hazards import START, Event, Hazards
 
 Cause = Literal["", "read after write", "write after read", "write after write", "barrier"]
@@ -158,7 +158,7 @@ class Scoreboard:
             stored = self.homes.get((region.memory, piece.tensor), {})
             if piece.box in stored:  # A home never changes what it has: any copy will do.
                 return stored[piece.box]
-            touching = [e for box, e in stored.items() if subtract(piece.box, box) != [piece.box]]
+            touching = [e for box, e in stored.items() if meet(piece.box, box)]
             return max(touching, default=START)
         return max(
             (self.ranges[s.memory].last_write(s.start, s.stop) for s in self._spans(region)),
