@@ -89,12 +89,42 @@ def _special(graph: Graph, op: Operator, out: Tensor, box: Box) -> list[tuple[st
     if kinds == ["layer_norm"] and {p.shape for p in parameters} == {out.shape[-1:]}:
         own = [(data.name, (*box[:-1], (0, data.shape[-1])))] if data.shape == out.shape else []
         return own and own + [(p.name, _full(p)) for p in parameters]
-    flattened = len(kinds) > 1 and kinds[-1] == "linear" and set(kinds[:-1]) <= FLATTENING
+    return _rearranged(op, kinds, data, parameters, out, box)
+
+
+def _rearranged(
+    op: Operator, kinds: list[str], data: Tensor, parameters: list[Tensor], out: Tensor, box: Box
+) -> list[tuple[str, Box]]:
+    """A product or convolution of rearranged data: all of it, and the weight by output channel.
+
+    Only where the weight itself is not what is rearranged: its shape, or the data's, tells.
+    """
+    if len(kinds) < 2 or not set(kinds[:-1]) <= FLATTENING | {"transpose", "permute"}:
+        return []
+    axis = len(out.shape) - 1 if kinds[-1] == "linear" else 1
+    rest = {"linear": 1, "conv2d": 3}.get(kinds[-1])
+    if rest is None or axis >= len(out.shape) or op.groups != 1:
+        return []
     shapes = sorted((len(p.shape), p.shape[0]) for p in parameters if p.shape)
-    if flattened and shapes in ([(2, out.shape[-1])], [(1, out.shape[-1]), (2, out.shape[-1])]):
-        sliced = [(p.name, (box[-1], *_full(p)[1:])) for p in parameters]
-        return [(data.name, _full(data)), *sliced]
-    return []
+    if shapes not in (
+        [(1 + rest, out.shape[axis])],
+        [(1, out.shape[axis]), (1 + rest, out.shape[axis])],
+    ):
+        return []
+    weight = max(parameters, key=lambda p: len(p.shape)).shape
+    plain = set(kinds[:-1]) <= FLATTENING or kinds[0] in ("view", "reshape")
+    told = kinds[-1] == "linear" and not weight[0] == weight[1] == data.shape[-1]
+    if not plain and not told:
+        return []
+    by_image = (
+        set(kinds[:-1]) <= {"flatten", "view", "reshape"}
+        and len(out.shape) == 2
+        and data.shape[0] == out.shape[0]
+        and data.elements == data.shape[0] * weight[1]
+    )
+    images = box[0] if by_image else (0, data.shape[0]) if data.shape else None
+    read = _full(data) if images is None else (images, *_full(data)[1:])
+    return [(data.name, read), *((p.name, (box[axis], *_full(p)[1:])) for p in parameters)]
 
 
 def _concatenated(inputs: list[Tensor], out: Tensor, box: Box) -> list[tuple[str, Box]]:

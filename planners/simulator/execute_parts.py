@@ -29,6 +29,7 @@ from planners.program import Box
 
 WINDOWS = CONVOLUTIONS | POOLS
 PLAIN = UNARY | BINARY | NORMS | {"cat", "layer_norm", "linear"}
+REARRANGING = FLATTENING | {"transpose", "permute"}
 Fetch = Callable[[str, Box], torch.Tensor]
 
 
@@ -68,7 +69,7 @@ def compute_part(
 
     try:
         made = model.evaluate(list(kinds), known, run)[op.outputs[0]]
-    except Unknown:
+    except (Unknown, RuntimeError):  # A view may ask for sizes that a part has not.
         return None
     return _trimmed(made, graph.tensors[op.outputs[0]].shape, box)
 
@@ -82,9 +83,14 @@ def _known(graph: Graph, op: Operator, box: Box) -> bool:
     if is_local(graph, op, out):
         return kinds <= PLAIN | WINDOWS
     if op.kind == "adaptive_avg_pool2d":
-        every = all(box[axis] == (0, out.shape[axis]) for axis in range(2, len(box)))
-        return every and kinds <= UNARY | {op.kind}
-    return op.kind in ("cat", "layer_norm", "linear") and kinds <= PLAIN | FLATTENING
+        return _all_rows(out.shape, box) and kinds <= UNARY | {op.kind}
+    if not kinds <= PLAIN | CONVOLUTIONS | REARRANGING:
+        return False
+    return op.kind in ("cat", "layer_norm", "linear") or _all_rows(out.shape, box)
+
+
+def _all_rows(shape: tuple[int, ...], box: Box) -> bool:
+    return all(axis == (0, n) for axis, n in zip(box[2:], shape[2:], strict=True))
 
 
 def _by_name(target: Any, args: list[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,6 +105,18 @@ SPECIAL: dict[str, Case] = {
         nn.Sequential(nn.Flatten(), nn.Linear(24, 24), nn.ReLU()),
         (torch.randn(2, 4, 2, 3),),
     ),
+    "shuffled for a convolution": (
+        nn.Sequential(nn.ChannelShuffle(2), nn.Conv2d(4, 4, 3, padding=1), nn.ReLU()),
+        (torch.randn(2, 4, 3, 5),),
+    ),
+    "turned for a product": (
+        Calls(lambda x, w: functional.linear(x.transpose(0, 1), w), torch.randn(5, 4)),
+        (torch.randn(2, 3, 4),),
+    ),
+    "a turned weight": (
+        Calls(lambda x, w: functional.linear(x, w.transpose(0, 1)), torch.randn(4, 4)),
+        (torch.randn(2, 3, 4),),
+    ),
     "batch norm": (nn.Sequential(nn.BatchNorm2d(4), nn.ReLU()), (torch.randn(2, 4, 5, 4),)),
 }
 
