@@ -58,20 +58,18 @@ def test_the_least_traffic_there_is(block: int, schedule: str) -> None:
     seeds = range(block * BLOCK, min(CASES, (block + 1) * BLOCK))
     found = {seed: outcome(small_case(seed), schedule) for seed in seeds}
     assert [seed for seed, item in found.items() if not item.true] == []
-    assert [seed for seed, item in found.items() if not item.proven and not item.fragmented] == []
+    assert [seed for seed, item in found.items() if not item.proven] == []
     assert any(item.best for item in found.values())
 
 
 @pytest.mark.parametrize("schedule", ["joint", "default"])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_where_memory_is_left_in_pieces(block: int, schedule: str) -> None:
-    """Claims hold; a gap may be left open only by what addresses cost on top of sizes."""
+    """Where addresses cost something on top of sizes, that is found and proven too."""
     seeds = range(block * BLOCK, min(CASES, (block + 1) * BLOCK))
     found = {seed: outcome(crowded_case(seed), schedule) for seed in seeds}
     assert [seed for seed, item in found.items() if not item.true] == []
-    assert [seed for seed, item in found.items() if not item.proven and not item.fragmented] == []
-    if schedule == "default":
-        assert all(item.proven for item in found.values())
+    assert [seed for seed, item in found.items() if not item.proven] == []
 
 
 def test_addresses_cost_something_in_the_crowded_cases() -> None:
