@@ -99,17 +99,19 @@ def _rearranged(
 
     Only where the weight itself is not what is rearranged: its shape, or the data's, tells.
     """
+    while kinds and kinds[-1] in UNARY | NORMS:
+        kinds = kinds[:-1]
     if len(kinds) < 2 or not set(kinds[:-1]) <= FLATTENING | {"transpose", "permute"}:
         return []
     axis = len(out.shape) - 1 if kinds[-1] == "linear" else 1
     rest = {"linear": 1, "conv2d": 3}.get(kinds[-1])
     if rest is None or axis >= len(out.shape) or op.groups != 1:
         return []
-    shapes = sorted((len(p.shape), p.shape[0]) for p in parameters if p.shape)
-    if shapes not in (
-        [(1 + rest, out.shape[axis])],
-        [(1, out.shape[axis]), (1 + rest, out.shape[axis])],
-    ):
+    shapes = sorted((len(p.shape), p.shape[:1]) for p in parameters)
+    ranks = [rank for rank, _ in shapes]
+    if ranks != [1] * (len(ranks) - 1) + [1 + rest] or {n for _, n in shapes} != {
+        (out.shape[axis],)
+    }:
         return []
     weight = max(parameters, key=lambda p: len(p.shape)).shape
     plain = set(kinds[:-1]) <= FLATTENING or kinds[0] in ("view", "reshape")
