@@ -162,6 +162,9 @@ def _objective(plan: Plan) -> dict[str, str]:
     bound = {"  proven bound": size_text(claims.bound_bytes)}
     if plan.options.get("objective") == "peak":
         return traffic | {"memory, addresses included": size_text(claims.extent_bytes)} | bound
+    everything = claims.compulsory_bytes + claims.noncompulsory_bytes
+    if claims.objective_bytes == everything != claims.noncompulsory_bytes:
+        return traffic | {"off-chip traffic": size_text(everything)} | bound
     return traffic | bound
 
 
