@@ -41,7 +41,7 @@ def beam(
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
-    live. None where the time is over first.
+    live. Once the time is over one state a number is kept. None where a stop is asked for.
     """
     left = bound or Overflow(space)
 
@@ -56,8 +56,10 @@ def beam(
     layers[first.done.bit_count()][first] = (0, tuple(order))
     for depth in range(space.count + 1):
         layer = layers.pop(depth, {})
-        if depth == space.count or clock.expired():
+        if depth == space.count or clock.stopped:
             break
+        if clock.expired():
+            width = 1
         for state, (cost, path) in heapq.nsmallest(width, layer.items(), key=rank):
             for paid, after, position in space.moves(state):
                 run = [position]

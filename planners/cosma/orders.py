@@ -42,9 +42,10 @@ GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
 PLACINGS, PLACING_STATES, SMALL = 8, 5000, 60
 # All orders are placed where there are no more than so many.
 MAX_ORDERS = 1000
-# Shares of the time left: for the first schedule, others on the way, that of least peak, a beam,
-# the tails.
-FIXED_SHARE, QUICK_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.01, 0.1, 0.2, 0.6
+# Seconds for a schedule on the way. Shares of the time left: for one at most, for that of least
+# peak, a beam, the tails.
+QUICK_S = 1.5
+FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.1, 0.2, 0.6
 
 
 def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
@@ -222,7 +223,8 @@ class _Hunt:
 
     def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
         """Replacement and addresses for a schedule; at once, or as time allows."""
-        clock = self.clock.share(QUICK_SHARE if quick else 1.0)
+        left_s = max(self.clock.left_s, 1e-9)
+        clock = self.clock.share(min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0)
         found = _solved(self.problem, schedule, clock, quick=quick)
         if found[1].cost_bytes < self.best[1].cost_bytes:
             self.best = found
