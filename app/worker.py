@@ -111,13 +111,14 @@ def read_json(text: str) -> Any:
 
 def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
     """Run the planner that a problem names."""
+    info = sp.planners().get(problem["planner"])
     return sp.plan(
         graph,
         planner=problem["planner"],
         budget=budget,
         machine=problem["machine"],
         time_limit=problem["time_limit"],
-        parameters=problem["parameters"],
+        parameters=problem["parameters"] or (info is not None and info.always_counts),
         progress=desk.reporter(),
         **problem["options"],
     )

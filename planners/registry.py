@@ -24,12 +24,16 @@ GROUP = "spillway.planners"
 
 @dataclass(frozen=True)
 class PlannerInfo:
-    """A planner: its `plan` function as `module:function`, and its options with defaults."""
+    """A planner: its `plan` function as `module:function`, and its options with defaults.
+
+    `always_counts` says that its plans count parameters whether they are asked to or not.
+    """
 
     name: str
     title: str
     target: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    always_counts: bool = False
 
     def function(self) -> PlanFunction:
         """Import the planner. Raises `BadInput` where it cannot be imported."""
@@ -52,7 +56,7 @@ COSMA = PlannerInfo(
         "method": ("search", "ilp"),
     },
 )
-FUSION = PlannerInfo("fusion", "Optimus: fused groups", "planners.fusion:plan")
+FUSION = PlannerInfo("fusion", "Optimus: fused groups", "planners.fusion:plan", always_counts=True)
 
 
 @cache

@@ -54,6 +54,14 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> N
     assert "progress" in kinds
 
 
+def test_a_planner_that_always_counts_parameters_is_told_to(pool: Pool, until: Any) -> None:
+    problem = {**PROBLEM, "planner": "fusion", "budget": "128KiB"}
+    messages = collect(pool.submit("plan", problem=problem), until)
+    plan = sp.Plan.from_json(json.loads(next(m for m in messages if m["type"] == "plan")["plan"]))
+    assert plan.planner == "fusion"
+    assert plan.program.counts_parameters
+
+
 def test_a_budget_that_nothing_fits_in_is_a_result(pool: Pool, until: Any) -> None:
     messages = collect(pool.submit("plan", problem={**PROBLEM, "budget": 1000}), until)
     found = next(m for m in messages if m["type"] == "infeasible")
