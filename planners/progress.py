@@ -31,12 +31,15 @@ class Clock:
         self._callback = callback
         self._stopped = False
         self._whole: Clock | None = None
-        self._tells_all = False
+        self._tells_plans = self._tells_bounds = False
 
-    def share(self, share: float) -> Clock:
-        """A clock for that share of the time left, which tells all: its plans are the whole's."""
+    def share(self, share: float, *, bounds: bool = True) -> Clock:
+        """A clock for that share of the time left, which tells all: its plans are the whole's.
+
+        Where `bounds` is False its bounds are not: a bound for one order is none for all.
+        """
         clock = self.part(share * self.left_s)
-        clock._tells_all = True
+        clock._tells_plans, clock._tells_bounds = True, bounds
         return clock
 
     def part(self, time_limit_s: float) -> Clock:
@@ -72,8 +75,11 @@ class Clock:
     ) -> None:
         """Tell the caller where planning is, and hear whether to stop."""
         if self._whole is not None:
-            known = (incumbent_bytes, bound_bytes) if self._tells_all else ()
-            self._whole.report(stage, *known)
+            self._whole.report(
+                stage,
+                incumbent_bytes if self._tells_plans else None,
+                bound_bytes if self._tells_bounds else None,
+            )
         if self._callback is not None:
             moment = Progress(stage, self.elapsed_s, incumbent_bytes, bound_bytes)
             self._stopped = self._callback(moment) is False or self._stopped

@@ -50,7 +50,7 @@ FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.1, 0.2, 0.6
 
 def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
     """The best plan over all schedules, starting from the problem's own, as time allows."""
-    best = _solved(problem, problem.schedule, clock.share(FIXED_SHARE), quick=True)
+    best = _solved(problem, problem.schedule, clock.share(FIXED_SHARE, bounds=False), quick=True)
     if best[1].cost_bytes == 0:
         return best
     hunt = _Hunt(problem, best, clock)
@@ -224,7 +224,8 @@ class _Hunt:
     def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
         """Replacement and addresses for a schedule; at once, or as time allows."""
         left_s = max(self.clock.left_s, 1e-9)
-        clock = self.clock.share(min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0)
+        share = min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0
+        clock = self.clock.share(share, bounds=False)
         found = _solved(self.problem, schedule, clock, quick=quick)
         if found[1].cost_bytes < self.best[1].cost_bytes:
             self.best = found

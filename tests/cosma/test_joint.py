@@ -237,3 +237,19 @@ def test_a_chain_that_grows_again_is_not_forced_past_its_smallest_output() -> No
     route = solve(graph, True, 31).route()
     assert route is not None
     assert route.cost_bytes == 0
+
+
+def test_a_bound_that_is_told_holds_over_all_orders() -> None:
+    told: list[int] = []
+
+    def listen(moment: sp.Progress) -> None:
+        told.append(moment.bound_bytes or 0)
+
+    below = 0
+    for seed in range(12):
+        graph = random_graph(seed, 30, largest=99)
+        best = sp.plan(graph, schedule="joint", progress=listen).claims.noncompulsory_bytes
+        assert all(bound <= best for bound in told)
+        below += sp.plan(graph).claims.bound_bytes > best
+        told.clear()
+    assert below, "the given order is nowhere worse: nothing was tried"

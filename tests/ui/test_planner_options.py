@@ -12,7 +12,8 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 60_000
-NASNET = "?v=1&model=timm:pnasnet5large&time_limit=300"
+# Its best order takes half a minute, and the bound rises all the while.
+SEARCHED = "?v=1&model=timm:pnasnet5large&granularity=folded&time_limit=300"
 
 
 def choose(page: Page, name: str, label: str) -> None:
@@ -35,7 +36,7 @@ def marks(page: Page) -> int:
 
 
 def test_the_best_order_is_searched_with_its_bound_in_sight(open_page: Any) -> None:
-    page = open_page(NASNET)
+    page = open_page(SEARCHED)
     expect(page.locator(".card.name")).to_contain_text("pnasnet5large", timeout=PATIENCE_MS)
     choose(page, "schedule", "best order (joint)")
     live = page.locator(".live-solver")
@@ -50,7 +51,7 @@ def test_the_best_order_is_searched_with_its_bound_in_sight(open_page: Any) -> N
     expect(badge).to_contain_text(re.compile(r"feasible, gap \d+\.\d%"), timeout=PATIENCE_MS)
     expect(badge).to_contain_text("over all orders")
     expect(live).to_be_hidden()
-    expect(page.locator(".budget-MP button")).to_contain_text("7.105 MiB", timeout=PATIENCE_MS)
+    expect(page.locator(".budget-MP button")).to_contain_text("7.893 MiB", timeout=PATIENCE_MS)
 
 
 def test_break_nodes_are_found_and_then_chosen_by_hand(open_page: Any) -> None:
@@ -110,7 +111,6 @@ def test_what_others_rule_out_is_disabled_and_says_why(open_page: Any) -> None:
     expect(page.locator(".replacement select")).to_be_disabled()
     expect(page.locator(".why-not")).to_contain_text("the ILP chooses what leaves")
     expect(page.locator(".solver-name select")).to_be_visible()
-    page.locator(".cancel button").click()
     choose(page, "method", "our search")
     expect(page.locator(".replacement select")).to_be_enabled()
     expect(page.locator(".replacement select")).to_have_value("Belady")
