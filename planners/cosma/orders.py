@@ -86,7 +86,8 @@ class _Hunt:
 
     def by_beams(self) -> None:
         for width, live_weight in BEAMS:
-            self._beam(self.net, width, live_weight)
+            if not self.proven:
+                self._beam(self.net, width, live_weight)
 
     def by_largest(self) -> None:
         """Bounds from the largest tensors: strong where large branches compete for the room.
@@ -99,7 +100,7 @@ class _Hunt:
         space, largest = Space(self.net), _largest(self.net)
         at_once = largest(space.settle(space.start(), []))
         good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
-        if good:
+        if good and not self.proven:
             self._beam(self.net, GUIDED_WIDTH, bound=_best_of(Overflow(space), largest))
         self._search(self.net, largest, LARGEST_STATES if good else DOUBTFUL_STATES)
 
@@ -202,7 +203,9 @@ class _Hunt:
         search = Search(space, self.route.cost_bytes // net.unit, left)
         self._again = partial(Search, space, bound=left)
         self._along = order
-        while not (search.done or self.clock.expired() or search.states == max_states):
+        while not (self.proven or search.done or self.clock.expired()):
+            if search.states == max_states:
+                break
             rest = REPORT_STATES if max_states is None else max_states - search.states
             search.run(self.clock, min(rest, REPORT_STATES))
             self._prove(search.least)
