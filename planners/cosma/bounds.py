@@ -11,8 +11,9 @@ import heapq
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from planners.cosma.net import Net, bits
+from planners.cosma.net import Net
 from planners.cosma.space import Space, State
+from planners.masks import bits
 
 Bound: TypeAlias = Callable[[State], int]
 

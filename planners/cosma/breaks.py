@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from planners.cosma.net import bits
 from planners.errors import BadInput
 from planners.graph.model import Graph
+from planners.masks import bits
 
 # Beyond so many operators only those at the smallest cuts are looked at.
 CANDIDATES = 1500

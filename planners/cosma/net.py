@@ -14,14 +14,7 @@ from math import gcd
 from typing import NamedTuple
 
 from planners.graph.model import Graph
-
-
-def bits(mask: int) -> Iterator[int]:
-    """Positions of the ones of a mask, ascending."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+from planners.masks import bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planners.cosma.net import bits
 from planners.graph.model import Graph
+from planners.masks import bits
 from planners.progress import Clock
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from planners.cosma.net import Net, bits
+from planners.cosma.net import Net
+from planners.masks import bits
 
 
 class State(NamedTuple):

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
+from planners.masks import bits
 
 Cost: TypeAlias = Callable[[int], int | None]  # least traffic of a group; None where it is none
 _Best: TypeAlias = tuple[int, int]  # cost of what is left, and its first group

@@ -8,11 +8,12 @@ buffer buys, and no others. By default they have the same cost model as Optimus.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from planners.cosma.net import bits
 from planners.fusion.bound import compulsory_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.lattice import Dag
@@ -26,31 +27,62 @@ from planners.fusion.partition import (
 )
 from planners.fusion.shortest import lattice, shortest_paths
 from planners.graph.model import Graph
+from planners.masks import bits
+
+# Runs that may be fused, and an order of all operators that has each run in one piece.
+Choice: TypeAlias = tuple[list[list[int]], Sequence[int]]
 
 
-def no_fusion(
-    model: GroupModel, graph: Graph, budget_bytes: int, *, traits: Traits | None = None
-) -> Partition:
-    """Every operator alone. Raises `BudgetTooSmall`, as all here do."""
-    known = Candidates(model, graph, traits or Traits())
-    return _best(known, graph, budget_bytes, [], range(len(graph.operators)), False)
+class Baseline(Protocol):
+    """The best partition that a rule leaves; `resident` keeps a group's parameters on chip."""
+
+    def __call__(
+        self,
+        model: GroupModel,
+        graph: Graph,
+        budget_bytes: int,
+        *,
+        resident: bool = False,
+        traits: Traits | None = None,
+    ) -> Partition:
+        """Raises `BudgetTooSmall` where an operator does not fit alone."""
 
 
-def fused_layer(
-    model: GroupModel,
-    graph: Graph,
-    budget_bytes: int,
-    *,
-    resident: bool = False,
-    traits: Traits | None = None,
-) -> Partition:
+def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
+    """The best partition over all choices that a rule offers for a graph."""
+
+    @wraps(rule)
+    def plan(
+        model: GroupModel,
+        graph: Graph,
+        budget_bytes: int,
+        *,
+        resident: bool = False,
+        traits: Traits | None = None,
+    ) -> Partition:
+        known = Candidates(model, graph, traits or Traits())
+        found = [
+            _best(known, graph, budget_bytes, runs, order, resident)
+            for runs, order in rule(known.dag)
+        ]
+        return min(found, key=lambda partition: partition.objective_bytes)
+
+    return plan
+
+
+@_by
+def no_fusion(dag: Dag) -> list[Choice]:
+    """Every operator alone."""
+    return [([], range(dag.count))]
+
+
+@_by
+def fused_layer(dag: Dag) -> list[Choice]:
     """Layers that follow each other without a branch (Alwani et al., MICRO 2016).
 
     In the default order each layer of a group is the only reader of the one before it, and reads
     nothing else that an operator made.
     """
-    known = Candidates(model, graph, traits or Traits())
-    dag = known.dag
     runs: list[list[int]] = []
     for i in range(dag.count):
         follows = i and dag.predecessors[i] == 1 << (i - 1) and dag.successors[i - 1] == 1 << i
@@ -58,24 +90,16 @@ def fused_layer(
             runs[-1].append(i)
         else:
             runs.append([i])
-    return _best(known, graph, budget_bytes, runs, range(dag.count), resident)
+    return [(runs, range(dag.count))]
 
 
-def dnnvm(
-    model: GroupModel,
-    graph: Graph,
-    budget_bytes: int,
-    *,
-    resident: bool = False,
-    traits: Traits | None = None,
-) -> Partition:
+@_by
+def dnnvm(dag: Dag) -> list[Choice]:
     """Paths without branch operators (Xing et al., FPGA 2019).
 
     An operator that waits for several others, or that several wait for, is a barrier: it stays
     alone. In between, paths may be fused wherever they are in the default order.
     """
-    known = Candidates(model, graph, traits or Traits())
-    dag = known.dag
     around = zip(dag.predecessors, dag.successors)
     barrier = [max(b.bit_count(), a.bit_count()) > 1 for b, a in around]
     runs: list[list[int]] = []
@@ -91,26 +115,16 @@ def dnnvm(
     # Paths share nothing with each other, so there is an order that has each in one piece.
     masks = {sum(1 << i for i in run): run for run in runs}
     order = [i for mask in executable(dag, masks) or () for i in masks[mask]]
-    return _best(known, graph, budget_bytes, runs, order, resident)
+    return [(runs, order)]
 
 
-def efficient_s(
-    model: GroupModel,
-    graph: Graph,
-    budget_bytes: int,
-    *,
-    resident: bool = False,
-    traits: Traits | None = None,
-) -> Partition:
+@_by
+def efficient_s(dag: Dag) -> list[Choice]:
     """Operators next to each other in one order of all, branches or not (Zheng et al., 2020).
 
     The order is the better of the default one and that by levels, which is the paper's Fig. 5(b).
     """
-    known = Candidates(model, graph, traits or Traits())
-    dag = known.dag
-    orders = (list(range(dag.count)), by_levels(dag))
-    found = [_best(known, graph, budget_bytes, [order], order, resident) for order in orders]
-    return min(found, key=lambda partition: partition.objective_bytes)
+    return [([order], order) for order in (list(range(dag.count)), by_levels(dag))]
 
 
 def oracle(graph: Graph) -> Partition:
@@ -119,7 +133,7 @@ def oracle(graph: Graph) -> Partition:
     return Partition((Dag.of(graph).everything,), least, least, "bound")
 
 
-BASELINES: Mapping[str, Callable[..., Partition]] = {
+BASELINES: Mapping[str, Baseline] = {
     "no_fusion": no_fusion,
     "fused_layer": fused_layer,
     "dnnvm": dnnvm,

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from itertools import count
 
-from planners.cosma.net import bits
 from planners.fusion.floor import Floors
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import GroupModel, Traits
 from planners.graph.model import Graph
+from planners.masks import bits
 from planners.progress import Clock
 
 Steps = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small buffer to large

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
+from planners.masks import bits
 from planners.progress import Clock
 
 FIRST_WIDTH = 16

@@ -9,9 +9,9 @@ can go off chip as it is made; and the parameters of a few output channels have 
 
 from __future__ import annotations
 
-from planners.cosma.net import bits
 from planners.fusion.rows import RowTables, rows_of
 from planners.graph.model import Graph
+from planners.masks import bits
 
 
 class Floors:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
 from planners.fusion.passes import channel_passes
 from planners.fusion.rows import Counts, Rows, RowTables, rows_of
@@ -20,6 +19,7 @@ from planners.fusion.strips import Flow, Group, flow, heights
 from planners.graph.access import CONVOLUTIONS, ELEMENTWISE, POOLS
 from planners.graph.model import Graph
 from planners.machine import Machine
+from planners.masks import bits
 
 MOST_SUBSETS = 5  # Of so many operators with parameters each subset is tried, of more some.
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from planners.cosma.net import bits
 from planners.errors import BadInput
 from planners.graph.model import Graph
+from planners.masks import bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planners.cosma.net import bits
 from planners.fusion.bound import compulsory_bytes
 from planners.fusion.candidates import Candidates, Steps
 from planners.fusion.lattice import Dag
@@ -24,6 +23,7 @@ from planners.fusion.partition import (
 )
 from planners.fusion.search import solve
 from planners.graph.model import Graph
+from planners.masks import bits
 from planners.progress import Clock
 
 # Refilled more often, parameters are taken to cost more than fusion saves: a quarter of the height

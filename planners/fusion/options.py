@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from planners.errors import BadInput
-from planners.fusion.baselines import dnnvm, efficient_s, fused_layer, no_fusion
-from planners.fusion.partition import Partition
+from planners.fusion.baselines import BASELINES
 
 DEFAULTS: Mapping[str, Any] = {
     "online": False,
@@ -17,9 +16,6 @@ DEFAULTS: Mapping[str, Any] = {
     "free_local_layers": False,
     "parameters": True,
     "time_limit": 60.0,
-}
-BASELINES: Mapping[str, Callable[..., Partition]] = {
-    search.__name__: search for search in (no_fusion, fused_layer, dnnvm, efficient_s)
 }
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from planners.cosma.net import bits
 from planners.errors import BudgetTooSmall
 from planners.fusion.lattice import Dag
 from planners.graph.model import Graph
+from planners.masks import bits
 
 
 class Point(Protocol):

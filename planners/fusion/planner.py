@@ -7,10 +7,11 @@ from typing import Any
 
 from planners.errors import BadInput
 from planners.fusion.account import Account, account
+from planners.fusion.baselines import BASELINES
 from planners.fusion.emit import emit, lay_out
 from planners.fusion.group import GroupModel, GroupPlan
 from planners.fusion.online import online_partition, size_table
-from planners.fusion.options import BASELINES, DEFAULTS, checked
+from planners.fusion.options import DEFAULTS, checked
 from planners.fusion.partition import Partition, require_singles
 from planners.fusion.search import best_partition
 from planners.graph.model import Graph

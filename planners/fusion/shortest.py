@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
+from planners.masks import bits
 
 Bytes = NDArray[np.int64]
 # More than any traffic (sizes are at most 2**53), and sums of two of it do not overflow.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from planners.cosma.net import bits
 from planners.fusion.lattice import Dag
 from planners.graph.model import Graph
+from planners.masks import bits
 
 
 @dataclass(frozen=True, slots=True)

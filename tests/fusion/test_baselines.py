@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 import planners as sp
-from planners.cosma.net import bits
 from planners.errors import BudgetTooSmall
 from planners.fusion.baselines import (
     BASELINES,
@@ -21,6 +20,7 @@ from planners.fusion.baselines import (
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import Traits, least_traffic
 from planners.fusion.search import best_partition
+from planners.masks import bits
 from planners.progress import Clock
 from tests.fusion.models import LineModel
 from tests.random_graphs import random_graph

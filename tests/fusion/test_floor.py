@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planners.cosma.net import bits
 from planners.fusion.bound import compulsory_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.floor import Floors
@@ -15,6 +14,7 @@ from planners.fusion.search import best_partition, sweep_partitions
 from planners.fusion.workloads import cut, workload
 from planners.graph.model import Graph
 from planners.machine import load_machine
+from planners.masks import bits
 from planners.progress import Clock
 from tests.fusion.models import brute_force, subsets
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 import planners as sp
-from planners.cosma.net import bits
 from planners.fusion.emit import emit, lay_out
 from planners.fusion.floor import Floors
 from planners.fusion.group import GroupModel, GroupPlan
@@ -17,6 +16,7 @@ from planners.fusion.partition import executable
 from planners.fusion.rows import box_of, rows_in, rows_of
 from planners.fusion.strips import Group, flow, heights
 from planners.graph.access import needs
+from planners.masks import bits
 from planners.program import Compute
 from planners.simulator.check import replay
 from tests.fusion.networks import CASES, graph_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.cosma.net import bits
 from planners.errors import BadInput
 from planners.fusion.lattice import Dag, count_downsets, count_groups
 from planners.fusion.workloads import workload
+from planners.masks import bits
 from tests.fusion.models import random_dag, subsets
 
 

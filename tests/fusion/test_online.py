@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from planners.cosma.net import bits
 from planners.fusion.baselines import no_fusion
 from planners.fusion.lattice import Dag
 from planners.fusion.online import (
@@ -18,6 +17,7 @@ from planners.fusion.online import (
 from planners.fusion.partition import Traits
 from planners.fusion.search import best_partition
 from planners.fusion.workloads import workload
+from planners.masks import bits
 from planners.progress import Clock
 from tests.fusion.models import LineModel, subsets
 from tests.random_graphs import random_graph

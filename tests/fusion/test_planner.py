@@ -12,8 +12,8 @@ import torch
 import planners as sp
 from planners.catalogue import build
 from planners.cli import main
+from planners.fusion.baselines import BASELINES
 from planners.fusion.group import GroupModel
-from planners.fusion.options import BASELINES
 from planners.progress import Progress
 from tests.fusion.networks import CASES, graph_of
 

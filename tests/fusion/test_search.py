@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import pytest
 
 import planners as sp
-from planners.cosma.net import bits
 from planners.errors import BadInput, BudgetTooSmall
 from planners.fusion import search
 from planners.fusion.algorithm1 import bottom_up, top_down
@@ -19,6 +18,7 @@ from planners.fusion.cover import cheapest_cover, prices
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import GroupModel, Partition, Traits, executable, least_traffic
 from planners.fusion.search import best_partition, sweep_partitions
+from planners.masks import bits
 from planners.progress import Clock, Progress
 from tests.fusion.models import LineModel, RandomModel, brute_force, subsets
 from tests.random_graphs import random_graph
