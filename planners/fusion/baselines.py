@@ -1,9 +1,9 @@
 """What Optimus is compared with: no fusion, earlier fusers and the oracle, on any cost model.
 
 Each searches its own restricted space for the best partition in it; `feasible` therefore, unless
-its traffic is a bound for every partition. Earlier fusers keep the parameters of a whole group on
-chip (Optimus, section 2.3): `resident=True` gives them groups whose traffic is the least that any
-buffer buys, and no others. By default they have the same cost model as Optimus.
+its traffic is a bound for every partition. They have the same cost model as Optimus; earlier
+fusers keep the parameters of a whole group on chip (Optimus, section 2.3), which `ResidentGroups`
+makes of any cost model.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from planners.fusion.lattice import Dag
 from planners.fusion.partition import (
     GroupModel,
     Partition,
+    Point,
     Traits,
     executable,
     least_traffic,
@@ -34,7 +35,7 @@ Choice: TypeAlias = tuple[list[list[int]], Sequence[int]]
 
 
 class Baseline(Protocol):
-    """The best partition that a rule leaves; `resident` keeps a group's parameters on chip."""
+    """The best partition that a rule leaves."""
 
     def __call__(
         self,
@@ -42,10 +43,24 @@ class Baseline(Protocol):
         graph: Graph,
         budget_bytes: int,
         *,
-        resident: bool = False,
         traits: Traits | None = None,
     ) -> Partition:
         """Raises `BudgetTooSmall` where an operator does not fit alone."""
+
+
+class ResidentGroups:
+    """A cost model whose groups run only as they move least: all of their parameters stay.
+
+    Operators alone run as they did.
+    """
+
+    def __init__(self, model: GroupModel) -> None:
+        self._model = model
+
+    def staircase(self, mask: int) -> Sequence[Point]:
+        """As the model's, of groups its last step alone."""
+        ways = self._model.staircase(mask)
+        return ways[-1:] if mask.bit_count() > 1 else ways
 
 
 def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
@@ -57,14 +72,10 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
         graph: Graph,
         budget_bytes: int,
         *,
-        resident: bool = False,
         traits: Traits | None = None,
     ) -> Partition:
         known = Candidates(model, graph, traits or Traits())
-        found = [
-            _best(known, graph, budget_bytes, runs, order, resident)
-            for runs, order in rule(known.dag)
-        ]
+        found = [_best(known, graph, budget_bytes, *choice) for choice in rule(known.dag)]
         return min(found, key=lambda partition: partition.objective_bytes)
 
     return plan
@@ -155,7 +166,6 @@ def _best(
     budget_bytes: int,
     runs: Iterable[list[int]],
     order: Iterable[int],
-    resident: bool,
 ) -> Partition:
     """The best partition into operators alone and parts of these runs, within one order of all.
 
@@ -164,7 +174,7 @@ def _best(
     require_singles(known.model, graph, budget_bytes)
     costs = {1 << i: least_traffic(known.cost(1 << i), budget_bytes) for i in order}
     for run in runs:
-        costs |= _parts(known, run, budget_bytes, resident)
+        costs |= _parts(known, run, budget_bytes)
     offered = [mask for mask, cost in costs.items() if cost is not None]
     table = np.array([[costs[mask]] for mask in offered], dtype=np.int64)
     done = 0
@@ -182,9 +192,7 @@ def _best(
     )
 
 
-def _parts(
-    known: Candidates, run: list[int], budget_bytes: int, resident: bool
-) -> dict[int, int | None]:
+def _parts(known: Candidates, run: list[int], budget_bytes: int) -> dict[int, int | None]:
     """Costs of the parts of two operators or more that a run has in one piece and that may fit."""
     found: dict[int, int | None] = {}
     for start, first in enumerate(run):
@@ -193,6 +201,5 @@ def _parts(
             mask |= 1 << i
             if not known.room(mask, budget_bytes):
                 break
-            steps = known.cost(mask)
-            found[mask] = least_traffic(steps[-1:] if resident else steps, budget_bytes)
+            found[mask] = least_traffic(known.cost(mask), budget_bytes)
     return found

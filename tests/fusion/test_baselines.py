@@ -10,6 +10,7 @@ import planners as sp
 from planners.errors import BudgetTooSmall
 from planners.fusion.baselines import (
     BASELINES,
+    ResidentGroups,
     by_levels,
     dnnvm,
     efficient_s,
@@ -130,9 +131,8 @@ def test_parameters_that_must_stay_leave_fewer_groups() -> None:
     model = LineModel(graph)
     budgets = range(30, 300, 5)
     free = [fused_layer(model, graph, b, traits=GROWS).objective_bytes for b in budgets]
-    resident = [
-        fused_layer(model, graph, b, resident=True, traits=GROWS).objective_bytes for b in budgets
-    ]
+    kept = ResidentGroups(model)
+    resident = [fused_layer(kept, graph, b, traits=GROWS).objective_bytes for b in budgets]
     assert all(a <= b for a, b in zip(free, resident))
     assert free != resident
     assert free[-1] == resident[-1]
