@@ -95,6 +95,11 @@ class Compute:
     Each read names one resident piece exactly; several may cover what the operator needs of one
     tensor. `frees` indexes the reads that end with this instruction, before its writes begin, so
     that an output may take the place of a dying input.
+
+    `sums` is a range of the operator's reduced channels (axis 1 of a convolution's data, the last
+    of a linear's) whose products this instruction adds to its writes; None for all of them. The
+    first part of a piece places it; it is unfinished until its parts' ranges are complete. What
+    follows the sum (bias, norm, activation) is applied by the part that completes it.
     """
 
     step: int
@@ -104,6 +109,7 @@ class Compute:
     macs: int
     frees: tuple[int, ...] = ()
     engine: str = "compute"
+    sums: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

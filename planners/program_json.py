@@ -39,7 +39,8 @@ def program_to_json(program: Program) -> dict[str, Any]:
             case Compute():
                 sides = [operands(item.reads), operands(item.writes)]
                 tail = [item.macs, list(item.frees), item.engine]
-                return ["compute", item.step, item.operator, *sides, *tail]
+                sums = [] if item.sums is None else [list(item.sums)]
+                return ["compute", item.step, item.operator, *sides, *tail, *sums]
             case Release():
                 return ["release", item.step, number(item.piece), list(item.region)]
             case Barrier():
@@ -73,11 +74,11 @@ def program_from_json(data: Any) -> Program:
             kind = Load if name == "load" else Store
             return kind(int(step), pieces[piece], region(source), region(target), str(engine))
         if name == "compute":
-            operator, reads, writes, macs, frees, engine = rest
+            operator, reads, writes, macs, frees, engine, *sums = rest
             sides = (operands(reads), operands(writes))
-            return Compute(
-                int(step), str(operator), *sides, int(macs), tuple(map(int, frees)), str(engine)
-            )
+            ends = tuple(map(int, frees))
+            last = _sums(sums)
+            return Compute(int(step), str(operator), *sides, int(macs), ends, str(engine), last)
         if name == "release":
             return Release(int(step), pieces[rest[0]], region(rest[1]))
         if name == "barrier":
@@ -90,6 +91,15 @@ def program_from_json(data: Any) -> Program:
         homes={str(k): str(v) for k, v in data["homes"].items()},
         steps=tuple(str(step) for step in data["steps"]),
     )
+
+
+def _sums(items: list[Any]) -> tuple[int, int] | None:
+    if not items:
+        return None
+    found = items[0] if len(items) == 1 else None
+    if not isinstance(found, list) or [type(n) for n in found] != [int, int]:
+        raise ValueError(f"the sums of a compute must be two whole numbers, not {items!r:.60}")
+    return found[0], found[1]
 
 
 def _memory(data: Any) -> Memory:

@@ -21,8 +21,24 @@ UNARY = ELEMENTWISE - BINARY
 FLATTENING = frozenset("flatten view reshape squeeze unsqueeze contiguous select".split())
 
 
-def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
-    """Boxes of the inputs and parameters that `op` reads to write `box` of `output`."""
+def needs(
+    graph: Graph,
+    op: Operator,
+    output: str,
+    box: Box,
+    sums: tuple[int, int] | None = None,
+    last: bool = True,
+) -> list[tuple[str, Box]]:
+    """Boxes of the inputs and parameters that `op` reads to write `box` of `output`.
+
+    With `sums`, to add the products of these channels, out of `reduced` many, to the box; what
+    follows the sum is read by the `last` part only.
+    """
+    found = _needs(graph, op, output, box)
+    return found if sums is None else _summed(graph, op, output, found, sums, last)
+
+
+def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
     out = graph.tensors[output]
     operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
     if special := _special(graph, op, out, box):
@@ -43,12 +59,37 @@ def needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, 
     return found
 
 
-def share_of_macs(graph: Graph, op: Operator, output: str, box: Box) -> int:
+def reduced(graph: Graph, op: Operator) -> int | None:
+    """Channels that `op` sums over, where it can do so in parts; None where it cannot.
+
+    A convolution in one group or a linear of one input and a weight of its own, which comes first;
+    what follows must not mix elements of the sum.
+    """
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or op.groups != 1:
+        return None
+    if op.kind not in CONVOLUTIONS | {"linear"} or (op.parts and op.parts[0].kind != op.kind):
+        return None
+    out = graph.tensors[op.outputs[0]]
+    if not is_local(graph, op, out) or len(_weights(graph, op, out)) != 1:
+        return None
+    # An operand of arithmetic that is a parameter may be broadcast along any axis.
+    if len(op.parameters) > 1 and not BINARY.isdisjoint(part.kind for part in op.parts):
+        return None
+    return graph.tensors[op.inputs[0]].shape[-1 if op.kind == "linear" else 1]
+
+
+def share_of_macs(
+    graph: Graph, op: Operator, output: str, box: Box, sums: tuple[int, int] | None = None
+) -> int:
     """MACs for the part of `op` that writes `box` of `output`, rounded up."""
     elements = 1
     for start, stop in box:
         elements *= stop - start
-    return -(-op.macs * elements // graph.tensors[output].elements)
+    whole = graph.tensors[output].elements
+    if sums is not None:
+        elements *= sums[1] - sums[0]
+        whole *= reduced(graph, op) or 1
+    return -(-op.macs * elements // whole)
 
 
 def is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
@@ -70,6 +111,37 @@ def is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
     # What comes first may mix parameters into the weight, along any of its axes.
     mixed = not BINARY.isdisjoint(kinds[: kinds.index(op.kind)])
     return not mixed and len(op.inputs) == 1 and _has_own_weight(graph, op, out)
+
+
+def _weights(graph: Graph, op: Operator, out: Tensor) -> list[str]:
+    """The parameters of the shape of a local operator's weight."""
+    data = graph.tensors[op.inputs[0]].shape
+    if op.kind == "linear":
+        shape: tuple[int, ...] = (out.shape[-1], data[-1])
+    else:
+        shape = (out.shape[1], data[1] // op.groups, *op.kernel)
+    return [name for name in op.parameters if graph.tensors[name].shape == shape]
+
+
+def _summed(
+    graph: Graph,
+    op: Operator,
+    output: str,
+    found: list[tuple[str, Box]],
+    sums: tuple[int, int],
+    last: bool,
+) -> list[tuple[str, Box]]:
+    """The data and the weight cut to these channels; the rest where it is the last part."""
+    weight = _weights(graph, op, graph.tensors[output])[0]
+    axis = {op.inputs[0]: -1 if op.kind == "linear" else 1, weight: 1}
+    cut = []
+    for name, box in found:
+        if name in axis:
+            at = axis[name] % len(box)
+            cut.append((name, (*box[:at], sums, *box[at + 1 :])))
+        elif last:
+            cut.append((name, box))
+    return cut
 
 
 def _special(graph: Graph, op: Operator, out: Tensor, box: Box) -> list[tuple[str, Box]]:
@@ -164,16 +236,15 @@ def _adaptive_box(data: Tensor, out: Tensor, box: Box) -> Box:
 def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:
     """Whether the only input is the data, in batches, and the weight (if any) is a parameter."""
     data = graph.tensors[op.inputs[0]].shape
-    weights = {graph.tensors[name].shape for name in op.parameters}
     if op.kind == "linear":
-        return len(out.shape) == len(data) and (out.shape[-1], data[-1]) in weights
+        return len(out.shape) == len(data) and bool(_weights(graph, op, out))
     if not op.kernel or not len(out.shape) == len(data) == len(op.kernel) + 2:
         return False
     if op.kind in POOLS:
         return data[1] == out.shape[1]
     if data[1] % op.groups or out.shape[1] % op.groups:
         return False
-    return (out.shape[1], data[1] // op.groups, *op.kernel) in weights
+    return bool(_weights(graph, op, out))
 
 
 def _full(tensor: Tensor) -> Box:

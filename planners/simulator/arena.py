@@ -54,14 +54,14 @@ class Arena:
         strides = dense_strides(value) if whole else contiguous(value.shape)
         if strides is None:
             strides = contiguous(value.shape)
-        self.layout[self._key(operand)] = (value.dtype, strides)
+        self.layout[self.key(operand)] = (value.dtype, strides)
         flat = torch.empty_strided(value.shape, strides, dtype=held_dtype(value.dtype))
         flat.copy_(checked(value))
         self.write_bytes(operand.region, flat.as_strided((flat.numel(),), (1,)).view(torch.uint8))
 
     def read(self, operand: Operand) -> torch.Tensor:
         """The value of a resident piece: a view of the arena where its bytes are in one place."""
-        dtype, strides = self.layout[self._key(operand)]
+        dtype, strides = self.layout[self.key(operand)]
         shape = tuple(stop - start for start, stop in operand.piece.box)
         flat = self.read_bytes(operand.region).view(held_dtype(dtype))
         return flat.as_strided(shape, strides).to(dtype)
@@ -70,12 +70,12 @@ class Arena:
         self, operand: Operand, held: torch.Tensor, dtype: torch.dtype, strides: tuple[int, ...]
     ) -> None:
         """Copy bytes that are held elsewhere in this layout."""
-        self.layout[self._key(operand)] = (dtype, strides)
+        self.layout[self.key(operand)] = (dtype, strides)
         self.write_bytes(operand.region, held)
 
     def layout_of(self, operand: Operand) -> tuple[torch.dtype, tuple[int, ...]]:
         """Type and strides of a resident piece."""
-        return self.layout[self._key(operand)]
+        return self.layout[self.key(operand)]
 
     def poison(self, region: Region) -> None:
         """Make the bytes of a region unusable."""
@@ -102,7 +102,8 @@ class Arena:
             for span in self.spaces.spans(region)
         ]
 
-    def _key(self, operand: Operand) -> tuple[str, Piece]:
+    def key(self, operand: Operand) -> tuple[str, Piece]:
+        """What a resident piece is known by: its memory's root and itself."""
         spans: tuple[Span, ...] = self.spaces.spans(operand.region)
         return spans[0].memory, operand.piece
 

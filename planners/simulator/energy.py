@@ -7,18 +7,20 @@ from collections.abc import Mapping
 
 from planners.machine import Machine
 from planners.program import AddressSpace, Compute, Load, Program, Store
+from planners.simulator.sums import reading_sums
 
 
 def energy(program: Program, machine: Machine) -> Mapping[str, float]:
     """Joules by where they go: `compute` and one entry for each memory, by its name.
 
-    An instruction reads each operand once from its memory and writes each result once; what
-    happens between a memory and the arithmetic is part of the machine's energy per MAC.
+    An instruction reads each operand once from its memory and writes each result once; a part of a
+    sum after the first reads what it adds to. What happens between a memory and the arithmetic is
+    part of the machine's energy per MAC.
     """
     spaces = AddressSpace(program.memories)
     level = {name: machine.memory(spaces.root(name).name) for name in spaces.memories}
     picojoules: dict[str, float] = defaultdict(float, compute=0.0)
-    for item in program.instructions:
+    for item in reading_sums(program, spaces):
         match item:
             case Load() | Store():
                 reads, writes = [item.source], [item.target]

@@ -14,14 +14,15 @@ from typing import Any, TypeAlias
 import torch
 
 from planners.errors import BadInput, InvalidPlan
+from planners.graph.access import reduced
 from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Operator
 from planners.plan import Plan
-from planners.program import AddressSpace, Box, Compute, Load, Operand, Release, Store, whole
+from planners.program import AddressSpace, Box, Compute, Load, Operand, Piece, Release, Store, whole
 from planners.simulator.arena import Arena, HostCopy
 from planners.simulator.boxes import common, hull
 from planners.simulator.check import replay
-from planners.simulator.execute_parts import compute_part
+from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
 Made: TypeAlias = tuple[torch.Tensor, Box]
 """A value, and the box of its tensor that it is."""
@@ -109,6 +110,7 @@ class Runner:
         self.operators = {op.name: op for op in plan.graph.operators}
         self.whole = {name: whole(t) for name, t in plan.graph.tensors.items()}
         self.home: dict[tuple[str, str], HostCopy] = {}
+        self.summed: dict[tuple[str, Piece], int] = {}
         self.computed = 0
         self._fill_homes(inputs)
 
@@ -172,6 +174,8 @@ class Runner:
     def _compute(self, item: Compute) -> None:
         """Run the operator's calls on what it reads, and keep the boxes that it writes."""
         op = self.operators[item.operator]
+        if item.sums is not None:
+            return self._add(op, item, item.sums)
         made = self._part(op, item) or self._everything(op, item)
         if item.frees:  # What was made may be a view of what goes.
             made = {name: (value.clone(), box) for name, (value, box) in made.items()}
@@ -190,6 +194,11 @@ class Runner:
         if box is None or box == self.whole[op.outputs[0]].box:
             return None
 
+        value = compute_part(self.model, self.graph, op, box, self._fetch(op, item))
+        return None if value is None else {op.outputs[0]: (value, box)}
+
+    def _fetch(self, op: Operator, item: Compute) -> Fetch:
+        """Boxes of operands from what the instruction reads."""
         reads = _by_tensor(item.reads)
 
         def fetch(name: str, wanted: Box) -> torch.Tensor:
@@ -197,8 +206,28 @@ class Runner:
                 return self.model.parameter(name)[_within(wanted, self.whole[name].box)]
             return self._assembled(reads.get(name, []), wanted)
 
-        value = compute_part(self.model, self.graph, op, box, fetch)
-        return None if value is None else {op.outputs[0]: (value, box)}
+        return fetch
+
+    def _add(self, op: Operator, item: Compute, sums: tuple[int, int]) -> None:
+        """Add the products of these channels to what is written, and finish what is complete."""
+        fetch, made = self._fetch(op, item), []
+        for operand in item.writes:
+            box, key = operand.piece.box, self.arena.key(operand)
+            value = add_part(self.model, self.graph, op, box, sums, fetch)
+            before = self.summed.pop(key, 0)
+            if before:
+                value = value + self.arena.read(operand)
+            if before + sums[1] - sums[0] < (reduced(self.graph, op) or 0):
+                self.summed[key] = before + sums[1] - sums[0]
+            else:
+                value = finish_sum(self.model, self.graph, op, box, value, fetch)
+            made.append((operand, value))
+        for at in item.frees:
+            self.arena.poison(item.reads[at].region)
+        for operand, value in made:
+            full = operand.piece == self.whole[operand.piece.tensor]
+            self.arena.write(operand, value, whole=full)
+        self.computed += 1
 
     def _everything(self, op: Operator, item: Compute) -> dict[str, Made]:
         """The whole operator, on zeros wherever nothing is read."""

@@ -74,6 +74,45 @@ def compute_part(
     return _trimmed(made, graph.tensors[op.outputs[0]].shape, box)
 
 
+def add_part(
+    model: SourceModel, graph: Graph, op: Operator, box: Box, sums: tuple[int, int], fetch: Fetch
+) -> torch.Tensor:
+    """The products of these channels in a box of the output: a part of `access.reduced` sums."""
+    needed = dict(needs(graph, op, op.outputs[0], box, sums, last=False))
+    known = {name: fetch(name, part) for name, part in needed.items()}
+
+    def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> torch.Tensor:
+        given = {**_by_name(target, args, kwargs), "bias": None}
+        if op.kind == "linear":
+            return functional.linear(given["input"], given["weight"])
+        return Window(graph, op, box, needed[op.inputs[0]]).run(op.kind, given)
+
+    first = op.parts[0].name
+    return model.evaluate([first], known, run)[first]
+
+
+def finish_sum(
+    model: SourceModel, graph: Graph, op: Operator, box: Box, total: torch.Tensor, fetch: Fetch
+) -> torch.Tensor:
+    """A box of the output from the sum of all parts: bias, norm and activation."""
+    first, data = op.parts[0].name, op.inputs[0]
+    # Nothing of the data or the weight is read again.
+    known = {data: torch.empty(0)}
+    for name, part in needs(graph, op, op.outputs[0], box, (0, 0)):
+        empty = any(start == stop for start, stop in part)
+        known[name] = torch.empty(0) if empty else fetch(name, part)
+
+    def run(name: str, target: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if name != first:
+            return target(*args, **kwargs)
+        bias = _by_name(target, args, kwargs).get("bias")
+        if bias is None:
+            return total
+        return total + bias.reshape(-1, *[1] * (0 if op.kind == "linear" else len(op.kernel)))
+
+    return model.evaluate([part.name for part in op.parts], known, run)[op.outputs[0]]
+
+
 def _known(graph: Graph, op: Operator, box: Box) -> bool:
     if len(op.outputs) > 1 or not op.parts:
         return False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planners.program import Operand, Piece, Region, Span
+from planners.simulator.sums import PartialSum
 
 Origin = Literal["load", "retrieve", "compute"]
 Ending = Literal["spill", "drop", "dead", "output"]
@@ -54,6 +55,7 @@ class Stay:
     stored: bool = False
     stop_step: int = -1
     stop_instruction: int = -1
+    unfinished: PartialSum | None = None
 
     @property
     def region(self) -> Region:

@@ -28,6 +28,7 @@ from planners.program import (
 )
 from planners.simulator.boxes import meet
 from planners.simulator.hazards import START, Event, Hazards
+from planners.simulator.sums import reading_sums
 
 Cause = Literal["", "read after write", "write after read", "write after write", "barrier"]
 
@@ -88,7 +89,7 @@ class Scoreboard:
 
     def run(self) -> Iterator[Interval]:
         """Schedule every instruction in program order."""
-        for index, item in enumerate(self.program.instructions):
+        for index, item in enumerate(reading_sums(self.program, self.spaces)):
             match item:
                 case Load() | Store():
                     reads = [Operand(item.piece, item.source)]

@@ -1,0 +1,166 @@
+"""What a replay knows of every byte: which piece is where, and what is at home."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from planners.errors import InvalidPlan
+from planners.graph.model import Graph
+from planners.program import (
+    AddressSpace,
+    Box,
+    Memory,
+    Operand,
+    Piece,
+    Region,
+    Span,
+    piece_bytes,
+    whole,
+)
+from planners.simulator.boxes import joined, lies_in, uncovered
+from planners.simulator.residency import Stay
+from planners.simulator.spans import TakenRanges
+from planners.simulator.sums import PartialSum
+
+MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
+
+
+class State:
+    """Pieces that are resident and at home, found, placed and released one operand at a time."""
+
+    def __init__(self, graph: Graph, spaces: AddressSpace, steps: int) -> None:
+        self.graph, self.spaces = graph, spaces
+        self.index = -1
+        self.step = 0
+        self.resident: dict[tuple[str, Piece], Stay] = {}
+        self.taken: dict[str, TakenRanges[Stay]] = defaultdict(TakenRanges)
+        # Boxes as keys: what is stored again and again is there once.
+        self.home: dict[tuple[str, str], dict[Box, None]] = defaultdict(dict)
+        self.wholes = {name: whole(tensor) for name, tensor in graph.tensors.items()}
+        self.stays: list[Stay] = []
+        self.resident_bytes = self.extent = 0
+        self.occupancy = [0] * steps
+
+    def fail(self, reason: str, kind: str, region: Region | None = None) -> InvalidPlan:
+        return InvalidPlan(
+            reason,
+            step=self.step,
+            instruction=self.index,
+            memory=region.memory if region else None,
+            address=region.offset if region else None,
+            kind=kind,
+        )
+
+    def memory(self, region: Region) -> Memory:
+        """The memory of a region."""
+        if region.memory not in self.spaces.memories:
+            raise self.fail(f"there is no memory {region.memory!r}", "memory", region)
+        return self.spaces.memories[region.memory]
+
+    def _checked(self, operand: Operand) -> Operand:
+        """The operand, once its piece lies in its tensor and its region has its size."""
+        piece, region = operand
+        tensor = self.graph.tensors.get(piece.tensor)
+        if tensor is None:
+            raise self.fail(f"there is no tensor {piece.tensor!r}", "tensor", region)
+        if piece != self.wholes[piece.tensor] and not lies_in(piece.box, tensor.shape):
+            reason = f"{name_of(piece)} lies outside of the tensor's shape {tensor.shape}"
+            raise self.fail(reason, "box", region)
+        size = piece_bytes(self.graph, piece)
+        if region.size_bytes != size:
+            reason = f"{name_of(piece)} has {size} bytes, its region {region.size_bytes}"
+            raise self.fail(reason, "size", region)
+        return operand
+
+    def _spans(self, region: Region) -> tuple[Span, ...]:
+        try:
+            return self.spaces.spans(region)
+        except ValueError as error:
+            raise self.fail(str(error), "out of range", region) from None
+
+    def find(self, operand: Operand) -> Stay:
+        """The residency that an operand names, once nothing is left to be added to it."""
+        stay = self.find_any(operand)
+        if stay.unfinished is not None:
+            raise self.unfinished(stay, stay.unfinished)
+        return stay
+
+    def unfinished(self, stay: Stay, partial: PartialSum) -> InvalidPlan:
+        """What is wrong with a piece to which parts are still to be added."""
+        reason = f"{name_of(stay.operand.piece)} is {partial.state}"
+        return self.fail(reason, "unfinished", stay.region)
+
+    def find_any(self, operand: Operand) -> Stay:
+        """The residency that an operand names: the same piece at the same bytes."""
+        piece, region = self._checked(operand)
+        self.memory(region)
+        stay = self.resident.get((self.spaces.root(region.memory).name, piece))
+        if stay is None:
+            raise self.fail(f"{name_of(piece)} is not resident", "not resident", region)
+        if stay.region != region and stay.spans != self._spans(region):
+            reason = f"{name_of(piece)} is resident at {stay.region.offset}, not {region.offset}"
+            raise self.fail(reason, "wrong address", region)
+        return stay
+
+    def checked_home(self, operand: Operand) -> Operand:
+        """The operand, once it names its tensor's home: the place in it follows from the piece."""
+        if operand.region.offset is not None:
+            reason = f"{operand.region.memory} has no addresses"
+            raise self.fail(reason, "memory", operand.region)
+        return self._checked(operand)
+
+    def find_at_home(self, operand: Operand) -> None:
+        """See that copies at home cover the operand's piece."""
+        piece, region = self.checked_home(operand)
+        boxes = self.home[region.memory, piece.tensor]
+        if len(boxes) > MANY_BOXES and piece.box not in boxes:
+            boxes = self.home[region.memory, piece.tensor] = dict.fromkeys(joined(boxes))
+        if uncovered(piece.box, boxes):
+            raise self.fail(f"{region.memory} holds no copy of {name_of(piece)}", "no copy", region)
+
+    def place(self, operand: Operand, computed: bool) -> Stay:
+        """Make a piece resident: in range, over nothing that is resident, and nowhere else."""
+        piece, region = self._checked(operand)
+        memory = self.memory(region)
+        if region.offset is None or not memory.addressed:
+            raise self.fail(f"{name_of(piece)} needs an address in {memory.name}", "memory", region)
+        spans, root = self._spans(region), self.spaces.root(region.memory)
+        old = self.resident.get((root.name, piece))
+        if old is not None:
+            reason = f"{name_of(piece)} is resident at {old.region.offset} and cannot move"
+            raise self.fail(reason, "moved", region)
+        taken = self.taken[root.name]
+        for span in spans:
+            if clash := taken.clash(span.start, span.stop):
+                reason = f"{name_of(piece)} overwrites {name_of(clash[2].operand.piece)}, resident "
+                raise self.fail(f"{reason}at [{clash[0]}, {clash[1]})", "overlap", region)
+        stay = Stay(operand, root.name, spans, self.step, self.index, computed)
+        for span in spans:
+            taken.take(span.start, span.stop, stay)
+        self.resident[root.name, piece] = stay
+        self.stays.append(stay)
+        if not root.offchip:
+            self.resident_bytes += region.size_bytes
+            self.extent = max(self.extent, *(span.stop for span in spans))
+            self.note_occupancy()
+        return stay
+
+    def note_occupancy(self) -> None:
+        """Count what is on chip now towards this step."""
+        self.occupancy[self.step] = max(self.occupancy[self.step], self.resident_bytes)
+
+    def release(self, operand: Operand) -> None:
+        """End a residency."""
+        stay = self.find(operand)
+        stay.stop_step, stay.stop_instruction = self.step, self.index
+        for span in stay.spans:
+            self.taken[stay.memory].free(span.start)
+        del self.resident[stay.memory, operand.piece]
+        if not self.spaces.memories[stay.memory].offchip:
+            self.resident_bytes -= operand.region.size_bytes
+
+
+def name_of(piece: Piece) -> str:
+    """A piece as slices of its tensor."""
+    axes = ", ".join(f"{start}:{stop}" for start, stop in piece.box)
+    return f"{piece.tensor}[{axes}]"
