@@ -1,0 +1,93 @@
+"""Partitions for one budget after the other are those of the planner."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.fusion.group import GroupModel
+from planners.fusion.live import Live
+from planners.fusion.options import DEFAULTS
+from planners.fusion.search import best_partition
+from planners.progress import Clock
+from tests.fusion.networks import CASES, graph_of
+from tests.random_graphs import random_graph
+
+MACHINE = sp.load_machine("npu_small")
+
+
+def budgets(live: Live, graph: sp.Graph) -> list[int]:
+    least, most = live.least_bytes, 2 * sum(graph.size_bytes(t) for t in graph.tensors)
+    return [least + (most - least) * k // 6 for k in range(7)]
+
+
+def agrees(graph: sp.Graph) -> None:
+    live = Live(graph, MACHINE, {})
+    sizes = budgets(live, graph)
+    live.reach(sizes[-1], Clock(60))
+    for budget in (*sizes[::-1], *sizes):
+        found = live.partition(budget, Clock(60))
+        model = GroupModel(graph, MACHINE, DEFAULTS)
+        wanted = best_partition(model, graph, budget, Clock(60))
+        assert found.objective_bytes == wanted.objective_bytes
+        assert found.status == wanted.status == "optimal"
+        ways = [model.best(mask, budget) for mask in found.groups]
+        assert sum(way.traffic_bytes for way in ways if way) == found.objective_bytes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_budget_has_the_planners_partition(name: str) -> None:
+    agrees(graph_of(name, 1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs_too(seed: int) -> None:
+    agrees(random_graph(seed, 7))
+
+
+def test_a_larger_budget_than_before_finds_the_groups_anew() -> None:
+    graph = graph_of("chain", 1)
+    live = Live(graph, MACHINE, {})
+    low, *_, high = budgets(live, graph)
+    small, large = live.partition(low, Clock(60)), live.partition(high, Clock(60))
+    assert live.reach_bytes == high
+    assert large.objective_bytes < small.objective_bytes
+    assert live.partition(low, Clock(60)) == small
+
+
+def test_below_what_an_operator_needs_there_is_none() -> None:
+    graph = graph_of("chain", 1)
+    live = Live(graph, MACHINE, {})
+    live.partition(live.least_bytes, Clock(60))
+    with pytest.raises(sp.BudgetTooSmall):
+        live.partition(live.least_bytes - 1, Clock(60))
+
+
+def test_early_stops_are_not_told_as_proven() -> None:
+    graph = sp.load("squeezenet1_0")
+    live = Live(graph, MACHINE, {})
+    live.reach(2**20, Clock(60, lambda moment: "3 operators" not in moment.stage))
+    assert live.partition(2**20, Clock(60)).status == "feasible"
+    best = sp.plan(graph, "fusion", 2**20).claims
+    found = live.partition(2**20, Clock(60))
+    assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
+    low = live.partition(live.least_bytes, Clock(60))
+    assert low.bound_bytes <= low.objective_bytes
+
+
+@pytest.mark.parametrize("options", [{"online": True}, {"baseline": "dnnvm"}])
+def test_other_searches_are_theirs(options: dict[str, object]) -> None:
+    graph = sp.load("squeezenet1_0")
+    live = Live(graph, MACHINE, options)
+    found = live.partition(2**18, Clock(60))
+    made = sp.plan(graph, "fusion", 2**18, **options)
+    assert found.objective_bytes == made.claims.objective_bytes
+
+
+def test_operators_alone_cost_what_no_fusion_does() -> None:
+    graph = sp.load("squeezenet1_0")
+    live = Live(graph, MACHINE, {})
+    alone = live.alone_bytes(2**18)
+    made = sp.plan(graph, "fusion", 2**18, baseline="no_fusion")
+    assert sum(filter(None, alone)) == made.claims.objective_bytes
+    assert None in live.alone_bytes(live.least_bytes - 1)
