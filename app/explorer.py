@@ -9,7 +9,7 @@ from bokeh.events import Tap
 from bokeh.models import Range1d
 
 from app.session import Session
-from app.state import operator_selection, tensor_selection
+from app.state import group_selection, operator_selection, tensor_selection
 from app.style import BOX, TEXT
 from app.views.address_map import AddressMap
 from app.views.bars import DagBar, Message, ParetoBar
@@ -44,7 +44,7 @@ class Explorer(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
-        self.dag = Dag(theme, self._tap_node, self._close_block)
+        self.dag = Dag(theme, self._tap_node, self._close_block, self._select_group)
         self.map = AddressMap(theme, self.steps, self._select_tensor)
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label)
@@ -185,6 +185,13 @@ class Explorer(pn.viewable.Viewer):
     def _select_tensor(self, name: str) -> None:
         self._choose(tensor_selection(name))
 
+    def _select_group(self, number: int) -> None:
+        """Select a fused group, and bring the cursor to its first tile."""
+        groups = self.session.work.shown.groups
+        if number < len(groups):
+            self._choose(group_selection(groups[number].name))
+            self.session.look.step = groups[number].start_step
+
     def _go_to(self, x: float | None) -> None:
         """A tap on the steps brings the cursor there."""
         if x is not None:
@@ -200,8 +207,8 @@ class Explorer(pn.viewable.Viewer):
             look.expanded = sorted(shown.tree.expand(look.expanded, name))
             return
         self._choose(operator_selection(name))
-        if name in shown.plan.program.steps:
-            look.step = shown.plan.program.steps.index(name)
+        if (step := shown.first_step(name)) is not None:
+            look.step = step
 
     def _close_block(self, block: str) -> None:
         look, shown = self.session.look, self.session.work.shown

@@ -227,8 +227,8 @@ class Session:
             return
         look.expanded = sorted(shown.tree.reveal(look.expanded, shown.graph.index[name]))
         look.selection = operator_selection(name)
-        if name in shown.plan.program.steps:
-            look.step = shown.plan.program.steps.index(name)
+        if (step := shown.first_step(name)) is not None:
+            look.step = step
 
     def step_by(self, by: int) -> None:
         """Move the cursor."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import planners as sp
 from app.views.dag_blocks import Blocks
+from planners.fusion.explain import FusedGroup, groups_of
 from planners.program import Compute, Instruction, Load, Store
 
 
@@ -62,6 +63,52 @@ class Shown:
             bounds = runs or positions or (0,)
             found.append((bounds[0], bounds[-1]))
         return tuple(found)
+
+    @cached_property
+    def ran(self) -> tuple[tuple[str, ...], ...]:
+        """The operators that each step runs, or runs a part of."""
+        return tuple(
+            tuple(
+                dict.fromkeys(
+                    item.operator
+                    for position in positions
+                    if isinstance(item := self.instructions[position], Compute)
+                )
+            )
+            for positions in self.by_step
+        )
+
+    @cached_property
+    def reads(self) -> Mapping[str, tuple[int, ...]]:
+        """The steps that read each tensor, or a part of it."""
+        found: dict[str, dict[int, None]] = {}
+        for item in self.instructions:
+            if isinstance(item, Compute):
+                for piece, _ in item.reads:
+                    found.setdefault(piece.tensor, {})[item.step] = None
+        return {tensor: tuple(steps) for tensor, steps in found.items()}
+
+    def first_step(self, operator: str) -> int | None:
+        """The first step that runs an operator."""
+        return next((step for step, names in enumerate(self.ran) if operator in names), None)
+
+    @cached_property
+    def groups(self) -> tuple[FusedGroup, ...]:
+        """The fused groups of the plan; most planners have none."""
+        return groups_of(self.plan)
+
+    @cached_property
+    def group_of(self) -> Mapping[str, int]:
+        """The place among the groups of each operator that is in one."""
+        return {name: k for k, group in enumerate(self.groups) for name in group.operators}
+
+    def group_at(self, step: int) -> FusedGroup | None:
+        """The group that a step is a tile of."""
+        return next((g for g in self.groups if g.start_step <= step < g.stop_step), None)
+
+    def group_named(self, name: str) -> FusedGroup | None:
+        """The group of that name."""
+        return next((g for g in self.groups if g.name == name), None)
 
     @cached_property
     def memories(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 PANELS = ("details", "solver", "compare")
 COSMA = sp.planners()["cosma"].options
-TENSOR, OPERATOR = "tensor:", "operator:"
+TENSOR, OPERATOR, GROUP = "tensor:", "operator:", "group:"
 
 
 class Problem(param.Parameterized):
@@ -72,7 +72,7 @@ class Look(param.Parameterized):
     """How the plan is looked at: one cursor and one selection for all views."""
 
     step = param.Integer(0, bounds=(0, None), doc="The timestep under the cursor.")
-    selection = param.String("", doc="'tensor:NAME', 'operator:NAME' or nothing.")
+    selection = param.String("", doc="'tensor:NAME', 'operator:NAME', 'group:NAME' or nothing.")
     expanded = param.List(default=[], item_type=str, doc="Blocks of the model that are opened.")
     colour = param.Selector(
         default="kind", objects=list(COLOURS), doc="What colours say in the graph."
@@ -115,6 +115,16 @@ def tensor_selection(name: str) -> str:
 def operator_selection(name: str) -> str:
     """The selection of an operator."""
     return OPERATOR + name
+
+
+def group_selection(name: str) -> str:
+    """The selection of a fused group."""
+    return GROUP + name
+
+
+def selected_group(shown: Any, selection: str) -> Any:
+    """The fused group of a plan that is selected, or None."""
+    return shown.group_named(selection.removeprefix(GROUP)) if selection.startswith(GROUP) else None
 
 
 def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:

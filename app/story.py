@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -74,9 +75,7 @@ def _loaded(shown: Shown, step: int, position: int, item: Load) -> Sentence:
 
 
 def _reader(shown: Shown, step: int, tensor: str) -> str:
-    uses = shown.graph.consumers[tensor]
-    names = shown.plan.program.steps
-    if step < len(names) and any(shown.graph.operators[u].name == names[step] for u in uses):
+    if step in shown.reads.get(tensor, ()):
         return "this step reads it"
     following = next_use(shown, tensor, step)
     return f"step {following + 1} reads it" if following is not None else "it is read later"
@@ -119,9 +118,9 @@ def _freed(shown: Shown, step: int) -> list[Sentence]:
 
 def next_use(shown: Shown, tensor: str, step: int) -> int | None:
     """The next step after `step` that reads a tensor."""
-    readers = {shown.graph.operators[i].name for i in shown.graph.consumers[tensor]}
-    names = shown.plan.program.steps
-    return next((s for s in range(step + 1, len(names)) if names[s] in readers), None)
+    steps = shown.reads.get(tensor, ())
+    after = bisect_right(steps, step)
+    return steps[after] if after < len(steps) else None
 
 
 def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:

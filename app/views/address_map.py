@@ -19,6 +19,7 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.state import selected_tensors
+from app.views.hatched import hatched
 from app.views.outlines import Outlines
 from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_of, tooltip
 from planners.units import format_bytes
@@ -99,20 +100,21 @@ class AddressMap:
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
-        rects = plot.quad(
+        rects = hatched(
+            plot,
+            "quad",
+            self.source,
+            [hatch for _, hatch, _ in STAYS.values()],
             **box,
-            source=self.source,
             fill_color="colour",
             fill_alpha=0.85,
             line_color=theme.outline,
             line_width=1,
-            hatch_pattern="hatch",
             hatch_color=theme.outline,
             hatch_alpha=0.55,
             hatch_scale=9,
             hatch_weight=1.4,
         )
-        rects.nonselection_glyph = rects.selection_glyph = None
         self.outlines = Outlines(plot, theme)
         plot.quad(**box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5)
         plot.text(
@@ -137,8 +139,8 @@ class AddressMap:
         )
         lines = ("@what, @size", "@address", "@steps", "@story")
         plot.add_tools(
-            HoverTool(renderers=[rects], tooltips=tooltip("@tensor", *lines)),
-            TapTool(renderers=[rects]),
+            HoverTool(renderers=rects, tooltips=tooltip("@tensor", *lines)),
+            TapTool(renderers=rects),
         )
 
     def show(self, shown: Shown, memory: str, pinned: Shown | None = None) -> None:

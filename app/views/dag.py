@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from itertools import product
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, TapTool
+from bokeh.models import ColumnDataSource, CustomJS, GlyphRenderer, HoverTool, Range1d, TapTool
 from bokeh.plotting import figure
 
 from app.shown import Shown
+from app.views.dag_groups import HALO, LINK_COLUMNS, REGION_COLUMNS, TAB, TAB_COLUMNS
 from app.views.dag_scene import (
+    BLOCK,
     CURVE_COLUMNS,
     HEIGHT,
     HOVER_COLUMNS,
     MARK_COLUMNS,
     NODE_COLUMNS,
-    WIDTH,
+    STEP_COLUMNS,
+    Columns,
     Scene,
     break_marks,
     chosen_curves,
     chosen_nodes,
     scene,
 )
+from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 
 FIT_LABELS = """
@@ -36,10 +40,16 @@ const on = (words, dark, size) =>
 data.name_dark = on(data.full, true, 5.9); data.name_light = on(data.full, false, 5.9);
 data.kind_dark = on(data.second, true, 5.1); data.kind_light = on(data.second, false, 5.1);
 source.change.emit();
+const names = tabs.data;
+const fits = (s, i) => s.length * 6.2 < (names.room[i] - 0.2) * px / 0.8 ? s : '';
+names.on_dark = names.name.map((s, i) => names.dark[i] ? fits(s, i) : '');
+names.on_light = names.name.map((s, i) => names.dark[i] ? '' : fits(s, i));
+tabs.change.emit();
 """
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
+INKED_TABS = ("on_dark", "on_light")
 INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
 
 
@@ -47,9 +57,13 @@ class Dag:
     """A figure that is made once; a plan or an opened block replaces its data."""
 
     def __init__(
-        self, theme: Theme, tap: Callable[[str, bool], None], close: Callable[[str], None]
+        self,
+        theme: Theme,
+        tap: Callable[[str, bool], None],
+        close: Callable[[str], None],
+        tap_group: Callable[[int], None],
     ) -> None:
-        self.tap, self.close = tap, close
+        self.tap, self.close, self.tap_group = tap, close, tap_group
         self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED)})
         self.curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
         self.chosen_curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
@@ -57,13 +71,17 @@ class Dag:
         frame = ("left", "right", "top", "bottom", "block", "text")
         self.frames = ColumnDataSource({n: [] for n in frame})
         self.breaks = ColumnDataSource({n: [] for n in MARK_COLUMNS})
-        self.where = ColumnDataSource({"x": [], "y": []})
-        self.ring = ColumnDataSource({"x": [], "y": []})
+        self.regions = ColumnDataSource({n: [] for n in REGION_COLUMNS})
+        self.links = ColumnDataSource({n: [] for n in (*LINK_COLUMNS, "colour")})
+        self.tabs = ColumnDataSource({n: [] for n in (*TAB_COLUMNS, *INKED_TABS)})
+        self.where = ColumnDataSource({n: [] for n in STEP_COLUMNS})
+        self.ring = ColumnDataSource({n: [] for n in STEP_COLUMNS})
         self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
         self.drawn: Scene | None = None
         self.figure = self._figure(theme)
         self.nodes.selected.on_change("indices", self._tapped)
         self.frames.selected.on_change("indices", self._closed)
+        self.tabs.selected.on_change("indices", self._tapped_tab)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -81,11 +99,13 @@ class Dag:
         plot.grid.visible = False
         self._glyphs(plot, theme)
         fit = CustomJS(args={"plot": plot, "range": self.x_range, "source": self.nodes})
+        fit.args["tabs"] = self.tabs
         fit.code = FIT_LABELS
         self.x_range.js_on_change("start", fit)
         self.x_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
         self.nodes.js_on_change("data", fit)
+        self.tabs.js_on_change("data", fit)
         self.fit = fit
         return plot
 
@@ -111,6 +131,7 @@ class Dag:
             x_offset=3,
             y_offset=2,
         )
+        tabs = self._groups(plot)
         curve = {n: n for n in CURVE_COLUMNS}
         plot.bezier(**curve, source=self.curves, line_color=theme.faint, line_width=1.2)
         plot.bezier(**curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
@@ -128,13 +149,40 @@ class Dag:
                 text_baseline="middle",
             )
         self._marks(plot)
-        for renderer in (frames, rects):
+        for renderer in (frames, tabs):
             renderer.nonselection_glyph = renderer.selection_glyph = None
-        lines = ("@what", "@costs", "<i>@hint</i>")
+        lines = ("@what", "@costs", "@group", "<i>@hint</i>")
         plot.add_tools(
-            HoverTool(renderers=[rects], tooltips=tooltip("@title", *lines)),
-            TapTool(renderers=[rects, frames]),
+            HoverTool(renderers=rects, tooltips=tooltip("@title", *lines)),
+            TapTool(renderers=[*rects, frames, tabs]),
         )
+
+    def _groups(self, plot: figure) -> Any:
+        """Regions of fused groups: behind the nodes, along the edges, and the tabs above."""
+        size = {"x": "x", "y": "y", "width": "w", "height": "h"}
+        link = {n: n for n in LINK_COLUMNS}
+        plot.bezier(**link, source=self.links, line_color="colour", line_width=14, line_alpha=0.35)
+        plot.rect(
+            **size,
+            source=self.regions,
+            fill_color="fill",
+            fill_alpha=0.4,
+            line_color="fill",
+            border_radius=4,
+        )
+        tabs = plot.rect(**size, source=self.tabs, fill_color="fill", line_color="fill")
+        for name, ink in zip(INKED_TABS, INKS.values(), strict=True):
+            plot.text(
+                x="left",
+                y="y",
+                text=name,
+                source=self.tabs,
+                text_color=ink,
+                text_font_size="9.5px",
+                text_font_style="bold",
+                text_baseline="middle",
+            )
+        return tabs
 
     def _marks(self, plot: figure) -> None:
         """A dashed line behind each break node, and scissors at it."""
@@ -159,25 +207,26 @@ class Dag:
             text_baseline="middle",
         )
 
-    def _boxes(self, plot: figure, theme: Theme) -> Any:
+    def _boxes(self, plot: figure, theme: Theme) -> list[GlyphRenderer]:
         size = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
-        rects = plot.rect(
+        rects = hatched(
+            plot,
+            "rect",
+            self.nodes,
+            (PLAIN, BLOCK),
             **size,
-            source=self.nodes,
             fill_color="fill",
             line_color=theme.text,
             line_width="edge",
             line_alpha=0.7,
-            hatch_pattern="hatch",
             hatch_color=theme.outline,
             hatch_alpha=0.18,
         )
         plot.rect(**size, source=self.chosen, fill_color=None, line_color=theme.text, line_width=3)
         plot.rect(
-            x="x",
-            y="y",
-            width=WIDTH + 0.12,
-            height=HEIGHT + 0.22,
+            **{n: n for n in ("x", "y")},
+            width="w",
+            height="h",
             source=self.ring,
             border_radius=6,
             fill_color=None,
@@ -187,22 +236,33 @@ class Dag:
         )
         return rects
 
-    def show(self, shown: Shown, expanded: list[str], colour: str, *, refit: bool) -> None:
+    def show(
+        self,
+        shown: Shown,
+        expanded: list[str],
+        colour: str,
+        *,
+        refit: bool,
+        group_of: Sequence[int | None] | None = None,
+    ) -> None:
         """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
-        drawn = scene(shown, expanded, colour)
+        drawn = scene(shown, expanded, colour, group_of)
         self.drawn = drawn
         self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
         self.curves.data = drawn.curves
         self.frames.data = drawn.frames
-        self.where.data = {"x": drawn.step_x, "y": drawn.step_y}
+        self.regions.data, self.links.data = drawn.regions.boxes, drawn.regions.links
+        tabs = drawn.regions.tabs
+        self.tabs.data = {**tabs, **dict.fromkeys(INKED_TABS, [""] * len(tabs["x"]))}
+        self.where.data = ringed(drawn.steps)
         self._set_ranges(drawn, refit)
 
     def _set_ranges(self, drawn: Scene, refit: bool) -> None:
         """Rows keep a readable height: a chain is not blown up to fill the figure."""
-        middle = (drawn.top + drawn.bottom) / 2
-        half = max(
-            0.6, (drawn.bottom - drawn.top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"])
-        )
+        tabs = TAB + HALO if drawn.regions.tabs["x"] and not drawn.frames["top"] else 0.0
+        top = drawn.top - tabs
+        middle = (top + drawn.bottom) / 2
+        half = max(0.6, (drawn.bottom - top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"]))
         self.figure.height = round(min(250, max(80, half * 2 * 54 + 8)))
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
@@ -212,8 +272,9 @@ class Dag:
 
     def place(self, step: int) -> None:
         """Ring a step's node; between plans the client does it."""
-        if self.drawn and step < len(self.drawn.step_x):
-            self.ring.data = {"x": [self.drawn.step_x[step]], "y": [self.drawn.step_y[step]]}
+        data: dict[str, Any] = self.where.data
+        if step < len(data["x"]):
+            self.ring.data = {name: [values[step]] for name, values in data.items()}
 
     def highlight(self, shown: Shown, expanded: list[str], selection: str) -> None:
         """Outline the selected nodes and the curves of the selected tensors."""
@@ -236,8 +297,21 @@ class Dag:
             self.frames.selected.indices = []
             self.tap(nodes["title"][new[0]], nodes["is_block"][new[0]])
 
+    def _tapped_tab(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        """A tap on a tab is for its group, and not for the frame behind it."""
+        if new:
+            self.tabs.selected.indices = []
+            self.frames.selected.indices = []
+            self.tap_group(self.tabs.data["group"][new[0]])
+
     def _closed(self, _attr: str, _old: list[int], new: list[int]) -> None:
         """A tap on a frame beside its nodes closes the innermost block there."""
         if new and self.drawn:
             self.frames.selected.indices = []
             self.close(self.drawn.frames["block"][new[-1]])
+
+
+def ringed(steps: Columns) -> Columns:
+    """Boxes of the steps with room around for the ring."""
+    wide, high = [w + 0.12 for w in steps["w"]], [h + 0.22 for h in steps["h"]]
+    return {**steps, "w": wide, "h": high}

@@ -1,38 +1,46 @@
-"""What the graph view draws: boxes, curves and frames as plain columns. No Panel, no Bokeh."""
+"""What the graph view draws: boxes, curves and frames as plain columns. No figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.groups import group_line
 from app.shown import Shown
-from app.state import selected_operators, selected_tensors
+from app.state import selected_group, selected_operators, selected_tensors
 from app.views.dag_blocks import Blocks, Node
+from app.views.dag_groups import Drawing, Regions, group_words, groups_in, regions
 from app.views.dag_layout import layout
 from app.views.dag_twins import twin_letters, twin_words
+from app.views.hatched import PLAIN
 from app.views.palette import DARK_INK, ink_on, kind_of, sequential
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66
+BLOCK = "right_diagonal_line"
 Columns = dict[str, list[Any]]
 NODE_COLUMNS = ("x", "y", "w", "h", "fill", "dark", "edge", "hatch", "full", "second")
-HOVER_COLUMNS = ("title", "what", "costs", "hint", "text_y", "second_y", "is_block")
+HOVER_COLUMNS = ("title", "what", "costs", "group", "hint", "text_y", "second_y", "is_block")
 MARK_COLUMNS = ("x", "top", "bottom", "text")
+STEP_COLUMNS = ("x", "y", "w", "h")
 CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Nodes, curves and frames, and where each step of the program is drawn."""
+    """Nodes, curves and frames, and where each step of the program is drawn.
+
+    `steps` has the middle and the size of a box around what each step runs.
+    """
 
     nodes: Columns
     curves: Columns
     curve_tensors: list[frozenset[str]]
     frames: Columns
-    step_x: list[float]
-    step_y: list[float]
+    regions: Regions
+    steps: Columns
     columns: int
     top: float
     bottom: float
@@ -40,18 +48,30 @@ class Scene:
     twins: list[str] = field(default_factory=list)
 
 
-def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
-    """Place and colour the visible part of a plan's graph."""
-    tree = shown.tree
+def scene(
+    shown: Shown,
+    expanded: Collection[str],
+    colour: str,
+    group_of: Sequence[int | None] | None = None,
+) -> Scene:
+    """Place and colour the visible part of a plan's graph.
+
+    `group_of` has the fused group of each operator; without it they are the plan's.
+    """
+    tree, graph = shown.tree, shown.graph
     nodes = tree.nodes(expanded)
     home = {member: i for i, node in enumerate(nodes) for member in node.members}
     edges = _edges(shown, home)
     placed = layout(len(nodes), list(edges))
-    curves, tensors = _curves(edges, placed.routes)
-    step_nodes = [home[shown.graph.index[name]] for name in shown.plan.program.steps]
+    curves, tensors, ends = _curves(edges, placed.routes)
     columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour)
-    letters = twin_letters(shown.graph, nodes)
+    letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
+    groups = [shown.group_of.get(op.name) for op in graph.operators]
+    if group_of is not None:
+        groups = list(group_of)
+    _mark_groups(shown, columns, nodes, groups)
+    drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
     frames = _frames(tree, expanded, placed.x, placed.y)
     reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
     return Scene(
@@ -59,14 +79,44 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
         curves=curves,
         curve_tensors=tensors,
         frames=frames,
-        step_x=[placed.x[n] for n in step_nodes],
-        step_y=[placed.y[n] for n in step_nodes],
+        regions=regions(drawing, groups),
+        steps=_step_boxes(shown, home, placed.x, placed.y),
         columns=max(placed.x, default=0) + 1,
         top=min(min(reach), *frames["top"], 0.0) if frames["top"] else min(reach),
         bottom=max(max(reach), *frames["bottom"], 0.0) if frames["bottom"] else max(reach),
         legend=legend,
         twins=twin_words(letters),
     )
+
+
+def _step_boxes(
+    shown: Shown, home: dict[int, int], x: Sequence[float], y: Sequence[float]
+) -> Columns:
+    """The middle and the size of the box around what each step runs."""
+    boxes: Columns = {name: [] for name in STEP_COLUMNS}
+    known: dict[tuple[str, ...], tuple[float, ...]] = {}
+    for names in shown.ran:
+        if names not in known:
+            nodes = {home[shown.graph.index[name]] for name in names} or {0}
+            xs, ys = [x[n] for n in nodes], [y[n] for n in nodes]
+            middle = ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
+            known[names] = (*middle, max(xs) - min(xs) + WIDTH, max(ys) - min(ys) + HEIGHT)
+        for name, value in zip(STEP_COLUMNS, known[names], strict=True):
+            boxes[name].append(value)
+    return boxes
+
+
+def _mark_groups(
+    shown: Shown, columns: Columns, nodes: Sequence[Node], group_of: Sequence[int | None]
+) -> None:
+    """Write the fused groups into the hover, with what the group costs where it is the plan's."""
+    lines = [f"in {g.name}: {group_line(shown, g, {})}" for g in shown.groups]
+    own = {k: [shown.graph.index[n] for n in g.operators] for k, g in enumerate(shown.groups)}
+    for i, node in enumerate(nodes):
+        found = groups_in(node, group_of)
+        is_plans = len(found) == 1 and all(group_of[m] == found[0] for m in own.get(found[0], ()))
+        text = f"in {group_words(found)}" if found else ""
+        columns["group"][i] = lines[found[0]] if is_plans and found[0] < len(lines) else text
 
 
 def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
@@ -94,11 +144,11 @@ def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozense
 def _curves(
     edges: dict[tuple[int, int], frozenset[str]],
     routes: Iterable[tuple[tuple[float, float], ...]],
-) -> tuple[Columns, list[frozenset[str]]]:
-    """Bézier segments that leave and enter horizontally, and the tensors along each."""
+) -> tuple[Columns, list[frozenset[str]], list[tuple[int, int]]]:
+    """Bézier segments that leave and enter horizontally, the tensors along each, what they join."""
     curves: Columns = {name: [] for name in CURVE_COLUMNS}
-    tensors = []
-    for names, route in zip(edges.values(), routes, strict=True):
+    tensors, ends = [], []
+    for (edge, names), route in zip(edges.items(), routes, strict=True):
         last = len(route) - 2
         for i, ((x0, y0), (x1, y1)) in enumerate(zip(route, route[1:], strict=False)):
             start = x0 + (WIDTH / 2 if i == 0 else 0)
@@ -108,7 +158,8 @@ def _curves(
             for column, value in zip(CURVE_COLUMNS, values, strict=True):
                 curves[column].append(value)
             tensors.append(names)
-    return curves, tensors
+            ends.append(edge)
+    return curves, tensors, ends
 
 
 def _nodes(
@@ -127,7 +178,7 @@ def _nodes(
             "fill": fill,
             "dark": ink_on(fill) == DARK_INK,
             "edge": 2.2 if node.is_block else 0.8,
-            "hatch": "right_diagonal_line" if node.is_block and colour == "kind" else " ",
+            "hatch": BLOCK if node.is_block and colour == "kind" else PLAIN,
             "full": fact.label,
             "second": fact.second(colour),
             "text_y": at_y - HEIGHT * 0.17,
@@ -136,6 +187,7 @@ def _nodes(
             "title": node.name,
             "what": fact.what,
             "costs": fact.costs,
+            "group": "",
             "hint": "tap to open the block" if node.is_block else "tap to select",
         }
         for name, value in row.items():
@@ -236,7 +288,8 @@ def find_operators(shown: Shown, text: str) -> list[str]:
 
 def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: str) -> list[int]:
     """Visible nodes that are, or hold, a selected operator."""
-    names = set(selected_operators(shown.graph, chosen))
+    group = selected_group(shown, chosen)
+    names = set(group.operators if group else selected_operators(shown.graph, chosen))
     nodes = shown.tree.nodes(expanded)
     positions = {shown.graph.index[name] for name in names}
     return [i for i, node in enumerate(nodes) if positions.intersection(node.members)]

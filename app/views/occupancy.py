@@ -15,8 +15,11 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
+
+PEAK = "right_diagonal_line"
 
 
 class Occupancy:
@@ -55,16 +58,18 @@ class Occupancy:
         )
         dress(plot, theme)
         plot.min_border_left = AXIS_WIDTH
-        bars = plot.quad(
+        bars = hatched(
+            plot,
+            "quad",
+            self.source,
+            (PLAIN, PEAK),
             left="left",
             right="right",
             bottom=0,
             top="top",
-            source=self.source,
             fill_color="colour",
             fill_alpha=0.75,
             line_color=None,
-            hatch_pattern="hatch",
             hatch_color=theme.panel,
             hatch_alpha=0.6,
         )
@@ -87,7 +92,7 @@ class Occupancy:
         )
         plot.add_tools(
             HoverTool(
-                renderers=[bars],
+                renderers=bars,
                 mode="vline",
                 tooltips=tooltip("step @step: @operator", "@size held, @share of the budget"),
             )
@@ -110,7 +115,7 @@ class Occupancy:
             "step": [s + 1 for s in steps],
             "operator": list(shown.plan.program.steps),
             "colour": [VERMILLION if b == highest else BLUE for b in held],
-            "hatch": ["right_diagonal_line" if b == highest else " " for b in held],
+            "hatch": [PEAK if b == highest else PLAIN for b in held],
         }
         self.limit.location = budget
         top = max(s.plan.budget_bytes for s in (shown, pinned) if s) * 1.28

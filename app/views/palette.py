@@ -43,6 +43,8 @@ STAYS: Mapping[str, tuple[str, str, str]] = {
     "output": (PURPLE, "horizontal_line", "an output of the network"),
 }
 
+GROUPS = (ORANGE, BLUE, GREEN, PURPLE, YELLOW, VERMILLION, SKY)
+
 KINDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("convolution", BLUE, ("conv",)),
     ("matrix product", PURPLE, ("linear", "matmul", "mm", "bmm", "addmm", "attention")),
@@ -70,6 +72,11 @@ def stay_of(origin: str, ending: str, is_output: bool) -> str:
     if is_output or ending == "output":
         return "output"
     return "loaded" if origin == "load" else "made here"
+
+
+def group_colour(group: int) -> str:
+    """The colour of a fused group; the next seven have others, and its name is always beside it."""
+    return GROUPS[group % len(GROUPS)]
 
 
 def sequential(value: float, highest: float) -> str:

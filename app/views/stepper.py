@@ -21,7 +21,7 @@ if (s < times.data.start.length) {
   time_band.left = times.data.start[s]; time_band.right = times.data.stop[s];
 }
 if (s < where.data.x.length) {
-  ring.data = {x: [where.data.x[s]], y: [where.data.y[s]]};
+  ring.data = Object.fromEntries(['x', 'y', 'w', 'h'].map((n) => [n, [where.data[n][s]]]));
   const x = where.data.x[s], width = dag_range.end - dag_range.start;
   if (x < dag_range.start + 0.3 || x > dag_range.end - 0.3) {
     const low = Math.max(dag_range.reset_start, Math.min(x - width / 2,

@@ -19,6 +19,7 @@ import planners as sp
 from app.shown import Shown
 from app.state import selected_operators, selected_tensors
 from app.views.address_map import AXIS_WIDTH
+from app.views.hatched import PLAIN, hatched
 from app.views.palette import (
     BLUE,
     GREEN,
@@ -35,13 +36,14 @@ from app.views.units import seconds_text
 from planners.program import Compute
 
 ENGINES = {
-    "compute": ("compute", BLUE, " "),
+    "compute": ("compute", BLUE, PLAIN),
     "dma_in": ("DMA in", GREEN, "dot"),
     "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
     "storage": ("storage", PURPLE, "horizontal_line"),
 }
 COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
 STALL_COLUMNS = (*COLUMNS, "height", "alpha")
+WAITS = "right_diagonal_line"
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
@@ -89,33 +91,36 @@ class Timeline:
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         where = {"left": "left", "right": "right", "y": "lane"}
-        waits = plot.hbar(
+        waits = hatched(
+            plot,
+            "hbar",
+            self.stalls,
+            (PLAIN, WAITS),
             **where,
             height="height",
-            source=self.stalls,
             fill_color="colour",
             fill_alpha="alpha",
             line_color=None,
-            hatch_pattern="hatch",
-            hatch_color="colour",
+            hatch_color=VERMILLION,
             hatch_alpha=0.9,
             hatch_scale=7,
             hatch_weight=1.6,
         )
-        bars = plot.hbar(
+        bars = hatched(
+            plot,
+            "hbar",
+            self.source,
+            [hatch for _, _, hatch in ENGINES.values()],
             **where,
             height=0.72,
-            source=self.source,
             fill_color="colour",
             fill_alpha=0.9,
             line_color=theme.panel,
             line_width=0.6,
-            hatch_pattern="hatch",
             hatch_color=theme.panel,
             hatch_alpha=0.5,
             hatch_scale=8,
         )
-        bars.nonselection_glyph = bars.selection_glyph = None
         plot.hbar(
             **where,
             height=0.86,
@@ -126,11 +131,11 @@ class Timeline:
         )
         plot.add_tools(
             HoverTool(
-                renderers=[bars],
+                renderers=bars,
                 tooltips=tooltip("@label", "@what", "@when", "step @step", "@cause"),
             ),
-            HoverTool(renderers=[waits], tooltips=tooltip("@what", "@when", "@cause")),
-            TapTool(renderers=[bars]),
+            HoverTool(renderers=waits, tooltips=tooltip("@what", "@when", "@cause")),
+            TapTool(renderers=bars),
         )
 
     def show(self, shown: Shown, serial: bool) -> None:
@@ -188,7 +193,7 @@ def engines_of(trace: sp.Trace) -> list[str]:
 
 def lane_name(engine: str) -> str:
     """What a lane is called."""
-    return ENGINES.get(engine, (engine, BLUE, " "))[0]
+    return ENGINES.get(engine, (engine, BLUE, PLAIN))[0]
 
 
 def busy_text(trace: sp.Trace) -> str:
@@ -203,7 +208,7 @@ def interval_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "kind")}
     for item in trace.intervals:
         ran = isinstance(shown.instructions[item.instruction], Compute)
-        lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, " "))
+        lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, PLAIN))
         what = "computed" if ran else "stored" if item.engine == "dma_out" else "loaded"
         row = (item.start_s, item.stop_s, lane, colour, hatch, item.label, what)
         when = f"{seconds_text(item.stop_s - item.start_s)} from {seconds_text(item.start_s)}"
@@ -225,7 +230,7 @@ def stall_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
             continue
         lane = lane_name(item.engine)
         costs = item.engine == "compute"
-        colour, hatch = (VERMILLION, "right_diagonal_line") if costs else (GREY, " ")
+        colour, hatch = (VERMILLION, WAITS) if costs else (GREY, PLAIN)
         when = f"{seconds_text(item.stall_s)} before {item.label}"
         row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, colour, hatch)
         row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(shown, item))
