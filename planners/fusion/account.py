@@ -20,7 +20,7 @@ class Account:
 
 
 def account(graph: Graph, program: Program) -> Account:
-    """Count a program whose pieces stay where they are until released."""
+    """Count a program whose pieces stay until released, and whose sums begin with channel 0."""
     spaces = AddressSpace(program.memories)
     live = peak = extent = 0
     fetched: dict[str, dict[Box, None]] = defaultdict(dict)
@@ -37,6 +37,8 @@ def account(graph: Graph, program: Program) -> Account:
                 fetched[item.piece.tensor][item.piece.box] = None
                 placed = [Operand(item.piece, item.target)]
             case Compute():
+                if item.sums and item.sums[0]:
+                    continue  # It adds to what the first part has placed.
                 placed = list(item.writes)
             case Release():
                 live -= item.region.size_bytes

@@ -11,16 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
-from planners.fusion.group import GroupPlan, goes_by_channel
+from planners.fusion.advance import Unit
 from planners.fusion.layout import Arranger, Layout
 from planners.fusion.passes import input_channels, pass_ranges
-from planners.fusion.rows import Axes, Rows, box_of, rows_in, rows_of
+from planners.fusion.rows import Rows, box_of, rows_in, rows_of
 from planners.fusion.strips import Group
+from planners.fusion.ways import GroupPlan
 from planners.graph.access import needs, share_of_macs
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import (
+    Box,
     Compute,
     Instruction,
     LazyInstructions,
@@ -33,11 +36,17 @@ from planners.program import (
     Release,
     Store,
     piece_bytes,
-    whole,
 )
 from planners.simulator.boxes import meet
 
 Range = tuple[int, int]
+
+
+class Sum(NamedTuple):
+    """Channels whose products are added to what is there, and whether they are the last."""
+
+    channels: Range
+    last: bool
 
 
 @dataclass(frozen=True)
@@ -116,13 +125,16 @@ class GroupEmitter:
         self.graph, self.machine, self.laid, self.step = graph, machine, laid, step
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
+        self.sliced = laid.arranger.sliced
         self.resident: dict[str, list[Operand]] = defaultdict(list)
         self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
-        self.channels: dict[str, Range] = {}
-        self.images: Range = (0, 0)
+        self.images: Range | None = None
+        self.part: Range | None = None  # the output channels of this pass
+        self.wanted: dict[str, Range] | None = None  # the input channels of this pass
         self.turn = 0
         self.tile = 0
+        self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
 
     def _cuts(self, tensor: str) -> list[int]:
         """Where rows are cut into pieces, so that pieces come and go whole."""
@@ -133,38 +145,153 @@ class GroupEmitter:
 
     def run(self) -> Iterator[Instruction]:
         """Pass by pass over the channels, tile by tile of the images, strip by strip."""
-        for part in self._channel_passes():
+        for part in self.laid.arranger.passes():
+            self.part = part
+            if self.part is not None:
+                self.wanted = input_channels(self.graph, self.group, self.part)
             for batch in range(self.batches):
-                self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
+                if self.batches > 1:
+                    self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
                 for strip in range(len(self.flows.upto[self.group.made[0]])):
-                    yield from self._strip(strip, part)
+                    yield from self._strip(strip)
                     self.step += 1
                 self.turn += 1
             yield from self._drop_parameters()
 
-    def _channel_passes(self) -> tuple[Range | None, ...]:
-        if self.plan.channel_passes == 1:
-            return (None,)
-        out = self.graph.tensors[self.group.made[0]]
-        return pass_ranges(out.shape[Axes.of(out.shape).channel or 0], self.plan.channel_tile)
-
-    def _strip(self, strip: int, part: Range | None) -> Iterator[Instruction]:
-        taken = None if part is None else input_channels(self.graph, self.group, part)
+    def _strip(self, strip: int) -> Iterator[Instruction]:
         for tensor in self.group.loaded:
-            if taken is None or tensor in taken:
-                yield from self._load_rows(tensor, strip, None if taken is None else taken[tensor])
-        for index, member in enumerate(self.group.members):
-            yield from self._run(index, member, strip, part)
+            if tensor not in self.sliced and (self.wanted is None or tensor in self.wanted):
+                channels = None if self.wanted is None else self.wanted[tensor]
+                yield from self._load(tensor, strip, channels)
+        for unit, count in zip(self.laid.arranger.units, self.layout.channels, strict=True):
+            if unit.channels:
+                yield from self._channel_by_channel(unit, strip, count)
+            else:
+                yield from self._alone(unit.members[0], strip, count)
         last = strip + 1 == len(self.flows.upto[self.group.made[0]])
         for tensor in self.group.tensors:
-            low = (
-                rows_of(self.graph.tensors[tensor]) if last else self.flows.start[tensor][strip + 1]
-            )
+            size = rows_of(self.graph.tensors[tensor])
+            low = size if last else self.flows.start[tensor][strip + 1]
             yield from self._release(tensor, int(low))
+
+    # ---- operators -------------------------------------------------------------------------
+
+    def _alone(self, index: int, strip: int, count: int) -> Iterator[Instruction]:
+        """The rows that an operator makes in a strip, some of its channels after the other."""
+        member = self.group.members[index]
+        rows = self._fresh(member.op.outputs[0], strip)
+        if rows[0] == rows[1]:
+            return
+        parts: Sequence[Range | None] = (self.part,)
+        if self.part is None and member.sliced and count < member.channels:
+            parts = pass_ranges(member.channels, count)
+        for channels in parts:
+            writes = self._places(member, strip, channels)
+            yield from self._compute(index, writes, rows, channels, None)
+            yield from self._leave(writes)
+
+    def _channel_by_channel(self, unit: Unit, strip: int, count: int) -> Iterator[Instruction]:
+        """Operators that pass channels on: a few of them through all, then the next few."""
+        members = [(i, self.group.members[i]) for i in unit.members]
+        around = {t for _, m in members for t in m.op.inputs}
+        loaded = [t for t in self.group.loaded if t in self.sliced and t in around]
+        made = [t for _, m in members for t in m.op.outputs if t in self.sliced]
+        sums: dict[int, tuple[Operand, ...]] = {}
+        parts = pass_ranges(unit.channels, count)
+        for channels in parts:
+            for tensor in loaded:
+                yield from self._load(tensor, strip, channels)
+            for index, member in members:
+                rows = self._fresh(member.op.outputs[0], strip)
+                if rows[0] == rows[1]:
+                    continue
+                if any(member.sums(t) for t in member.op.inputs if t in self.sliced):
+                    writes = sums.get(index) or self._places(member, strip, self.part)
+                    sums[index] = writes
+                    part = Sum(channels, channels == parts[-1]) if len(parts) > 1 else None
+                    yield from self._compute(index, writes, rows, self.part, part)
+                else:
+                    writes = self._places(member, strip, channels)
+                    yield from self._compute(index, writes, rows, channels, None)
+                    yield from self._leave(writes)
+            for tensor in (*loaded, *made):
+                yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
+        for writes in sums.values():
+            yield from self._leave(writes)
+
+    def _compute(
+        self,
+        index: int,
+        writes: tuple[Operand, ...],
+        rows: Range,
+        channels: Range | None,
+        part: Sum | None,
+    ) -> Iterator[Instruction]:
+        """Load what parameters are not there, compute, and let them go unless they are kept."""
+        member = self.group.members[index]
+        op, out = member.op, self.graph.tensors[member.op.outputs[0]]
+        box = box_of(out, rows, channels, self.images)
+        sums, last = (None, True) if part is None else part
+        wanted = needs(self.graph, op, out.name, box, sums, last)
+        reads = tuple(
+            operand
+            for name, box in wanted
+            if name in op.inputs
+            for operand in self.resident[name]
+            if meet(operand.piece.box, box)
+        )
+        kept = index in self.plan.kept
+        key = (index, (channels if member.sliced else None) or (0, 0))
+        parameters = self.parameters.get(key, ())
+        if member.parameter_bytes and not parameters:
+            boxes = needs(self.graph, op, out.name, box) if kept else wanted
+            found = {name: piece for name, piece in boxes if name in op.parameters}
+            parameters = self._parameters(index, found, channels if member.sliced else None)
+            for operand in parameters:
+                yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
+            if kept:
+                self.parameters[key] = parameters
+        macs = sum(
+            share_of_macs(self.graph, op, out.name, operand.piece.box, sums)
+            for operand in writes
+            if operand.piece.tensor == out.name
+        )
+        yield Compute(self.step, op.name, reads + parameters, writes, macs, sums=sums)
+        if not kept:
+            for operand in parameters:
+                yield Release(self.step, *operand)
+
+    def _leave(self, writes: Iterable[Operand]) -> Iterator[Instruction]:
+        """What goes off chip is stored; a few channels that nothing here reads are let go."""
+        for operand in writes:
+            name = operand.piece.tensor
+            if name in self.group.stored:
+                yield Store(self.step, operand.piece, operand.region, self._home(operand.piece))
+            # Channels that nothing here reads make room for the next.
+            if self.part is None and name in self.sliced and name in self.group.sinks:
+                yield Release(self.step, *operand)
+            else:
+                self.resident[name].append(operand)
 
     # ---- rows ------------------------------------------------------------------------------
 
+    def _fresh(self, tensor: str, strip: int) -> Range:
+        """The rows of a tensor that a strip makes."""
+        begin = self.flows.start if tensor in self.sliced else self.flows.before
+        return int(begin[tensor][strip]), int(self.flows.upto[tensor][strip])
+
+    def _places(self, member: Rows, strip: int, channels: Range | None) -> tuple[Operand, ...]:
+        """Where an operator writes its rows of a strip."""
+        return tuple(
+            self._operand(name, rows, channels)
+            for name in member.op.outputs
+            for rows in self._pieces(name, self._fresh(name, strip))
+        )
+
     def _pieces(self, tensor: str, rows: Range) -> Iterator[Range]:
+        if tensor in self.sliced:
+            yield from () if rows[0] == rows[1] else (rows,)
+            return
         for start, stop in pairwise(self.cuts[tensor]):
             if rows[0] <= start and stop <= rows[1]:
                 yield start, stop
@@ -172,27 +299,26 @@ class GroupEmitter:
     def _operand(self, tensor: str, rows: Range, channels: Range | None) -> Operand:
         """A piece in its line buffer, whose addresses count on from turn to turn."""
         shape = self.graph.tensors[tensor]
-        box = box_of(shape, rows, channels, self.images if self.batches > 1 else None)
-        piece = Piece(tensor, box)
+        piece = Piece(tensor, box_of(shape, rows, channels, self.images))
         size = piece_bytes(self.graph, piece)
-        ring = self.layout.rings[tensor]
-        offset = (self.turn * rows_of(shape) + rows[0]) * ring.slot_bytes
-        if channels is not None and not self._narrow(tensor):
-            offset += size // (channels[1] - channels[0]) * channels[0]
+        if tensor in self.sliced:
+            offset = self.moved[tensor]
+            self.moved[tensor] += size
+        else:
+            ring = self.layout.rings[tensor]
+            offset = (self.turn * rows_of(shape) + rows[0]) * ring.slot_bytes
+            if channels is not None and self.plan.channel_passes == 1:
+                offset += size // (channels[1] - channels[0]) * channels[0]
         return Operand(piece, Region(_ring_name(self.laid, tensor), offset, size))
-
-    def _narrow(self, tensor: str) -> bool:
-        """Whether a line buffer holds no more than the channels at hand."""
-        return self.plan.channel_passes > 1 or goes_by_channel(self.group, tensor) is not None
 
     def _home(self, piece: Piece) -> Region:
         kind = self.graph.tensors[piece.tensor].kind
         memory = self.machine.parameters if kind == "parameter" else self.machine.offchip
         return Region(memory, None, piece_bytes(self.graph, piece))
 
-    def _load_rows(self, tensor: str, strip: int, channels: Range | None) -> Iterator[Instruction]:
-        begin = max(self.flows.start[tensor][strip], self.flows.before[tensor][strip])
-        for rows in self._pieces(tensor, (int(begin), int(self.flows.upto[tensor][strip]))):
+    def _load(self, tensor: str, strip: int, channels: Range | None) -> Iterator[Instruction]:
+        begin = int(self.flows.fresh(tensor)[strip])
+        for rows in self._pieces(tensor, (begin, int(self.flows.upto[tensor][strip]))):
             operand = self._operand(tensor, rows, channels)
             yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
             self.resident[tensor].append(operand)
@@ -207,90 +333,13 @@ class GroupEmitter:
                 staying.append(operand)
         self.resident[tensor] = staying
 
-    # ---- operators -------------------------------------------------------------------------
-
-    def _run(
-        self, index: int, member: Rows, strip: int, part: Range | None
-    ) -> Iterator[Instruction]:
-        """The rows that an operator makes in a strip, some channels after the other."""
-        out = member.op.outputs[0]
-        rows = (int(self.flows.before[out][strip]), int(self.flows.upto[out][strip]))
-        if rows[0] == rows[1]:
-            return
-        at_once = goes_by_channel(self.group, out) is not None
-        for channels in self._channel_tiles(index, member, part):
-            parameters = self.parameters.get((index, channels or (0, 0)), ())
-            if not parameters and member.parameter_bytes:
-                parameters = self._parameter_tile(index, member, channels)
-                for operand in parameters:
-                    yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
-                if index in self.plan.kept:
-                    self.parameters[index, channels or (0, 0)] = parameters
-            writes = tuple(
-                self._operand(name, block, channels)
-                for name in member.op.outputs
-                for block in self._pieces(name, self._made(name, strip))
-            )
-            yield self._compute(member, writes, rows, channels, parameters)
-            if index not in self.plan.kept:
-                for operand in parameters:
-                    yield Release(self.step, *operand)
-            yield from self._leave(writes, at_once)
-
-    def _made(self, tensor: str, strip: int) -> Range:
-        return int(self.flows.before[tensor][strip]), int(self.flows.upto[tensor][strip])
-
-    def _leave(self, writes: Iterable[Operand], at_once: bool) -> Iterator[Instruction]:
-        """What goes off chip is stored; what nothing here reads is then released, if at once."""
-        for operand in writes:
-            name = operand.piece.tensor
-            if name in self.group.stored:
-                yield Store(self.step, operand.piece, operand.region, self._home(operand.piece))
-            if at_once:
-                yield Release(self.step, *operand)
-            else:
-                self.resident[name].append(operand)
-
-    def _channel_tiles(
-        self, index: int, member: Rows, part: Range | None
-    ) -> tuple[Range | None, ...]:
-        if part is not None:
-            return (part,)
-        if not member.sliced or self.layout.channels[index] == member.channels:
-            return (None,)
-        return pass_ranges(member.channels, self.layout.channels[index])
-
-    def _compute(
-        self,
-        member: Rows,
-        writes: tuple[Operand, ...],
-        rows: Range,
-        channels: Range | None,
-        parameters: tuple[Operand, ...],
-    ) -> Compute:
-        op, out = member.op, self.graph.tensors[member.op.outputs[0]]
-        images = self.images if self.batches > 1 else None
-        wanted = needs(self.graph, op, out.name, box_of(out, rows, channels, images))
-        reads = tuple(
-            operand
-            for name, box in wanted
-            if name in op.inputs
-            for operand in self.resident[name]
-            if meet(operand.piece.box, box)
-        )
-        macs = sum(
-            share_of_macs(self.graph, op, out.name, operand.piece.box)
-            for operand in writes
-            if operand.piece.tensor == out.name
-        )
-        return Compute(self.step, op.name, reads + parameters, writes, macs)
-
     # ---- parameters ------------------------------------------------------------------------
 
-    def _parameter_tile(
-        self, index: int, member: Rows, channels: Range | None
+    def _parameters(
+        self, index: int, boxes: dict[str, Box], channels: Range | None
     ) -> tuple[Operand, ...]:
-        """The parameters of these channels, in their place or in the next weight tile."""
+        """These parameters in their place, or in the next weight tile."""
+        member = self.group.members[index]
         if index in self.plan.kept:
             at = self.layout.kept[index]
             if channels is not None and self.plan.channel_passes == 1:
@@ -299,10 +348,8 @@ class GroupEmitter:
             at = self.layout.tiles[self.tile % len(self.layout.tiles)]
             self.tile += 1
         found = []
-        for name in member.op.parameters:
-            piece = whole(self.graph.tensors[name])
-            if channels is not None and member.sliced:
-                piece = Piece(name, (channels, *piece.box[1:]))
+        for name, box in boxes.items():
+            piece = Piece(name, box)
             size = piece_bytes(self.graph, piece)
             found.append(Operand(piece, Region(self.machine.onchip, at, size)))
             at += size

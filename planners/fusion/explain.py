@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planners.fusion.group import GroupModel, GroupPlan
+from planners.fusion.group import GroupModel
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import executable
+from planners.fusion.ways import GroupPlan
 from planners.graph.model import Graph
 from planners.masks import bits
 from planners.plan import Plan

@@ -6,16 +6,18 @@ parameters kept on chip or refilled for each tile by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from planners.fusion.advance import candidates, least_buffer
 from planners.fusion.lattice import Dag
-from planners.fusion.passes import channel_passes
-from planners.fusion.rows import Counts, Rows, RowTables, rows_of
+from planners.fusion.passes import batch_sizes, channel_row, pass_ways
+from planners.fusion.rows import Counts, Rows, RowTables, channels_of, rows_of
 from planners.fusion.strips import Flow, Group, flow, heights
+from planners.fusion.ways import GroupPlan, Ways, cheapest, undominated
 from planners.graph.access import CONVOLUTIONS, ELEMENTWISE, POOLS
 from planners.graph.model import Graph
 from planners.machine import Machine
@@ -23,26 +25,6 @@ from planners.masks import bits
 
 MOST_SUBSETS = 5  # Of so many operators with parameters each subset is tried, of more some.
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPlan:
-    """A way to run a group: `traffic_bytes` are all that cross, parameters included.
-
-    `rows_per_strip` counts rows of the tallest output, `images` those in a tile. `kept` are the
-    places in the group of operators whose parameters stay on chip; the others' are loaded anew
-    for each tile, `channel_tile` output channels or more at a time. An operator alone may be run
-    in `channel_passes` over its input, each with the parameters of `channel_tile` channels.
-    """
-
-    buffer_bytes: int
-    traffic_bytes: int
-    rows_per_strip: int
-    strips: int
-    images: int
-    kept: tuple[int, ...]
-    channel_tile: int
-    channel_passes: int = 1
 
 
 class GroupModel:
@@ -77,82 +59,137 @@ class GroupModel:
             return "a path leaves the group and comes back"
         return _shared_parameter([self.tables[i] for i in positions])
 
-    def staircase(self, mask: int) -> tuple[GroupPlan, ...]:
-        """Undominated ways to run a group, from small buffer and much traffic to the reverse."""
+    def staircase(self, mask: int, held: frozenset[str] = frozenset()) -> tuple[GroupPlan, ...]:
+        """Undominated ways to run a group, from small buffer and much traffic to the reverse.
+
+        Tensors around the group that are `held` whole on chip count neither for its buffer nor
+        for its traffic.
+        """
         if self.why_not(mask):
             return ()
         group = self.group(mask)
-        key = _content(group)
+        key = (_content(group), frozenset(i for i, t in enumerate(group.tensors) if t in held))
         if key not in self._known:
             self.evaluations += 1
-            self._known[key] = self._evaluate(group)
+            self._known[key] = self._evaluate(group, held)
         return self._known[key]
 
-    def best(self, mask: int, budget_bytes: int) -> GroupPlan | None:
+    def best(
+        self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
+    ) -> GroupPlan | None:
         """The way of least traffic within a budget; None where there is none."""
-        fitting = [plan for plan in self.staircase(mask) if plan.buffer_bytes <= budget_bytes]
+        fitting = [p for p in self.staircase(mask, held) if p.buffer_bytes <= budget_bytes]
         return fitting[-1] if fitting else None
 
-    def roomiest(self, mask: int, budget_bytes: int) -> GroupPlan | None:
+    def roomiest(
+        self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
+    ) -> GroupPlan | None:
         """Of the ways that move what `best` moves within the budget, one of few, wide tiles.
 
         Parameters and maps then come in longer bursts; a few strips are left to overlap.
         """
         if self.why_not(mask):
             return None
-        group = self.group(mask)
-        fitting = [way for way in self._ways(group, True) if way.buffer_bytes <= budget_bytes]
-        least = min((way.traffic_bytes for way in fitting), default=0)
-        equal = [way for way in fitting if way.traffic_bytes == least]
-        return min(equal, key=_clumsiness, default=None)
+        ways = self._ways(self.group(mask), held)
+        return min(cheapest(ways, budget_bytes), key=_clumsiness, default=None)
 
-    def _evaluate(self, group: Group) -> tuple[GroupPlan, ...]:
-        found = undominated(list(self._ways(group, False)))
+    def _evaluate(self, group: Group, held: frozenset[str]) -> tuple[GroupPlan, ...]:
+        found = undominated(self._ways(group, held))
         if self._free and len(group.members) == 1 and _is_local_layer(self.graph, group.members[0]):
             return (replace(found[0], traffic_bytes=0),)
         return found
 
-    def _ways(self, group: Group, dominated: bool) -> Iterator[GroupPlan]:
-        yield from self._strip_ways(group, dominated)
+    def _ways(self, group: Group, held: frozenset[str]) -> list[Ways]:
+        found = []
+        for sliced in self._choices(group, held):
+            found += self._strips(group, held, sliced)
         if len(group.members) == 1:
-            for point in channel_passes(self.graph, group):
-                yield GroupPlan(**point)
+            found += pass_ways(self.graph, group, held, self._least_channels)
+        return found
 
-    def _strip_ways(self, group: Group, dominated: bool) -> Iterator[GroupPlan]:
+    def _choices(self, group: Group, held: frozenset[str]) -> list[frozenset[str]]:
+        """What to hold by the channel: outputs only, as much as can be, or that without inputs.
+
+        Outputs leave as they are made. The halo of inputs would have to be loaded anew.
+        """
+        graph = self.graph
+        able = candidates(graph, self._dag, group, held)
+        outputs = frozenset(t for t in able if t in group.sinks)
+        least = heights(graph, group)[:1]
+        rows = flow(graph, group, least)
+        saved = {}
+        for tensor in able:
+            few = min(self._least_channels, channels_of(graph.tensors[tensor]))
+            row = channel_row(graph, tensor) * (channels_of(graph.tensors[tensor]) - few)
+            saved[tensor] = int(rows.held(tensor)[0]) * row
+        inside = {t: n for t, n in saved.items() if t not in group.loaded}
+        most = (least_buffer(graph, group, saved), least_buffer(graph, group, inside))
+        return list(dict.fromkeys((outputs, *most)))
+
+    def _strips(self, group: Group, held: frozenset[str], sliced: frozenset[str]) -> list[Ways]:
         """Every height of strips and number of images, with the parameters kept or refilled."""
         options = heights(self.graph, group)
-        flows = flow(self.graph, group, options)
-        strips = np.diff(np.append(flows.first, len(next(iter(flows.upto.values())))))
-        rings, moved = self._maps(group, flows)
-        for images, batches in _batches(self.graph, group):
-            turns = [flows.turns(m.op.outputs[0]) * batches for m in group.members]
-            buffers, traffic, kept = self._with_parameters(group, rings // batches, moved, turns)
-            points = np.ndindex(buffers.shape) if dominated else _undominated_at(buffers, traffic)
-            for way, height in points:
-                yield GroupPlan(
-                    buffer_bytes=int(buffers[way, height]),
-                    traffic_bytes=int(traffic[way, height]),
-                    rows_per_strip=options[height],
-                    strips=int(strips[height]) * batches,
-                    images=images,
-                    kept=kept[way],
-                    channel_tile=self._least_channels,
-                )
+        flows = flow(self.graph, group, options, sliced)
+        rings, moved = self._maps(group, flows, held)
+        return [
+            self._tiled(group, flows, options, (images, batches), rings // batches, moved)
+            for images, batches in batch_sizes(self.graph, group)
+        ]
 
-    def _maps(self, group: Group, flows: Flow) -> tuple[Counts, Counts]:
+    def _tiled(
+        self,
+        group: Group,
+        flows: Flow,
+        options: tuple[int, ...],
+        tiles: tuple[int, int],
+        rings: Counts,
+        moved: Counts,
+    ) -> Ways:
+        """Ways with so many images in so many tiles, by what is kept and by height."""
+        images, batches = tiles
+        turns = [flows.turns(m.op.outputs[0]) * batches for m in group.members]
+        buffers, traffic, kept = self._with_parameters(group, rings, moved, turns, flows.sliced)
+        strips = np.diff(np.append(flows.first, len(flows.upto[group.made[0]])))
+        places = tuple(i for i, t in enumerate(group.tensors) if t in flows.sliced)
+
+        def make(at: int) -> GroupPlan:
+            way, height = divmod(at, len(options))
+            return GroupPlan(
+                buffer_bytes=int(buffers[way, height]),
+                traffic_bytes=int(traffic[way, height]),
+                rows_per_strip=options[height],
+                strips=int(strips[height]) * batches,
+                images=images,
+                kept=kept[way],
+                channel_tile=self._least_channels,
+                sliced=places,
+            )
+
+        return Ways(buffers.ravel(), traffic.ravel(), make)
+
+    def _maps(self, group: Group, flows: Flow, held: frozenset[str]) -> tuple[Counts, Counts]:
         """Bytes of the line buffers for all images at once, and bytes of maps that cross."""
         graph = self.graph
         rings: Counts = np.zeros(len(flows.first), dtype=np.int64)
-        moved = rings + sum(graph.size_bytes(t) for t in group.stored)
+        moved = rings + sum(graph.size_bytes(t) for t in group.stored - held)
         for tensor in group.tensors:
-            rings += flows.held(tensor) * slot_bytes(graph, group, tensor, self._least_channels)
+            if tensor not in held:
+                sliced = tensor in flows.sliced
+                rings += flows.held(tensor) * slot_bytes(
+                    graph, tensor, self._least_channels if sliced else None
+                )
         for tensor in group.loaded:
-            row = graph.size_bytes(tensor) // rows_of(graph.tensors[tensor])
-            moved += flows.loaded(tensor) * row
+            if tensor not in held:
+                moved += flows.loaded(tensor) * slot_bytes(graph, tensor)
         return rings, moved
 
     def _with_parameters(
-        self, group: Group, rings: Counts, moved: Counts, turns: list[Counts]
+        self,
+        group: Group,
+        rings: Counts,
+        moved: Counts,
+        turns: list[Counts],
+        sliced: frozenset[str],
     ) -> tuple[Counts, Counts, list[tuple[int, ...]]]:
         """Buffer and traffic by what is kept (one row for each set) and height of strips."""
         holders = [i for i, m in enumerate(group.members) if m.parameter_bytes]
@@ -161,7 +198,7 @@ class GroupModel:
             return rings[None, :], moved[None, :], sets
         kept = np.array([[i in chosen for i in holders] for chosen in sets])
         sizes = np.array([group.members[i].parameter_bytes for i in holders], dtype=np.int64)
-        tiles = [tile_bytes(group.members[i], self._least_channels) for i in holders]
+        tiles = [tile_bytes(group.members[i], self._least_channels, sliced) for i in holders]
         refills = sizes[:, None] * np.array([turns[i] for i in holders])
         held = kept @ sizes
         buffers = rings + (held + np.where(kept, 0, tiles).max(axis=1))[:, None]
@@ -169,51 +206,26 @@ class GroupModel:
         return buffers, traffic, sets
 
 
-def slot_bytes(graph: Graph, group: Group, tensor: str, channels: int) -> int:
-    """Bytes of a row, for all images, in the line buffer of a tensor.
+def slot_bytes(graph: Graph, tensor: str, channels: int | None = None) -> int:
+    """Bytes of a row in a line buffer, for all images, of all channels or of so many."""
+    if channels is None:
+        return graph.size_bytes(tensor) // rows_of(graph.tensors[tensor])
+    return channel_row(graph, tensor) * min(channels, channels_of(graph.tensors[tensor]))
 
-    An output that nothing in the group reads goes off chip as it is made, `channels` at a time.
+
+def tile_bytes(member: Rows, channels: int, sliced: Collection[str]) -> int:
+    """Bytes of the parameters for so many channels: of what it adds up, or else of what it makes.
+
+    All of them where they cannot be taken apart.
     """
-    row = graph.size_bytes(tensor) // rows_of(graph.tensors[tensor])
-    member = goes_by_channel(group, tensor)
-    if member is None:
-        return row
-    return row // member.channels * min(channels, member.channels)
-
-
-def goes_by_channel(group: Group, tensor: str) -> Rows | None:
-    """The operator that makes a tensor some channels at a time, each stored at once."""
-    if tensor not in group.sinks or tensor not in group.stored:
-        return None
-    member = next(m for m in group.members if tensor in m.op.outputs)
-    return member if member.sliced else None
-
-
-def tile_bytes(member: Rows, channels: int) -> int:
-    """Bytes of the parameters of so many output channels; of all where they are not sliced."""
+    if any(member.sums(t) for t in member.op.inputs if t in sliced):
+        return min(channels, member.reduced) * member.reduced_bytes + member.rest_bytes
     return member.channel_bytes * (min(channels, member.channels) if member.sliced else 1)
-
-
-def undominated(plans: list[GroupPlan]) -> tuple[GroupPlan, ...]:
-    """Those for which no other needs no more buffer and moves no more, by rising buffer."""
-    found: list[GroupPlan] = []
-    for plan in sorted(plans, key=lambda p: (p.buffer_bytes, p.traffic_bytes, p.strips)):
-        if not found or plan.traffic_bytes < found[-1].traffic_bytes:
-            found.append(plan)
-    return tuple(found)
 
 
 def _clumsiness(way: GroupPlan) -> tuple[int, int, int]:
     """Passes over the input, then tiles beyond a few or short of them, then the buffer."""
     return way.channel_passes, abs(way.strips - FEW_STRIPS), way.buffer_bytes
-
-
-def _undominated_at(buffers: Counts, traffic: Counts) -> Iterator[tuple[int, int]]:
-    flat = np.lexsort((traffic.ravel(), buffers.ravel()))
-    least = np.minimum.accumulate(traffic.ravel()[flat])
-    better = np.concatenate(([True], least[1:] < least[:-1]))
-    for index in flat[better]:
-        yield divmod(int(index), buffers.shape[1])
 
 
 def _subsets(holders: list[int], sizes: list[int]) -> list[tuple[int, ...]]:
@@ -225,15 +237,6 @@ def _subsets(holders: list[int], sizes: list[int]) -> list[tuple[int, ...]]:
     rising = sorted(holders, key=lambda i: (sizes[i], i))
     found = {tuple(sorted(rising[:n])) for n in range(len(rising) + 1)}
     return sorted(found | {tuple(sorted(rising[n:])) for n in range(len(rising))})
-
-
-def _batches(graph: Graph, group: Group) -> Iterator[tuple[int, int]]:
-    """Images in a tile and the number of such tiles: all at once, or a divisor of them."""
-    shape = graph.tensors[group.made[0]].shape
-    total = shape[0] if shape else 1
-    yield total, 1
-    if all(m.by_image for m in group.members):
-        yield from ((n, total // n) for n in range(1, total) if total % n == 0)
 
 
 def _content(group: Group) -> object:

@@ -1,17 +1,19 @@
 """Where a group's line buffers and parameters lie in the scratchpad, and how room to spare is used.
 
-A plan needs its least buffer; what the budget leaves widens the weight tiles and makes room to
-load the next rows and weights while the present ones are in use.
+A plan needs its least buffer; what the budget leaves widens what is held by the channel and the
+weight tiles, and makes room to load the next rows and weights while the present ones are in use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from planners.fusion.group import GroupPlan, goes_by_channel
+from planners.fusion.advance import Unit, units
 from planners.fusion.passes import channel_row, input_channels, pass_ranges
-from planners.fusion.rows import Axes, Rows, rows_of
+from planners.fusion.rows import channels_of
 from planners.fusion.strips import Flow, Group, flow
+from planners.fusion.ways import GroupPlan
 from planners.graph.model import Graph
 
 
@@ -28,8 +30,8 @@ class Ring:
 class Layout:
     """Addresses of a group, in bytes.
 
-    `channels` are those that each operator computes at once, `kept` where its parameters stay,
-    `tiles` where refilled parameters lie in turn.
+    `channels` are those that each unit takes at once, `kept` where the parameters of an operator
+    stay, `tiles` where refilled parameters lie in turn.
     """
 
     rings: dict[str, Ring]
@@ -42,7 +44,7 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Room:
     """What is laid out: rows more than needed in line buffers, weight tiles, and bytes for each
-    operator's channels at once."""
+    unit's channels at once."""
 
     ahead: bool
     tiles: int
@@ -50,16 +52,21 @@ class Room:
 
 
 class Arranger:
-    """Tries how much a budget has room for."""
+    """Tries how much a budget has room for; tensors that are `held` lie elsewhere."""
 
-    def __init__(self, graph: Graph, group: Group, plan: GroupPlan) -> None:
+    def __init__(
+        self, graph: Graph, group: Group, plan: GroupPlan, held: Collection[str] = ()
+    ) -> None:
         self.graph, self.group, self.plan = graph, group, plan
-        self.flows: Flow = flow(graph, group, (plan.rows_per_strip,))
+        self.sliced = frozenset(group.tensors[i] for i in plan.sliced)
+        self.units: tuple[Unit, ...] = units(graph, group, self.sliced)
+        self.flows: Flow = flow(graph, group, (plan.rows_per_strip,), self.sliced)
         shape = graph.tensors[group.made[0]].shape
         self.batches = (shape[0] if shape else 1) // plan.images
+        self.inside = [t for t in group.tensors if t not in held]
         self.held = {t: int(self.flows.held(t)[0]) for t in group.tensors}
         self.gained = {
-            t: int((self.flows.upto[t] - self.flows.before[t]).max()) for t in group.tensors
+            t: int((self.flows.upto[t] - self.flows.fresh(t)).max()) for t in group.tensors
         }
         self.widest = self._widest()
 
@@ -83,25 +90,22 @@ class Arranger:
 
     def layout(self, room: Room) -> Layout:
         """Line buffers first, then kept parameters, then the tiles for refilled ones."""
-        channels = tuple(
-            self._channels(i, member, room) for i, member in enumerate(self.group.members)
-        )
+        channels = tuple(self._channels(unit, room) for unit in self.units)
         rings, at = {}, 0
-        for tensor in self.group.tensors:
-            slot = self._slot(tensor, channels)
-            more = tensor in self.group.loaded or tensor in self.group.stored
-            rows = self.held[tensor] + (self.gained[tensor] if room.ahead and more else 0)
+        for tensor in self.inside:
+            rows, slot = self._rows(tensor, room), self._slot(tensor, channels)
             if slot and rows:
                 rings[tensor] = Ring(at, rows * slot, slot)
                 at += rows * slot
         kept = {}
         for i in self.plan.kept:
             kept[i] = at
-            at += self._parameters(i, channels[i])
+            at += self._kept_bytes(i)
         largest = max(
             (
-                self._parameters(i, count)
-                for i, count in enumerate(channels)
+                self.tile_bytes(i, unit, count)
+                for unit, count in zip(self.units, channels, strict=True)
+                for i in unit.members
                 if i not in self.plan.kept
             ),
             default=0,
@@ -109,50 +113,83 @@ class Arranger:
         tiles = tuple(at + n * largest for n in range(room.tiles)) if largest else ()
         return Layout(rings, channels, kept, tiles, at + largest * len(tiles))
 
-    def _parameters(self, index: int, channels: int) -> int:
-        """Bytes of an operator's parameters that are on chip at once."""
-        member = self.group.members[index]
-        if not member.sliced or (index in self.plan.kept and self.plan.channel_passes == 1):
-            return member.parameter_bytes
-        return member.channel_bytes * channels
+    def passes(self) -> tuple[tuple[int, int] | None, ...]:
+        """The output channels of each pass; None for all in one."""
+        if self.plan.channel_passes == 1:
+            return (None,)
+        out = self.graph.tensors[self.group.made[0]]
+        return pass_ranges(channels_of(out), self.plan.pass_channels)
 
-    def _channels(self, index: int, member: Rows, room: Room) -> int:
-        """Output channels computed at once: all, unless that saves weights or an output buffer."""
-        if self.plan.channel_passes > 1:
-            return self.plan.channel_tile
-        out = member.op.outputs[0]
-        stored_at_once = goes_by_channel(self.group, out) is not None
-        if not member.sliced or (index in self.plan.kept and not stored_at_once):
-            return member.channels
-        weight = 0 if index in self.plan.kept else member.channel_bytes * room.tiles
-        if stored_at_once:
-            rows = self.held[out] + (self.gained[out] if room.ahead else 0)
-            weight += rows * channel_row(self.graph, out) // self.batches
-        least = min(self.plan.channel_tile, member.channels)
-        most = max(least, min(member.channels, room.channel_budget // max(1, weight)))
-        passes = -(-member.channels // most)
-        return max(least, -(-member.channels // passes))
+    def _rows(self, tensor: str, room: Room) -> int:
+        """Rows of a line buffer; of what crosses, room for the next ones where that is wanted."""
+        crosses = tensor in self.group.loaded or tensor in self.group.stored
+        return self.held[tensor] + (self.gained[tensor] if room.ahead and crosses else 0)
+
+    def _kept_bytes(self, index: int) -> int:
+        member = self.group.members[index]
+        if self.plan.channel_passes == 1:
+            return member.parameter_bytes
+        return member.channel_bytes * self.plan.pass_channels
+
+    def tile_bytes(self, index: int, unit: Unit, channels: int) -> int:
+        """Bytes of an operator's parameters that are on chip at once, for so many channels."""
+        member = self.group.members[index]
+        if unit.channels and any(member.sums(t) for t in member.op.inputs if t in self.sliced):
+            size = member.reduced_bytes * min(channels, member.reduced) + member.rest_bytes
+            if self.plan.channel_passes > 1:
+                size = size // member.channels * self.plan.pass_channels
+            return size
+        return member.channel_bytes * (min(channels, member.channels) if member.sliced else 1)
+
+    def _channels(self, unit: Unit, room: Room) -> int:
+        """Channels taken at once: all, unless that saves weights or line buffers."""
+        total = unit.channels
+        if not total:
+            (index,) = unit.members
+            member = self.group.members[index]
+            if self.plan.channel_passes > 1:
+                return self.plan.pass_channels
+            if not member.sliced or index in self.plan.kept:
+                return member.channels
+            total = member.channels
+        most = room.channel_budget // max(1, self._channel_bytes(unit, room))
+        least = min(self.plan.channel_tile, total)
+        passes = -(-total // max(least, min(total, most)))
+        return max(least, -(-total // passes))
+
+    def _channel_bytes(self, unit: Unit, room: Room) -> int:
+        """Bytes that one channel more takes: its rows, and its parameters in each tile."""
+        rows = weights = 0
+        for index in unit.members:
+            if index not in self.plan.kept:
+                more = self.tile_bytes(index, unit, 2) - self.tile_bytes(index, unit, 1)
+                weights = max(weights, more)
+        for tensor in self._sliced_in(unit):
+            rows += self._rows(tensor, room) * channel_row(self.graph, tensor) // self.batches
+        return rows + weights * room.tiles
+
+    def _sliced_in(self, unit: Unit) -> list[str]:
+        ops = [self.group.members[i].op for i in unit.members]
+        around = {t for op in ops for t in (*op.inputs, *op.outputs)}
+        return [t for t in self.inside if t in self.sliced and t in around]
 
     def _slot(self, tensor: str, channels: tuple[int, ...]) -> int:
-        graph = self.graph
-        row = graph.size_bytes(tensor) // rows_of(graph.tensors[tensor])
-        if tensor in self.widest:
-            row = channel_row(graph, tensor) * self.widest[tensor]
-        else:
-            member = goes_by_channel(self.group, tensor)
-            if member is not None:
-                at = self.group.members.index(member)
-                row = row // member.channels * channels[at]
-        return row // self.batches
+        """Bytes of a row of a tile's images, of the channels that are there at once."""
+        count = self.widest.get(tensor, channels_of(self.graph.tensors[tensor]))
+        if tensor in self.sliced:
+            count = next(
+                n for n, unit in zip(channels, self.units) if tensor in self._sliced_in(unit)
+            )
+        return channel_row(self.graph, tensor) * count // self.batches
 
     def _widest(self) -> dict[str, int]:
         """The most channels of each tensor in a pass, where there are passes over channels."""
         if self.plan.channel_passes == 1:
             return {}
-        (member,) = self.group.members
-        out = self.graph.tensors[member.op.outputs[0]]
+        out = self.group.made[0]
         found = dict.fromkeys(self.group.loaded, 0)
-        for part in pass_ranges(out.shape[Axes.of(out.shape).channel or 0], self.plan.channel_tile):
+        for part in self.passes():
+            assert part is not None
             for name, (start, stop) in input_channels(self.graph, self.group, part).items():
                 found[name] = max(found[name], stop - start)
-        return found | {out.name: self.plan.channel_tile}
+        return found | {out: self.plan.pass_channels}

@@ -1,49 +1,134 @@
 """One operator in passes over its input: each pass makes some of the output channels.
 
 Parameters are then loaded once, and the input once for each pass that needs it: what an operator
-with more parameters than maps wants. Where a channel needs only its own (pools, depth-wise), the
-input is loaded once too, in narrower line buffers.
+with more parameters than maps wants. Or, where its input channels can be added up one after the
+other, a tile of some rows of some output channels stays while all input channels and weights go
+by: with tiles as large as the buffer that comes near the least that any order of loops moves
+(Chen et al., HPCA 2020). Where a channel needs only its own (pools, depth-wise), the input is
+loaded once in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from math import isqrt
-from typing import Any
 
-from planners.fusion.rows import Axes, box_of, channels_in, rows_of
-from planners.fusion.strips import Flow, Group, flow, heights
+import numpy as np
+
+from planners.fusion.rows import Counts, box_of, channels_in, channels_of, rows_of
+from planners.fusion.strips import Group, flow, heights
+from planners.fusion.ways import GroupPlan, Ways
 from planners.graph.access import needs
 from planners.graph.model import Graph
 
 
-def channel_passes(graph: Graph, group: Group) -> Iterator[dict[str, Any]]:
-    """Ways to run the only operator of a group in two or more passes, as fields of a plan."""
+def pass_ways(
+    graph: Graph, group: Group, held: Collection[str], least_channels: int
+) -> Iterator[Ways]:
+    """Ways to run the only operator of a group in passes, or with its sums on chip."""
     (member,) = group.members
     out = graph.tensors[member.op.outputs[0]]
-    axis = Axes.of(out.shape).channel
-    if axis is None or len(member.op.outputs) > 1 or (member.parameter_bytes and not member.sliced):
+    if len(member.op.outputs) > 1 or (member.parameter_bytes and not member.sliced):
         return
-    channels = out.shape[axis]
+    if channels_of(out) > 1:
+        yield _with_line_buffers(graph, group, held)
+    (*inputs,) = (t for t in member.op.inputs if member.sums(t) and t not in held)
+    if inputs and member.sliced:
+        for images, batches in batch_sizes(graph, group):
+            for kept in (False, True):
+                yield _with_sums(graph, group, held, least_channels, images, batches, kept)
+
+
+def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Ways:
+    """The least strips, the parameters of a pass kept on chip, for each number of channels."""
+    (member,) = group.members
+    out = graph.tensors[member.op.outputs[0]]
+    channels = channels_of(out)
     rows = heights(graph, group)[0]
     flows = flow(graph, group, (rows,))
     images = 1 if member.by_image else (out.shape[0] if out.shape else 1)
     batches = out.shape[0] // images
-    for tile in tiles(channels):
-        held, loaded = _maps(graph, group, flows, channels, tile)
-        yield {
-            "buffer_bytes": held // batches + member.parameter_bytes // channels * tile,
-            "traffic_bytes": loaded + graph.size_bytes(out.name) + member.parameter_bytes,
-            "rows_per_strip": rows,
-            "strips": -(-rows_of(out) // rows) * batches * -(-channels // tile),
-            "images": images,
-            "kept": (0,) if member.parameter_bytes else (),
-            "channel_tile": tile,
-            "channel_passes": -(-channels // tile),
-        }
+    tiles = np.array(channel_tiles(channels), dtype=np.int64)
+    buffers: Counts = tiles * (member.parameter_bytes // channels)
+    traffic: Counts = np.full(len(tiles), member.parameter_bytes, dtype=np.int64)
+    if out.name not in held:
+        buffers += int(flows.held(out.name)[0]) * channel_row(graph, out.name) * tiles // batches
+        traffic += graph.size_bytes(out.name)
+    for name in group.loaded:
+        if name not in held:
+            row = channel_row(graph, name)
+            widest, moved = _input_channels(graph, group, name, tiles)
+            buffers += int(flows.held(name)[0]) * row * widest // batches
+            traffic += int(flows.loaded(name)[0]) * row * moved
+
+    def make(at: int) -> GroupPlan:
+        tile = int(tiles[at])
+        passes = -(-channels // tile)
+        return GroupPlan(
+            buffer_bytes=int(buffers[at]),
+            traffic_bytes=int(traffic[at]),
+            rows_per_strip=rows,
+            strips=-(-rows_of(out) // rows) * batches * passes,
+            images=images,
+            kept=(0,) if member.parameter_bytes else (),
+            channel_tile=tile,
+            channel_passes=passes,
+            pass_channels=tile,
+        )
+
+    return Ways(buffers, traffic, make)
 
 
-def tiles(channels: int) -> tuple[int, ...]:
+def _with_sums(
+    graph: Graph,
+    group: Group,
+    held: Collection[str],
+    least_channels: int,
+    images: int,
+    batches: int,
+    kept: bool,
+) -> Ways:
+    """Every height of strips and number of channels, the sums of a tile on chip until done."""
+    (member,) = group.members
+    (source,) = member.op.inputs
+    out = graph.tensors[member.op.outputs[0]]
+    channels, few = channels_of(out), min(least_channels, member.reduced)
+    options = heights(graph, group)
+    flows = flow(graph, group, options, frozenset({source}))
+    tiles = np.array((*channel_tiles(channels), channels), dtype=np.int64)[:, None]
+    strips = np.diff(np.append(flows.first, len(flows.upto[source])))
+    passes = -(-channels // tiles)
+    once = member.reduced_bytes * few + member.rest_bytes
+    weights = member.parameter_bytes if kept else once
+    buffers = tiles * (weights // channels) + (
+        flows.held(source) * channel_row(graph, source) * few // batches
+    )
+    turns = np.ones_like(strips) if kept else strips * batches
+    traffic = passes * flows.loaded(source) * channel_row(graph, source) * member.reduced
+    traffic = traffic + member.parameter_bytes * turns
+    if out.name not in held:
+        buffers = buffers + tiles * flows.held(out.name) * channel_row(graph, out.name) // batches
+        traffic = traffic + graph.size_bytes(out.name)
+
+    def make(at: int) -> GroupPlan:
+        tile, height = divmod(at, len(options))
+        return GroupPlan(
+            buffer_bytes=int(buffers[tile, height]),
+            traffic_bytes=int(traffic[tile, height]),
+            rows_per_strip=options[height],
+            strips=int(strips[height]) * batches * int(passes[tile, 0]),
+            images=images,
+            kept=(0,) if kept else (),
+            channel_tile=least_channels,
+            sliced=(group.tensors.index(source),),
+            channel_passes=int(passes[tile, 0]),
+            pass_channels=int(tiles[tile, 0]),
+        )
+
+    return Ways(buffers.ravel(), traffic.ravel(), make)
+
+
+def channel_tiles(channels: int) -> tuple[int, ...]:
     """The least channels in a pass for each number of passes from two on."""
     root = isqrt(channels)
     counts = {*range(1, root + 1), *(-(-channels // n) for n in range(1, root + 1))} - {1}
@@ -53,6 +138,15 @@ def tiles(channels: int) -> tuple[int, ...]:
 def pass_ranges(channels: int, tile: int) -> tuple[tuple[int, int], ...]:
     """The output channels of each pass."""
     return tuple((at, min(at + tile, channels)) for at in range(0, channels, tile))
+
+
+def batch_sizes(graph: Graph, group: Group) -> Iterator[tuple[int, int]]:
+    """Images in a tile and the number of such tiles: all at once, or a divisor of them."""
+    shape = graph.tensors[group.made[0]].shape
+    total = shape[0] if shape else 1
+    yield total, 1
+    if all(m.by_image for m in group.members):
+        yield from ((n, total // n) for n in range(1, total) if total % n == 0)
 
 
 def input_channels(
@@ -70,25 +164,33 @@ def input_channels(
     return found
 
 
-def _maps(graph: Graph, group: Group, flows: Flow, channels: int, tile: int) -> tuple[int, int]:
-    """Bytes of line buffers for all images, and bytes of inputs loaded in all passes."""
+def _input_channels(
+    graph: Graph, group: Group, name: str, tiles: Sequence[int] | Counts
+) -> tuple[Counts, Counts]:
+    """The most channels of an input in a pass, and those of all passes, by channels in a pass."""
     (member,) = group.members
-    out = member.op.outputs[0]
-    row = graph.size_bytes(out) // rows_of(graph.tensors[out])
-    held = int(flows.held(out)[0]) * (row // channels * tile)
-    loaded = 0
-    widest = dict.fromkeys(group.loaded, 0)
-    for part in pass_ranges(channels, tile):
-        for name, (start, stop) in input_channels(graph, group, part).items():
-            widest[name] = max(widest[name], stop - start)
-            loaded += int(flows.loaded(name)[0]) * channel_row(graph, name) * (stop - start)
-    for name, count in widest.items():
-        held += int(flows.held(name)[0]) * channel_row(graph, name) * count
-    return held, loaded
+    channels, own = (
+        channels_of(graph.tensors[member.op.outputs[0]]),
+        channels_of(graph.tensors[name]),
+    )
+    passes = -(-channels // np.asarray(tiles))
+    if name in member.by_channel:
+        return np.asarray(tiles), np.full(len(tiles), channels, dtype=np.int64)
+    ends = [
+        input_channels(graph, group, part).get(name) for part in ((0, 1), (channels - 1, channels))
+    ]
+    if ends == [(0, own), (0, own)]:
+        return np.full(len(tiles), own, dtype=np.int64), own * passes
+    widest, moved = [], []
+    for tile in tiles:
+        parts = [input_channels(graph, group, part) for part in pass_ranges(channels, int(tile))]
+        sizes = [stop - start for start, stop in (p[name] for p in parts if name in p)]
+        widest.append(max(sizes, default=0))
+        moved.append(sum(sizes))
+    return np.array(widest, dtype=np.int64), np.array(moved, dtype=np.int64)
 
 
 def channel_row(graph: Graph, name: str) -> int:
     """Bytes of a row of one channel, for all images; of all where there is no axis of them."""
     tensor = graph.tensors[name]
-    axis = Axes.of(tensor.shape).channel
-    return graph.size_bytes(name) // rows_of(tensor) // (1 if axis is None else tensor.shape[axis])
+    return graph.size_bytes(name) // rows_of(tensor) // channels_of(tensor)

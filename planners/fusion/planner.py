@@ -9,11 +9,12 @@ from planners.errors import BadInput
 from planners.fusion.account import Account, account
 from planners.fusion.baselines import BASELINES
 from planners.fusion.emit import emit, lay_out
-from planners.fusion.group import GroupModel, GroupPlan
+from planners.fusion.group import GroupModel
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.options import DEFAULTS, checked
 from planners.fusion.partition import Partition, require_singles
 from planners.fusion.search import best_partition
+from planners.fusion.ways import GroupPlan
 from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from planners.graph.access import is_local, needs
+from planners.graph.access import is_local, needs, reduced
 from planners.graph.model import Graph, Operator, Tensor
-from planners.program import Box
+from planners.program import Box, whole
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 
@@ -46,6 +47,12 @@ def rows_of(tensor: Tensor) -> int:
 def _rows(shape: tuple[int, ...]) -> int:
     axis = Axes.of(shape).row
     return 1 if axis is None else shape[axis]
+
+
+def channels_of(tensor: Tensor) -> int:
+    """Channels of a tensor: one where it has no axis of channels."""
+    axis = Axes.of(tensor.shape).channel
+    return 1 if axis is None else tensor.shape[axis]
 
 
 def box_of(
@@ -94,8 +101,10 @@ class Rows:
 
     `streams`: rows can be made from some rows of each input, so it can be fused; else `alone` says
     why not. `channels` can be made apart from each other where `sliced`, each with
-    `channel_bytes` of parameters. `by_image`: images are independent. `content` is equal for
-    operators that differ in names only, and for no others.
+    `channel_bytes` of parameters; of the inputs in `by_channel` each needs only the same channel.
+    Sums over `reduced` input channels can be taken one after the other, each with
+    `reduced_bytes` of parameters, where that is not 0. `by_image`: images are independent.
+    `content` is equal for operators that differ in names only, and for no others.
     """
 
     position: int
@@ -106,12 +115,24 @@ class Rows:
     channels: int
     parameter_bytes: int
     channel_bytes: int
+    by_channel: frozenset[str]
+    reduced: int
+    reduced_bytes: int
     by_image: bool
     content: int
 
     @property
     def streams(self) -> bool:
         return not self.alone
+
+    @property
+    def rest_bytes(self) -> int:
+        """Bytes of parameters that belong to no reduced channel: bias, batch norm."""
+        return self.parameter_bytes - self.reduced * self.reduced_bytes
+
+    def sums(self, tensor: str) -> bool:
+        """Whether channels of an input can be added up one after the other."""
+        return bool(self.reduced) and tensor == self.op.inputs[0] and tensor not in self.by_channel
 
 
 class RowTables:
@@ -139,6 +160,7 @@ class RowTables:
         )
         sliced, channels = _sliced(graph, op, out)
         size = sum(graph.size_bytes(name) for name in op.parameters)
+        summed, summed_bytes = _reduced(graph, op, out)
         return Rows(
             position=position,
             op=op,
@@ -148,6 +170,10 @@ class RowTables:
             channels=channels,
             parameter_bytes=size,
             channel_bytes=size // channels if sliced else size,
+            # With parameters that come in one piece only, channels cannot come apart.
+            by_channel=_by_channel(graph, op, out) if sliced or not size else frozenset(),
+            reduced=summed,
+            reduced_bytes=summed_bytes,
             by_image=_by_image(graph, op, out),
             content=self._numbers.setdefault(content, len(self._numbers)),
         )
@@ -204,6 +230,34 @@ def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
         graph.tensors[name].shape[:1] == (channels,) and boxes[name][0] == (0, 1)
         for name in op.parameters
     ), channels
+
+
+def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
+    """Inputs of which each channel of the output needs the same one, and no other."""
+    axis = Axes.of(out.shape).channel
+    if axis is None or len(op.outputs) > 1 or out.shape[axis] == 1:
+        return frozenset()
+    channels = out.shape[axis]
+    found = {name for name in op.inputs if channels_of(graph.tensors[name]) == channels}
+    half = channels // 2
+    for part in {(0, 1), (0, half), (half, channels), (channels - 1, channels)}:
+        boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
+        own = {t for t in found & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
+        found &= own
+    return frozenset(found)
+
+
+def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
+    """Input channels that can be summed one after the other, and bytes of parameters of each."""
+    channels = reduced(graph, op)
+    if channels is None or channels == 1 or channels_of(graph.tensors[op.inputs[0]]) != channels:
+        return 0, 0
+    boxes = dict(needs(graph, op, out.name, whole(out).box, sums=(0, 1), last=False))
+    data = graph.tensors[op.inputs[0]]
+    if channels_in(data, boxes.pop(data.name)) != (0, 1):
+        return 0, 0  # They are not the channels of the rows that are planned here.
+    size = sum(prod(b - a for a, b in box) for box in boxes.values()) * graph.bytes_per_element
+    return channels, size
 
 
 def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:

@@ -2,7 +2,8 @@
 
 Strip after strip, each output grows by its share of rows; what feeds it grows as far as it needs
 (Optimus, section 2.3: R(l, t)), and rows stay in a circular line buffer until nothing later needs
-them. Nothing is loaded or computed twice: the halo stays on chip.
+them: the halo stays on chip. Only of maps that are held by the channel (`advance`) it cannot, and
+their halo is loaded or computed again.
 """
 
 from __future__ import annotations
@@ -60,13 +61,21 @@ class Flow:
     """Rows by strip, for one or more ways to cut a group into strips, one after the other.
 
     `first` is where each way begins. After a strip there are `upto` rows of a tensor; during it,
-    those from `start` on are held; `before` are there when it begins.
+    those from `start` on are held; `before` are there when it begins, none of them where the
+    tensor is `sliced`: held by the channel.
     """
 
     first: Counts
     upto: dict[str, Counts]
     start: dict[str, Counts]
     before: dict[str, Counts]
+    sliced: frozenset[str]
+
+    def fresh(self, tensor: str) -> Counts:
+        """The first row of a tensor that each strip loads or makes; `upto` where it does not."""
+        if tensor in self.sliced:
+            return self.start[tensor]
+        return np.maximum(self.start[tensor], self.before[tensor])
 
     def held(self, tensor: str) -> Counts:
         """The most rows of a tensor that are held at once, for each way: its line buffer."""
@@ -75,12 +84,13 @@ class Flow:
 
     def loaded(self, tensor: str) -> Counts:
         """Rows of a tensor that are loaded, for each way; rows that nothing needs are not."""
-        begin = np.maximum(self.start[tensor], self.before[tensor])
-        return _over_strips(np.add, np.maximum(self.upto[tensor] - begin, 0), self.first)
+        gained = np.maximum(self.upto[tensor] - self.fresh(tensor), 0)
+        return _over_strips(np.add, gained, self.first)
 
     def turns(self, tensor: str) -> Counts:
-        """Strips in which a tensor gains rows, for each way."""
-        grows = (self.upto[tensor] > self.before[tensor]).astype(np.int64)
+        """Strips in which rows of a tensor are made, for each way."""
+        begin = self.start[tensor] if tensor in self.sliced else self.before[tensor]
+        grows = (self.upto[tensor] > begin).astype(np.int64)
         return _over_strips(np.add, grows, self.first)
 
 
@@ -100,10 +110,16 @@ def heights(graph: Graph, group: Group) -> tuple[int, ...]:
     return tuple(sorted({-(-rows // n) for n in counts}))
 
 
-def flow(graph: Graph, group: Group, rows_per_strip: Sequence[int]) -> Flow:
+def flow(
+    graph: Graph,
+    group: Group,
+    rows_per_strip: Sequence[int],
+    sliced: frozenset[str] = frozenset(),
+) -> Flow:
     """The rows of every tensor of a group, for each of these heights of its tallest output.
 
-    Outputs of fewer rows grow in proportion: in step where strides divide.
+    Outputs of fewer rows grow in proportion: in step where strides divide. `sliced` tensors are
+    held by the channel, and so for one strip only.
     """
     sizes = {t: rows_of(graph.tensors[t]) for t in group.tensors}
     tallest = max(sizes[t] for t in group.sinks)
@@ -125,12 +141,20 @@ def flow(graph: Graph, group: Group, rows_per_strip: Sequence[int]) -> Flow:
             before[made] = _shifted(upto[made], first)
             np.minimum(start[made], before[made], out=start[made])
         out = member.op.outputs[0]
+        fresh = start[out] if out in sliced else before[out]
+        later = _least_to_come(fresh, first) if out in sliced else fresh
         for window in member.windows:
             np.maximum(upto[window.tensor], window.upto[upto[out]], out=upto[window.tensor])
-            low = window.start[before[out]]
+            if window.tensor in sliced:  # Nothing stays for later.
+                low = np.where(fresh < upto[out], window.start[fresh], sizes[window.tensor])
+            else:
+                low = window.start[later]
             np.minimum(start[window.tensor], low, out=start[window.tensor])
-    before |= {t: _shifted(upto[t], first) for t in group.loaded}
-    return Flow(first, upto, start, before)
+    for tensor in group.loaded:
+        before[tensor] = _shifted(upto[tensor], first)
+        if tensor in sliced:
+            np.minimum(start[tensor], upto[tensor], out=start[tensor])
+    return Flow(first, upto, start, before, sliced)
 
 
 def _shifted(values: Counts, first: Counts) -> Counts:
@@ -138,3 +162,12 @@ def _shifted(values: Counts, first: Counts) -> Counts:
     moved[1:] = values[:-1]
     moved[first] = 0
     return moved
+
+
+def _least_to_come(values: Counts, first: Counts) -> Counts:
+    """The least of each value and those of later strips of the same way."""
+    way = np.zeros_like(values)
+    way[first[1:]] = 1
+    apart = np.cumsum(way) * (int(values.max(initial=0)) + 1)
+    least = np.minimum.accumulate((values + apart)[::-1])[::-1]
+    return np.asarray(least - apart, dtype=np.int64)

@@ -9,14 +9,14 @@ import pytest
 import planners as sp
 from planners.fusion.emit import emit, lay_out
 from planners.fusion.floor import Floors
-from planners.fusion.group import GroupModel, GroupPlan
+from planners.fusion.group import GroupModel
 from planners.fusion.lattice import Dag
 from planners.fusion.layout import Arranger, Room
 from planners.fusion.partition import executable
 from planners.fusion.rows import box_of, rows_in, rows_of
 from planners.fusion.strips import Group, flow, heights
+from planners.fusion.ways import GroupPlan
 from planners.graph.access import needs
-from planners.masks import bits
 from planners.program import Compute
 from planners.simulator.check import replay
 from tests.fusion.networks import CASES, graph_of
@@ -129,15 +129,18 @@ def assert_moves(model: GroupModel, groups: list[tuple[int, GroupPlan]], budget_
     assert report.traffic_bytes == sum(way.traffic_bytes for _, way in groups)
     assert report.noncompulsory_bytes >= 0
     assert report.extent_bytes <= budget_bytes
-    # Halos stay in line buffers: nothing is computed twice, beyond what rounding up adds.
-    computes = sum(isinstance(item, Compute) for item in program.instructions)
-    assert (
-        graph.macs
-        <= report.macs
-        <= graph.macs
-        + sum(len(item.writes) for item in program.instructions if isinstance(item, Compute))
-    )
-    assert computes >= len(graph.operators)
+    # Halos stay in line buffers, and nothing is computed twice beyond what rounding up adds; but
+    # what is held by the channel is computed anew for each strip.
+    computes = [item for item in program.instructions if isinstance(item, Compute)]
+    assert report.macs >= graph.macs
+    if not any(computed_anew(model.group(m), way) for m, way in groups):
+        assert report.macs <= graph.macs + sum(len(item.writes) for item in computes)
+    assert len(computes) >= len(graph.operators)
+
+
+def computed_anew(group: Group, way: GroupPlan) -> bool:
+    sliced = {group.tensors[i] for i in way.sliced}
+    return bool(sliced & set(group.made) - group.sinks)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -170,9 +173,10 @@ def test_no_larger_group_needs_less_than_the_floor(name: str) -> None:
     model = model_of(name)
     floors = Floors(model.graph)
     least = {m: model.staircase(m)[0].buffer_bytes for m in groups_of(model) if m.bit_count() > 1}
-    for mask, buffer in least.items():
-        for i in bits(mask):
-            assert floors(mask & ~(1 << i)) <= floors(mask) <= buffer
+    for mask in least:
+        for larger, buffer in least.items():
+            if not mask & ~larger:
+                assert floors(mask) <= buffer
 
 
 def test_why_operators_stay_alone() -> None:

@@ -1,0 +1,71 @@
+"""Ways to run a fused group, many at once, and which of them are worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planners.fusion.rows import Counts
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """A way to run a group: `traffic_bytes` are all that cross, parameters included.
+
+    `rows_per_strip` counts rows of the tallest output, `images` those in a tile. `sliced` are the
+    places in `group.tensors` of those held by the channel, `channel_tile` or more at a time.
+    `kept` are the places in the group of operators whose parameters stay on chip; the others'
+    are loaded anew for each tile, for `channel_tile` channels or more at a time. An operator
+    alone may be run in `channel_passes` over its input, each making `pass_channels`.
+    """
+
+    buffer_bytes: int
+    traffic_bytes: int
+    rows_per_strip: int
+    strips: int
+    images: int
+    kept: tuple[int, ...]
+    channel_tile: int
+    sliced: tuple[int, ...] = ()
+    channel_passes: int = 1
+    pass_channels: int = 0
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Buffers and traffic of many ways to run a group in bytes, and what makes one of them."""
+
+    buffers: Counts
+    traffic: Counts
+    make: Callable[[int], GroupPlan]
+
+
+def undominated(ways: Sequence[Ways]) -> tuple[GroupPlan, ...]:
+    """Those for which no other needs no more buffer and moves no more, by rising buffer."""
+    buffers = np.concatenate([way.buffers for way in ways])
+    traffic = np.concatenate([way.traffic for way in ways])
+    rising = np.lexsort((traffic, buffers))
+    least = np.minimum.accumulate(traffic[rising])
+    better = np.concatenate(([True], least[1:] < least[:-1]))
+    return tuple(_make(ways, int(at)) for at in rising[better])
+
+
+def cheapest(ways: Sequence[Ways], budget_bytes: int) -> list[GroupPlan]:
+    """All that move least of those that fit."""
+    fitting = [way.traffic[way.buffers <= budget_bytes] for way in ways]
+    least = min((int(part.min()) for part in fitting if len(part)), default=-1)
+    return [
+        way.make(int(at))
+        for way in ways
+        for at in np.flatnonzero((way.buffers <= budget_bytes) & (way.traffic == least))
+    ]
+
+
+def _make(ways: Sequence[Ways], at: int) -> GroupPlan:
+    for way in ways:
+        if at < len(way.buffers):
+            return way.make(at)
+        at -= len(way.buffers)
+    raise IndexError(at)
