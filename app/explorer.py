@@ -45,9 +45,9 @@ class Explorer(pn.viewable.Viewer):
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
         self.dag = Dag(theme, self._tap_node, self._close_block, self._select_group)
-        self.map = AddressMap(theme, self.steps, self._select_tensor)
+        self.map = AddressMap(theme, self.steps, self._select_tensor, self._select_group)
         self.occupancy = Occupancy(theme, self.steps)
-        self.timeline = Timeline(theme, self._select_label)
+        self.timeline = Timeline(theme, self._select_label, self._select_group)
         self.pareto = Pareto(theme, session.load_point)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))

@@ -134,7 +134,7 @@ def press(session: Session, key: str, show_help: Any) -> None:
         case "Escape":
             look.selection = ""
         case "e":
-            comfortable = sorted(shown.tree.comfortable())
+            comfortable = sorted(shown.opened)
             opened = look.expanded != comfortable
             look.expanded = comfortable if opened else sorted(shown.tree.everything())
         case "b":

@@ -351,7 +351,7 @@ class Session:
             look.step = moved(self._linked.get("step", step), 0, shown.steps)
             if not same_graph:
                 look.selection = self._linked.get("selection", "")
-                look.expanded = sorted(shown.tree.comfortable())
+                look.expanded = sorted(shown.opened)
         self._linked = {}
         if not same_graph:
             self.work.param.update(budgets=self._budgets.get(self._budget_key(), {}), points=[])

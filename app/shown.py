@@ -13,6 +13,8 @@ from app.views.dag_blocks import Blocks
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.program import Compute, Instruction, Load, Store
 
+WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -36,6 +38,11 @@ class Shown:
         """The blocks of the model that its operators are in."""
         operators = self.graph.operators
         return Blocks([op.name for op in operators], [op.block for op in operators])
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The blocks that are open at first: more of them where groups are to be seen."""
+        return self.tree.comfortable(*((WITH_GROUPS,) if self.groups else ()))
 
     @cached_property
     def serial_trace(self) -> sp.Trace:

@@ -17,8 +17,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.groups import chosen_groups
 from app.shown import Shown
 from app.state import selected_tensors
+from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.outlines import Outlines
 from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_of, tooltip
@@ -51,8 +53,15 @@ return kib.toLocaleString('en', {maximumFractionDigits: 1}) + ' KiB';
 class AddressMap:
     """A figure that is made once; a plan replaces its data, the client moves its cursor."""
 
-    def __init__(self, theme: Theme, x_range: Range1d, select: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        x_range: Range1d,
+        select: Callable[[str], None],
+        select_group: Callable[[int], None],
+    ) -> None:
         self.select = select
+        self.groups = GroupBands(select_group)
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, *MORE)})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.marks = ColumnDataSource({name: [] for name in ("x", "y", "angle", "colour")})
@@ -84,6 +93,10 @@ class AddressMap:
         self.formatter.args = {"unit": self.formatter, "high": self.y_range}
         plot.yaxis.formatter = self.formatter
         self.limit.line_color = theme.text
+        self.strip = Range1d(0, 1)
+        plot.extra_y_ranges = {"strip": self.strip}
+        across = {"bottom": 0.935, "top": 0.995, "y_range_name": "strip"}
+        self.groups.draw(plot, theme, x_range, across, 0.965)
         plot.add_layout(self.limit)
         plot.add_layout(self.cursor)
         self._keep_labels_fitting(plot, x_range)
@@ -154,13 +167,15 @@ class AddressMap:
         self.limit.location = budget
         self.outlines.show(shown, pinned, memory)
         tops = [max(s.plan.budget_bytes, s.report.extent_bytes) for s in (shown, pinned) if s]
-        self.y_range.update(start=0, end=max(tops) * 1.04)
+        self.groups.show(shown, step_places(shown), {})
+        self.y_range.update(start=0, end=max(tops) * (1.1 if shown.groups else 1.04))
         self.y_range.update(reset_start=0, reset_end=self.y_range.end)
 
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline what is selected, wherever it sits."""
         names = set(selected_tensors(shown.graph, selection))
         data: dict[str, Any] = self.source.data
+        self.groups.highlight(chosen_groups(shown, selection))
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in names]
         self.chosen.data = {
             side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")

@@ -76,8 +76,7 @@ class DagBar(pn.viewable.Viewer):
         look.expanded = everything
 
     def _close_all(self) -> None:
-        look, tree = self.session.look, self.session.work.shown.tree
-        look.expanded = sorted(tree.comfortable())
+        self.session.look.expanded = sorted(self.session.work.shown.opened)
 
     def _show_cut(self) -> None:
         """The button is there where the network is cut, and free where an operator is selected."""

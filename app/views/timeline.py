@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bokeh.core.properties import value as constant
 from bokeh.models import (
     ColumnDataSource,
     CustomJSTickFormatter,
@@ -16,9 +17,11 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 import planners as sp
+from app.groups import chosen_groups
 from app.shown import Shown
 from app.state import selected_operators, selected_tensors
 from app.views.address_map import AXIS_WIDTH
+from app.views.group_bands import GroupBands, second_places
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import (
     BLUE,
@@ -43,6 +46,7 @@ ENGINES = {
 }
 COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
 STALL_COLUMNS = (*COLUMNS, "height", "alpha")
+GROUPS = "groups"
 WAITS = "right_diagonal_line"
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
@@ -55,8 +59,14 @@ return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit
 class Timeline:
     """A figure with one lane an engine; waiting is drawn in front of what waited."""
 
-    def __init__(self, theme: Theme, select: Callable[[str, str, int], None]) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        select: Callable[[str, str, int], None],
+        select_group: Callable[[int], None],
+    ) -> None:
         self.select = select
+        self.groups = GroupBands(select_group)
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
         self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
@@ -86,6 +96,8 @@ class Timeline:
             code=FORMAT_SECONDS, args={"range": self.x_range}
         )
         self._glyphs(plot, theme)
+        lane = constant(GROUPS)
+        self.groups.draw(plot, theme, self.x_range, {"y": lane, "height": 0.8}, lane)
         plot.add_layout(self.cursor)
         return plot
 
@@ -145,7 +157,9 @@ class Timeline:
         self.source.data = interval_columns(shown, trace)
         self.stalls.data = stall_columns(shown, trace)
         self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
-        self.lanes.factors = [lane_name(e) for e in reversed(engines_of(trace))]
+        engines = [lane_name(e) for e in reversed(engines_of(trace))]
+        self.lanes.factors = [*engines, *([GROUPS] if shown.groups else [])]
+        self.groups.show(shown, second_places(shown, serial), {})
         end = trace.makespan_s * 1.01
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
 
@@ -166,6 +180,7 @@ class Timeline:
             if label in (operators if kind == "operator" else tensors)
         ]
         self.chosen.data = {name: [data[name][i] for i in hits] for name in self.chosen.data}
+        self.groups.highlight(chosen_groups(shown, selection))
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:
