@@ -95,6 +95,7 @@ class Work(param.Parameterized):
     pinned = param.Parameter(None, doc="A plan that was on screen, kept to compare with.")
     pinned_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
+    why = param.Dict(default={}, doc="By fused group on screen: what else it would cost, and why.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")

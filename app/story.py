@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import planners as sp
+from app.sentence import Sentence
 from app.shown import Shown
+from app.story_tiles import tile_story
 from planners.program import Compute, Load, Store
 from planners.units import format_bytes
 
@@ -15,17 +16,10 @@ NAMED = 3
 LISTED = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """One thing that happened: `mark` says of what sort, `text` says it, `tensor` may be tapped."""
-
-    mark: str
-    text: str
-    tensor: str = ""
-
-
 def step_story(shown: Shown, step: int) -> list[Sentence]:
     """What happened during a step, in the order in which it happened."""
+    if (group := shown.group_at(step)) is not None:
+        return tile_story(shown, step, group)
     moves = _moves(shown, step)
     first, last = shown.computes[step]
     before = [s for position, s in moves if position < first]

@@ -40,14 +40,15 @@ class Corner(pn.viewable.Viewer):
         self.compare = ComparePanel(session, choose, HEIGHT)
         self.compared = pn.Column(self.compare, **wide)
         work, look = session.work, session.look
-        follow(work, "shown", lambda: self._show_details())
+        follow(work, ["shown", "why"], lambda: self._show_details())
         follow(look, "selection", lambda: self._show_details())
         follow(work, ["history", "progress", "shown"], lambda: self._show_solver())
         follow(look, "panel", lambda: self._turn())
         self._turn()
 
     def _show_details(self) -> None:
-        self.details.rows = detail_rows(self.session.work.shown, self.session.look.selection)
+        work = self.session.work
+        self.details.rows = detail_rows(work.shown, self.session.look.selection, work.why)
 
     def _show_solver(self) -> None:
         work = self.session.work

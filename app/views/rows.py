@@ -22,7 +22,7 @@ class Sender(pn.custom.JSComponent):
 class Rows(Sender):
     """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
 
-    rows = param.List(default=[], doc="Dicts: key, chip, hatch, text, cells, share, on.")
+    rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")
     head = param.List(default=[], doc="Titles of the columns; none, no head.")
     empty = param.String(default="", doc="What is said where there are no rows.")
 
@@ -59,6 +59,7 @@ export function render({ model, el }) {
         first.append(bar);
       }
       line.append(first, ...(row.cells || []).map((text) => cell('td', text, 'number')));
+      if (row.title) line.className = 'title';
       if (row.key) {
         line.tabIndex = 0;
         line.className = row.on ? 'tap on' : 'tap';
@@ -92,6 +93,7 @@ td:first-child { overflow-wrap: anywhere; }
 .bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
 .tap { cursor: pointer; }
 .tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
+.title td { font-weight: 600; color: var(--sw-faint); padding-top: 6px; }
 .on td { background: var(--sw-hover); font-weight: 600; }
 .empty { color: var(--sw-faint); padding: 4px; }
 """

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from app.shown import Shown, holes
 from app.state import (
     TENSOR,
+    group_selection,
     operator_selection,
+    selected_group,
     selected_operators,
     selected_tensors,
     tensor_selection,
 )
 from app.story import step_story
+from app.views.group_rows import group_rows
 from app.views.palette import BLUE, GREY, STAYS, ink_on, stay_of
 from planners.units import format_bytes
 
 MOST = 12
 MARKS = {
+    "tile": ("▦", GREY),
     "ran": ("▶", BLUE),
     "in": ("▼", STAYS["came back"][0]),
     "out": ("▲", STAYS["leaves"][0]),
@@ -72,19 +77,25 @@ def story_rows(shown: Shown, step: int, selection: str) -> list[dict[str, Any]]:
     for sentence in step_story(shown, step):
         mark, colour = MARKS[sentence.mark]
         key = tensor_selection(sentence.tensor) if sentence.tensor else ""
+        key = group_selection(sentence.group) if sentence.group else key
         row = {"text": sentence.text, "mark": mark, "chip": colour, "ink": ink_on(colour)}
         rows.append({**row, "key": key, "on": bool(key) and key == selection})
     return rows
 
 
-def detail_rows(shown: Shown, selection: str) -> list[dict[str, Any]]:
-    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work.
+def detail_rows(
+    shown: Shown, selection: str, why: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work,
+    or a fused group and `why` it is one, where that is known.
 
     With nothing selected: the tensors that move most for want of memory, or the largest.
     """
     graph = shown.graph
     if not selection:
         return _most_rows(shown)
+    if (group := selected_group(shown, selection)) is not None:
+        return group_rows(shown, group, why or {})
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return _tensor_rows(shown, name) if name in graph.tensors else []
@@ -135,6 +146,9 @@ def _operator_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
     rows = [_fact(f"{name}: {operator.kind}", f"{operator.macs / 1e6:.4g} M MACs")]
     if operator.block:
         rows.append(_fact(f"in {operator.block}", ""))
+    if name in shown.group_of:
+        group = shown.groups[shown.group_of[name]]
+        rows.append(_link("in the fused group", group.name, group_selection(group.name)))
     for word, tensors in (("reads", operator.inputs), ("writes", operator.outputs)):
         for tensor in tensors:
             row = _link(word, tensor, tensor_selection(tensor))

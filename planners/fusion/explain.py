@@ -118,7 +118,7 @@ class _Reading:
         self.operators[item.operator] = None
         if item.step == self.start_step:
             for piece, _ in item.writes:
-                self.first[piece.tensor] = _around(self.first.get(piece.tensor), piece.box)
+                self.first[piece.tensor] = around(self.first.get(piece.tensor), piece.box)
 
     def group(self, graph: Graph) -> FusedGroup:
         operators = tuple(sorted(self.operators, key=lambda name: graph.index[name]))
@@ -144,7 +144,8 @@ def _add(sizes: dict[str, int], tensor: str, size: int) -> None:
     sizes[tensor] = sizes.get(tensor, 0) + size
 
 
-def _around(one: Box | None, other: Box) -> Box:
+def around(one: Box | None, other: Box) -> Box:
+    """The least box that holds both; the other where there is but one."""
     if one is None:
         return other
     return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))

@@ -1,0 +1,96 @@
+"""The table of a fused group: its tile and bytes, its operators, and why its neighbours are not in
+it, with the cost of both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.groups import (
+    buffer_bytes,
+    members_words,
+    parameter_words,
+    tile_words,
+    tiles_words,
+)
+from app.shown import Shown
+from app.state import group_selection, operator_selection
+from app.views.palette import group_colour, ink_on
+from planners.fusion.explain import FusedGroup
+from planners.units import format_bytes
+
+NEVER = "–"
+
+
+def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows on a group. `why` has what its worker found out of each group by name, so far."""
+    known = why.get(group.name)
+    kinds = shown.graph.tensors
+    loads = {t: n for t, n in group.loads.items() if kinds[t].kind != "parameter"}
+    rows = [
+        _head(shown, group),
+        _row(f"{tiles_words(group)} of {tile_words(shown.graph, group)}", ""),
+        _row("most on chip at once", format_bytes(buffer_bytes(shown, group))),
+        _row("line buffers", format_bytes(sum(group.lines.values()))),
+        _row(f"parameters: {parameter_words(shown.graph, group)}", ""),
+        _row("maps loaded", format_bytes(sum(loads.values()))),
+        _row("maps stored", format_bytes(sum(group.stores.values()))),
+        *_worth(group, known),
+    ]
+    return [*rows, *_neighbours(shown, known), *_operators(shown, group)]
+
+
+def _head(shown: Shown, group: FusedGroup) -> dict[str, Any]:
+    number = shown.groups.index(group)
+    title = f"{members_words(group)}"
+    return {**_row(title, f"{format_bytes(group.traffic_bytes)}"), **_chip(group.name, number)}
+
+
+def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """What the group saves against its operators each alone; why an operator is by itself."""
+    if known is None:
+        return [_row("asking what else it would cost …", "")]
+    if known["single"]:
+        return [_row(f"by itself: {known['single']}", "")]
+    alone = known["alone_bytes"]
+    if alone is None:
+        return [_row("an operator of it does not fit alone", "")]
+    return [_row("its operators each alone would move", format_bytes(alone))]
+
+
+def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Why each group that shares a tensor is another one: the cost apart and as one."""
+    if not known or not known["neighbours"]:
+        return []
+    rows = [{**_row("why not fused with", ""), "cells": ["apart", "as one"], "title": True}]
+    for pair in known["neighbours"]:
+        there = shown.groups[pair["there"]]
+        together = pair["together_bytes"]
+        cells = [
+            format_bytes(pair["apart_bytes"]),
+            NEVER if together is None else format_bytes(together),
+        ]
+        row = {"text": pair["reason"], "cells": cells, "key": group_selection(there.name)}
+        rows.append({**row, **_chip(there.name, pair["there"])})
+    return rows
+
+
+def _operators(shown: Shown, group: FusedGroup) -> list[dict[str, Any]]:
+    graph = shown.graph
+    rows = [{**_row("its operators", ""), "title": True}]
+    for name in group.operators:
+        operator = graph.operators[graph.index[name]]
+        made = sum(graph.size_bytes(t) for t in operator.outputs)
+        cells = [format_bytes(made)]
+        text = f"{name} ({operator.kind})"
+        rows.append({"text": text, "cells": cells, "key": operator_selection(name)})
+    return rows
+
+
+def _chip(name: str, number: int) -> dict[str, Any]:
+    colour = group_colour(number)
+    return {"chip": colour, "mark": name, "ink": ink_on(colour)}
+
+
+def _row(text: str, value: str) -> dict[str, Any]:
+    return {"text": text, "cells": [value]}
