@@ -24,8 +24,8 @@ from planners.fusion.lattice import Dag, count_downsets, count_groups
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.partition import Partition, Traits, least_traffic
 from planners.fusion.search import best_partition, sweep_partitions
-from planners.fusion.workloads import workload
-from planners.graph.model import Graph, Operator, Tensor
+from planners.fusion.workloads import cifar_resnet, workload
+from planners.graph.model import Graph
 from planners.machine import load_machine
 from planners.progress import Clock
 
@@ -136,38 +136,6 @@ def told(found: Partition) -> str:
     if found.status == "optimal":
         return "optimal"
     return f"gap {found.gap:.2%}" + (f", best of groups up to {found.cap}" if found.cap else "")
-
-
-def cifar_resnet(depth: int) -> Graph:
-    """A residual network of 6n + 2 layers on 32×32 images (He et al., 2016), by shapes only."""
-    size = {"x": (1, 3, 32, 32)}
-    weights: dict[str, tuple[int, ...]] = {}
-    ops: list[Operator] = []
-
-    def conv(name: str, source: str, channels: int, kernel: int, stride: int) -> str:
-        _, depth_in, rows, _ = size[source]
-        rows = -(-rows // stride)
-        size[name] = (1, channels, rows, rows)
-        weights[f"{name}.w"] = (channels, depth_in, kernel, kernel)
-        macs = channels * depth_in * kernel**2 * rows**2
-        window = [(n, n) for n in (kernel, stride, kernel // 2, 1)]
-        ops.append(Operator(name, "conv2d", (source,), (name,), (f"{name}.w",), macs, *window))
-        return name
-
-    at = conv("stem", "x", 16, 3, 1)
-    for stage, channels in enumerate((16, 32, 64)):
-        for block in range((depth - 2) // 6):
-            name, stride = f"s{stage}.{block}", 2 if stage and not block else 1
-            side = conv(f"{name}.skip", at, channels, 1, 2) if stride == 2 else at
-            at = conv(f"{name}.b", conv(f"{name}.a", at, channels, 3, stride), channels, 3, 1)
-            size[name] = size[at]
-            ops.append(Operator(name, "add", (at, side), (name,)))
-            at = name
-    tensors = {
-        n: Tensor(n, shape, "activation" if n != "x" else "input") for n, shape in size.items()
-    }
-    tensors |= {n: Tensor(n, shape, "parameter") for n, shape in weights.items()}
-    return Graph(f"cifar_resnet{depth}", tensors, tuple(ops), ("x",), (at,), 2)
 
 
 def cost_model(graph: Graph) -> GroupModel:

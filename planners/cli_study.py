@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -120,36 +122,73 @@ def reproduce(
         Literal["cosma", "optimus", "vmcu", "demand-layering"], typer.Argument(help="which paper")
     ],
     models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
-    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
+    budgets: Annotated[str, typer.Option("--budgets", help="cosma: with commas")] = "MR,MH,MP",
     granularity: GranularityOption = "folded",
     time_limit: TimeLimit = 60.0,
     sweep_size: Annotated[
-        int, typer.Option("--sweep", help="budgets from MR to MP for searched networks; 0: none")
+        int,
+        typer.Option("--sweep", help="cosma: budgets from MR to MP, searched networks; 0: none"),
     ] = 9,
-    execute: Annotated[bool, typer.Option("--execute", help="run the joint plans too")] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="cosma: run the joint plans too")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="optimus: a cut of seconds")] = False,
     resume: Annotated[
         Path | None, typer.Option("--resume", help="keep results here, and go on from them")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute a paper's comparison anew (now: COSMA's)."""
-    if paper != "cosma":
-        raise BadInput(f"{paper}: its planner is not part of this version; cosma is")
+    """Compute a paper's comparison anew (now: COSMA's and Optimus's)."""
+    if paper not in ("cosma", "optimus"):
+        raise BadInput(f"{paper}: its comparison is not part of this version; cosma, optimus are")
+    names = tuple(name.strip() for name in models.split(",")) if models else ()
+    with Reporter(as_json, f"reproducing {paper}") as reporter:
+        tell = partial(_tell, reporter)
+        if paper == "cosma":
+            labels = tuple(label.strip().upper() for label in budgets.split(","))
+            options = (labels, granularity, time_limit, sweep_size, execute)
+            facts, text = _cosma(names, options, resume, tell)
+        else:
+            facts, text = _optimus(names, quick, time_limit, resume, tell)
+    if out is not None:
+        write_text(out, text)
+    Answer(as_json).give(facts, text)
+
+
+def _cosma(
+    names: tuple[str, ...],
+    options: tuple[Any, ...],
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
     from planners.study.reproduce_cosma import Study
     from planners.study.reproduce_cosma import reproduce as compare
     from planners.study.reproduce_cosma_report import facts, report
 
-    labels = tuple(label.strip().upper() for label in budgets.split(","))
-    study = Study(labels, granularity, time_limit, sweep_size, execute)
-    if models:
-        study = replace(study, models=tuple(name.strip() for name in models.split(",")))
-    with Reporter(as_json, "reproducing COSMA") as reporter:
-        tables = compare(study, resume, lambda text: _tell(reporter, text))
-    text = report(tables, study)
-    if out is not None:
-        write_text(out, text)
-    Answer(as_json).give(facts(tables), text)
+    study = Study(*options)
+    if names:
+        study = replace(study, models=names)
+    tables = compare(study, resume, tell)
+    return facts(tables), report(tables, study)
+
+
+def _optimus(
+    names: tuple[str, ...],
+    quick: bool,
+    time_limit_s: float,
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
+    from planners.study.reproduce_optimus import Study
+    from planners.study.reproduce_optimus import reproduce as compare
+    from planners.study.reproduce_optimus_report import facts, report
+
+    study = replace(Study.small() if quick else Study(), time_limit_s=time_limit_s)
+    if names:
+        study = study.only(names)
+    tables = compare(study, resume, tell)
+    return facts(tables), report(tables, study)
 
 
 def _tell(reporter: Reporter, text: str) -> None:

@@ -208,7 +208,16 @@ def test_reproduce_compares_all_schemes(spillway: Any) -> None:
         assert row["joint optimal"] <= row["default optimal"]
         assert row["default optimal"] <= min(row["default belady"], row["default hill_climb"])
     assert 0 < found["mean_reduction"]["default belady"] <= 1
-    assert "cosma is" in spillway("reproduce", "vmcu").err
+    assert "cosma, optimus are" in spillway("reproduce", "vmcu").err
+
+
+def test_reproduce_compares_fusers(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "optimus.md"
+    arguments = ("reproduce", "optimus", "--quick", "--models", "alexnet", "--out", out)
+    found = spillway(*arguments, "--json").json
+    (row,) = found["traffic"]
+    assert row["oracle"] < row["Optimus"] <= row["DNNVM"] <= row["no fusion"]
+    assert "## Table 4" in out.read_text(encoding="utf-8")
 
 
 def test_an_answer_that_nobody_reads_is_no_traceback() -> None:

@@ -1,0 +1,128 @@
+"""Table 5: how many groups there are, which are chosen, and how long finding them takes.
+
+Seconds with a cost model that knows nothing yet (*cold*), and of the search alone once every cost
+is known. Beside ours Algorithm 1 as the paper runs it, at known costs, where groups are few.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from planners.errors import BudgetTooSmall
+from planners.fusion.algorithm1 import bottom_up, top_down
+from planners.fusion.candidates import Candidates
+from planners.fusion.lattice import Dag, count_downsets, count_groups
+from planners.fusion.online import online_partition, size_table
+from planners.fusion.partition import GroupModel as Costs
+from planners.fusion.partition import Partition, Point, least_traffic
+from planners.fusion.search import best_partition
+from planners.graph.model import Graph
+from planners.progress import Clock
+from planners.study.reproduce_optimus_bench import (
+    LARGEST_TABLE,
+    Bench,
+    Case,
+    Row,
+    cost_model,
+    graph_of,
+    traits_of,
+)
+
+Result = TypeVar("Result")
+
+MOST_GROUPS = 30_000  # that Algorithm 1 goes through one by one
+ENOUGH_S = 0.2  # a search shorter than this is timed more than once
+
+
+class Known:
+    """A cost model's answers, kept: what is left is the search."""
+
+    def __init__(self, model: Costs) -> None:
+        self._model = model
+        self._known: dict[int, Sequence[Point]] = {}
+
+    def staircase(self, mask: int) -> Sequence[Point]:
+        """As the model's."""
+        if mask not in self._known:
+            self._known[mask] = self._model.staircase(mask)
+        return self._known[mask]
+
+
+def rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
+    """A row of Table 5 for each network; found anew unless it is kept."""
+    limit = bench.time_limit_s
+    return [bench.memo.of(["table 5", n, limit], partial(row, n, limit)) for n in networks]
+
+
+def row(network: str, time_limit_s: float) -> Row:
+    """Counts and seconds of a network."""
+    case = Case(network)
+    graph = graph_of(network, case.images)
+    dag = Dag.of(graph)
+    found: Row = {
+        "network": network,
+        "operators": dag.count,
+        "successors": max(after.bit_count() for after in dag.successors),
+        "groups": count_groups(dag),
+        "downsets": count_downsets(dag),
+    }
+    try:
+        return found | _searched(case, graph, dag, time_limit_s)
+    except BudgetTooSmall as error:
+        return found | {"status": str(error)}
+
+
+def _searched(case: Case, graph: Graph, dag: Dag, limit: float) -> Row:
+    known, traits = Known(cost_model(case)), traits_of(case)
+
+    def search() -> Partition:
+        return best_partition(known, graph, case.budget_bytes, Clock(limit), traits=traits)
+
+    best, cold_s = _timed(search)
+    table = size_table(known, graph, Clock(limit), LARGEST_TABLE)
+    fresh = Known(cost_model(case))
+
+    def online(model: Costs) -> Partition:
+        return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
+
+    quick, online_cold_s = _timed(lambda: online(fresh))
+    found: Row = {
+        "fit": best.considered,
+        "chosen": len(best.groups),
+        "status": best.status,
+        "gap": best.gap,
+        "cap": best.cap,
+        "cold_s": cold_s,
+        "search_s": _least_s(search, cold_s),
+        "online_groups": quick.considered,
+        "online_cold_s": online_cold_s,
+        "online_s": _least_s(lambda: online(known), online_cold_s),
+        "online_more": quick.objective_bytes / best.objective_bytes - 1,
+    }
+    if count_groups(dag) <= MOST_GROUPS:
+        found |= _algorithm_1(case, known, graph, dag, best)
+    return found
+
+
+def _algorithm_1(case: Case, known: Costs, graph: Graph, dag: Dag, best: Partition) -> Row:
+    """Algorithm 1 both ways, over all groups that fit, at costs already known."""
+    candidates = Candidates(known, graph, traits_of(case))
+    candidates.grow(case.budget_bytes, None, Clock(600.0), MOST_GROUPS)
+    costs = {m: least_traffic(s, case.budget_bytes) for m, s in candidates.steps.items()}
+    (down, _), down_s = _timed(lambda: top_down(dag, costs.get))
+    (up, _), up_s = _timed(lambda: bottom_up(dag, costs.get))
+    return {"top_down_s": down_s, "bottom_up_s": up_s, "same": down == up == best.objective_bytes}
+
+
+def _timed(call: Callable[[], Result]) -> tuple[Result, float]:
+    began = time.perf_counter()
+    result = call()
+    return result, time.perf_counter() - began
+
+
+def _least_s(call: Callable[[], object], first_s: float) -> float:
+    """The least of a few runs: others use the machine too."""
+    return min(_timed(call)[1] for _ in range(5 if first_s < ENOUGH_S else 1))
