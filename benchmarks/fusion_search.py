@@ -28,33 +28,13 @@ from planners.fusion.workloads import cifar_resnet, workload
 from planners.graph.model import Graph
 from planners.machine import load_machine
 from planners.progress import Clock
+from planners.study.reproduce_optimus_costs import Known
+from planners.study.reproduce_optimus_paper import TABLE_5
 
 KIB = 1024
 TRAITS = Traits(least_channels=16)  # The paper's T_c.
-# Table 5: groups, top-down and bottom-up ms, groups chosen; online groups, and ms bottom-up.
-PAPER = {
-    "vgg16": (171, 0.36, 0.48, 8, 80, 0.11),
-    "resnet50": (3510, 14.59, 2.73, 31, 195, 0.29),
-    "resnet152": (24250, 173.43, 5.01, 99, 467, 0.23),
-    "googlenet": (50436, 514.53, 27.89, 21, 423, 0.64),
-    "squeezenet1_0": (1057, 3.39, 2.19, 8, 216, 0.24),
-    "timm:nasnetalarge": (29_000_000, 3.28e5, 8713.16, 328, 1627, 274.10),
-}
 MOST_GROUPS = 30_000  # that Algorithm 1 goes through one by one
-NAMES = (*PAPER, "mobilenet_v2")
-
-
-class Known:
-    """A cost model's answers, kept: what is left is the search."""
-
-    def __init__(self, model: GroupModel) -> None:
-        self._model = model
-        self._known: dict[int, Any] = {}
-
-    def staircase(self, mask: int) -> Any:
-        if mask not in self._known:
-            self._known[mask] = self._model.staircase(mask)
-        return self._known[mask]
+NAMES = (*TABLE_5, "mobilenet_v2")
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -95,11 +75,12 @@ def describe(name: str, graph: Graph, budget: int, budgets: int, time_limit: flo
         f"  online: {online.considered} groups of at most {table.limit(budget)}, "
         f"{more:.2%} more traffic; {online_s:.4f} s (table {table_s:.3f} s)"
     )
-    if name in PAPER:
-        groups, top_down, bottom_up, chosen, online_groups, online_ms = PAPER[name]
+    if name in TABLE_5:
+        paper = TABLE_5[name]
         print(
-            f"  paper: {groups} groups, {chosen} chosen, {top_down} ms top-down, "
-            f"{bottom_up} ms bottom-up; online {online_groups} groups, {online_ms} ms"
+            f"  paper: {paper.groups} groups, {paper.chosen} chosen, {paper.top_down_ms} ms "
+            f"top-down, {paper.bottom_up_ms} ms bottom-up; online {paper.online_groups} groups, "
+            f"{paper.online_bottom_up_ms} ms"
         )
     if count_groups(dag) <= MOST_GROUPS:
         reference(dag, known, graph, budget, found.objective_bytes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, isqrt, sqrt
 
 from planners.graph.model import Graph, Operator
@@ -74,24 +75,46 @@ def output_stationary(layer: Layer) -> int:
     return layer.once if best is None else best
 
 
-def communication_bound(layer: Layer) -> int:
-    """The least any order of one convolution moves: 2·MACs/√(R·S) words in, and the outputs out.
+def sums_stationary(layer: Layer) -> int:
+    """Chen et al.'s design, near the least that any order of one convolution moves (HPCA 2020).
 
-    R is how often windows overlap, S the words on chip (Chen et al., HPCA 2020); never less than
-    all once.
+    Nearly all memory holds sums of b images, z channels, y rows and x columns; beside them there is
+    one input channel of the tile, and its weights. Inputs are read for each z of the channels, with
+    their halo; weights for each tile of pixels.
+    """
+    loops, words = layer.loops, LOWER_BOUND_BYTES // layer.width
+    best = None
+    for b, y, x in product(_parts(loops.B), _parts(loops.Y), _parts(loops.X)):
+        slab = b * _extent(loops, y, loops.R) * _extent(loops, x, loops.S)
+        z = min(loops.K, (words - slab) // (b * y * x + loops.R * loops.S))
+        if z < 1:
+            continue
+        strips, columns = ceil(loops.Y / y), ceil(loops.X / x)
+        passes = 1 if loops.own else ceil(loops.K / z)
+        tiled = strips * columns * _extent(loops, y, loops.R) * _extent(loops, x, loops.S)
+        halo = tiled / (_extent(loops, loops.Y, loops.R) * _extent(loops, loops.X, loops.S))
+        refills = strips * columns * ceil(loops.B / b)
+        moved = ceil(layer.inputs * passes * halo) + layer.weights * refills + layer.outputs
+        best = _least(best, moved)
+    return layer.once if best is None else best
+
+
+def least_of_any_order(layer: Layer) -> int:
+    """What Chen et al. prove for large layers: 2·MACs/√(R·S) words in, and the outputs out.
+
+    R is how often windows overlap, S the words on chip.
     """
     loops = layer.loops
     macs = loops.B * loops.K * loops.C * loops.Y * loops.X * loops.R * loops.S
     overlap = max(1.0, loops.R * loops.S / loops.stride**2)
     words = LOWER_BOUND_BYTES / layer.width
-    read = 2 * macs / sqrt(overlap * words) * layer.width
-    return max(layer.once, ceil(read) + layer.outputs)
+    return ceil(2 * macs / sqrt(overlap * words)) * layer.width + layer.outputs
 
 
 BASELINES: Mapping[str, Callable[[Layer], int]] = {
     "eyeriss": row_stationary,
     "shidiannao": output_stationary,
-    "lower bound": communication_bound,
+    "lower bound": sums_stationary,
 }
 
 
@@ -125,7 +148,12 @@ def _parts(n: int) -> list[int]:
 
 
 def _rows(loops: Loops, e: int) -> int:
-    return (e - 1) * loops.stride + loops.R
+    return _extent(loops, e, loops.R)
+
+
+def _extent(loops: Loops, n: int, window: int) -> int:
+    """Of the input along an axis, for n of the output."""
+    return (n - 1) * loops.stride + window
 
 
 def _moved(

@@ -41,7 +41,6 @@ class Rules:
     alone, and of groups too where `early_groups`. `refill`: groups may load their parameters anew
     for each tile (eq. 3); operators alone always may.
     `weights_bytes`: parameters have a buffer of their own of that size, and need none of maps.
-    `free_local`: element-wise, pooling and depth-wise operators alone cost nothing.
     """
 
     channel_tile: int = 16
@@ -49,7 +48,6 @@ class Rules:
     early_groups: bool = True
     refill: bool = True
     weights_bytes: int | None = None
-    free_local: bool = False
 
 
 class PrintedModel:
@@ -69,9 +67,6 @@ class PrintedModel:
 
     def _evaluate(self, mask: int) -> tuple[Tiling, ...]:
         ops = [self.graph.operators[i] for i in bits(mask)]
-        if self.rules.free_local and len(ops) == 1 and is_local_layer(self.graph, ops[0]):
-            cheapest = min(self._tilings(ops, mask), key=lambda way: way.buffer_bytes)
-            return (Tiling(cheapest.buffer_bytes, 0, cheapest.strips),)
         found: list[Tiling] = []
         for way in sorted(
             self._tilings(ops, mask), key=attrgetter("buffer_bytes", "traffic_bytes")

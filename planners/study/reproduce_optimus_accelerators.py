@@ -15,7 +15,8 @@ from planners.study.accelerators import (
     SHIDIANNAO_BYTES,
     layer_by_layer,
 )
-from planners.study.reproduce_optimus_bench import Bench, Case, Row, graph_of, saved
+from planners.study.reproduce_optimus_bench import Bench, Row, saved
+from planners.study.reproduce_optimus_costs import Case, graph_of
 from planners.study.reproduce_optimus_paper import IMAGES, TABLE_4
 
 # What is unrolled: Eyeriss wants few channels at once, ShiDianNao one, the third 16.

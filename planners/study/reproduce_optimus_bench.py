@@ -6,52 +6,32 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from planners.errors import BadInput
-from planners.fusion.baselines import BASELINES, ResidentGroups
-from planners.fusion.group import GroupModel
+from planners.fusion.baselines import BASELINES
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.partition import GroupModel as Costs
-from planners.fusion.partition import Partition, Point, Traits
+from planners.fusion.partition import Partition
 from planners.fusion.search import sweep_partitions
-from planners.fusion.workloads import workload
 from planners.graph.model import Graph
-from planners.machine import load_machine
 from planners.progress import Clock
-from planners.study.accelerators import layer_by_layer
-from planners.study.printed_model import PrintedModel, Rules, Tiling
-from planners.study.reproduce_optimus_paper import BUFFER_BYTES, CHANNEL_TILE, IMAGES
+from planners.study.reproduce_optimus_costs import (
+    Case,
+    Known,
+    base_costs,
+    base_of,
+    graph_of,
+    seen_by,
+    traits_of,
+)
 
 Row = dict[str, Any]
 
-# Whose costs: of programs that run, all parameters of a group kept in them; the paper's equations,
-# and those with its baselines' restrictions, with Optimus's operators alone or without ISOA.
-Accounting = Literal["program", "program, kept", "printed", "printed, kept", "printed, plain"]
-MOST_MODELS = 6  # that are held at once, for memory's sake
+MOST_BASES = 24  # that are held at once, for memory's sake
 LARGEST_TABLE = 12  # operators in the groups of the online look-up table
-
-
-class Case(NamedTuple):
-    """All that a partition depends on, but for the code. Fusers: `BASELINES`, optimus, online."""
-
-    network: str
-    fuser: str = "optimus"
-    accounting: Accounting = "program"
-    budget_bytes: int = BUFFER_BYTES
-    images: int = IMAGES
-    channel_tile: int = CHANNEL_TILE
-    free_local: bool = False
-    weights_bytes: int | None = None  # of a buffer of their own, by the paper's equations only
-    accelerator: str = ""  # whose own way to run a layer is there for operators alone
-
-    def __str__(self) -> str:
-        free = ", local layers free" * self.free_local
-        what = f"{self.network} {self.fuser} ({self.accounting}{free})"
-        return f"{what} {self.images} images in {self.budget_bytes:,} B"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +91,17 @@ class Memo:
         return self._known[name]
 
     def get(self, key: Sequence[Any]) -> Any:
+        """The result under a key; None where there is none."""
         return self._known.get(json.dumps(key))
 
-    def keep(self, key: Sequence[Any], value: Any) -> None:
+    def keep(self, key: Sequence[Any], value: Any, told: str = "") -> None:
+        """Keep a result, and say of what."""
         name = json.dumps(key)
         self._known[name] = json.loads(json.dumps(value))
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps([name, value]) + "\n")
-        self._say(" ".join(str(part) for part in key))
+        self._say(told or " ".join(str(part) for part in key[:2]))
 
     def _read(self, path: Path) -> None:
         try:
@@ -135,7 +117,7 @@ class Bench:
 
     def __init__(self, memo: Memo, time_limit_s: float) -> None:
         self.memo, self.time_limit_s = memo, time_limit_s
-        self._models: OrderedDict[Case, Costs] = OrderedDict()
+        self._bases: OrderedDict[Case, Known] = OrderedDict()
 
     def find(self, case: Case) -> Found:
         """The partition of a case."""
@@ -148,7 +130,7 @@ class Bench:
         if missing:
             found = self._search(case, [c.budget_bytes for c in missing])
             for c, partition in zip(missing, found, strict=True):
-                self.memo.keep(["find", *c], asdict(partition))
+                self.memo.keep(["find", *c], asdict(partition), str(c))
         values = [self.memo.get(["find", *c]) for c in cases]
         return [Found(**{**value, "groups": tuple(value["groups"])}) for value in values]
 
@@ -160,13 +142,17 @@ class Bench:
 
     def model(self, case: Case) -> Costs:
         """The costs of a case, for every buffer."""
-        key = case._replace(fuser="", budget_bytes=0)
-        if key not in self._models:
-            self._models[key] = cost_model(key)
-            if len(self._models) > MOST_MODELS:
-                self._models.popitem(last=False)
-        self._models.move_to_end(key)
-        return self._models[key]
+        return seen_by(case, self.base(case))
+
+    def base(self, case: Case, *, anew: bool = False) -> Known:
+        """The costs that those of a case are made of; `anew`: they know nothing yet."""
+        key = base_of(case)
+        if anew or key not in self._bases:
+            self._bases[key] = base_costs(key)
+            if len(self._bases) > MOST_BASES:
+                self._bases.popitem(last=False)
+        self._bases.move_to_end(key)
+        return self._bases[key]
 
     def _search(self, case: Case, budgets: Sequence[int]) -> list[Found]:
         model, graph = self.model(case), graph_of(case.network, case.images)
@@ -192,53 +178,6 @@ def partitions(
     return [BASELINES[case.fuser](model, graph, b, traits=traits) for b in budgets]
 
 
-def traits_of(case: Case) -> Traits:
-    """What the search may take for granted of the costs of a case."""
-    if case.accounting.startswith("printed"):
-        return Traits("grows")
-    return Traits(least_channels=case.channel_tile)
-
-
-class OwnLayers:
-    """A cost model beside which an accelerator runs layers alone in its own way."""
-
-    def __init__(self, model: Costs, graph: Graph, accelerator: str) -> None:
-        self._model = model
-        self._alone = layer_by_layer(graph, accelerator)
-
-    def staircase(self, mask: int) -> Sequence[Point]:
-        """As the model's, of operators alone also the accelerator's, which always fits."""
-        ways = self._model.staircase(mask)
-        if mask.bit_count() > 1:
-            return ways
-        own = Tiling(0, self._alone[mask.bit_length() - 1], 1)
-        return [own, *(way for way in ways if way.traffic_bytes < own.traffic_bytes)]
-
-
-def cost_model(case: Case) -> Costs:
-    """The costs of groups by the accounting of a case."""
-    graph = graph_of(case.network, case.images)
-    model = _by_accounting(case, graph)
-    return OwnLayers(model, graph, case.accelerator) if case.accelerator else model
-
-
-def _by_accounting(case: Case, graph: Graph) -> Costs:
-    if case.accounting.startswith("program"):
-        options = {"channel_tile": case.channel_tile, "free_local_layers": case.free_local}
-        model: Costs = GroupModel(graph, load_machine("optimus"), options)
-        return ResidentGroups(model) if case.accounting == "program, kept" else model
-    rules = Rules(
-        channel_tile=case.channel_tile,
-        weights_bytes=case.weights_bytes,
-        free_local=case.free_local,
-    )
-    if case.accounting == "printed, kept":
-        rules = replace(rules, early_groups=False, refill=False)
-    elif case.accounting == "printed, plain":
-        rules = replace(rules, early=False, early_groups=False, refill=False)
-    return PrintedModel(graph, rules)
-
-
 def largest_need(model: Costs, graph: Graph) -> int:
     """The least buffer in which every operator runs alone, in bytes."""
     needs = [
@@ -246,12 +185,6 @@ def largest_need(model: Costs, graph: Graph) -> int:
         for i in range(len(graph.operators))
     ]
     return max(needs, default=0)
-
-
-@cache
-def graph_of(network: str, images: int) -> Graph:
-    """A network of the comparison, as the paper counts its operators."""
-    return workload(network, images)
 
 
 def saved(ours: int | None, other: int | None) -> float | None:

@@ -11,7 +11,8 @@ from planners.fusion.partition import Partition
 from planners.fusion.planner import plan_partition
 from planners.progress import Clock
 from planners.simulator.simulate import simulate
-from planners.study.reproduce_optimus_bench import Bench, Case, Row
+from planners.study.reproduce_optimus_bench import Bench, Row
+from planners.study.reproduce_optimus_costs import Case
 
 MOST_INSTRUCTIONS = 60_000  # that a program replayed here may have
 
@@ -36,7 +37,7 @@ def row(bench: Bench, case: Case) -> Row:
 
 
 def _replayed(bench: Bench, case: Case) -> Row:
-    found, model = bench.find(case), bench.model(case)
+    found, model = bench.find(case), bench.base(case).model
     assert isinstance(model, GroupModel)
     chosen = options_of({"channel_tile": case.channel_tile})
     partition = Partition(found.groups, found.traffic_bytes or 0, found.bound_bytes, "feasible")

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from planners.machine import load_machine
 from planners.masks import bits
 from planners.study.array_energy import DATAFLOWS, WORD_BYTES, Accesses, Array, accesses
-from planners.study.reproduce_optimus_bench import Accounting, Bench, Case, Row, graph_of
+from planners.study.reproduce_optimus_bench import Bench, Row
+from planners.study.reproduce_optimus_costs import Accounting, Case, graph_of
 from planners.study.reproduce_optimus_paper import CHANNEL_TILE, KIB, TABLE_3
 
 PARTS = ("DRAM", "buffer", "array", "register files", "MAC")

@@ -45,12 +45,15 @@ other. *DRAM-bound* is the share of time in which the array waits."""
 
 TABLE_4 = """\
 Percent saved. The paper does not say how its layer-by-layer baselines run; these are assumed
-(`planners/study/accelerators.py`), each layer at its best tiles, without compression: *Eyeriss*
-row-stationary, sums of some channels in a buffer of 100 KB, filters beside it; *ShiDianNao*
-output-stationary, 64 KB in, 64 KB out, 128 KB of synapses (sizes recalled); *lower bound* is the
-least that Chen et al. prove for each convolution in 66.5 KB (size recalled). *Programs* use the
-buffer as one pool. *Own layers*: a layer alone may run as the accelerator runs it, which no program
-here stands for. ShiDianNao's buffers are kept apart in the equations only."""
+(`planners/study/accelerators.py`), each layer at its best tiles, without compression:
+
+* *Eyeriss*: row-stationary; sums of some channels in a buffer of 100 KB, filters beside it.
+* *ShiDianNao*: output-stationary; 64 KB in, 64 KB out, 128 KB of synapses (sizes recalled).
+* *lower bound*: sums-stationary in 66.5 KB (recalled), which comes near the least of any order of
+  one convolution that its authors prove.
+
+*Programs* use the buffer as one pool. *Own layers*: a layer alone may run as the accelerator runs
+it, which no program here stands for. ShiDianNao's buffers are kept apart in the equations only."""
 
 
 def report(tables: Tables, study: Study) -> str:

@@ -17,19 +17,12 @@ from planners.fusion.candidates import Candidates
 from planners.fusion.lattice import Dag, count_downsets, count_groups
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.partition import GroupModel as Costs
-from planners.fusion.partition import Partition, Point, least_traffic
+from planners.fusion.partition import Partition, least_traffic
 from planners.fusion.search import best_partition
 from planners.graph.model import Graph
 from planners.progress import Clock
-from planners.study.reproduce_optimus_bench import (
-    LARGEST_TABLE,
-    Bench,
-    Case,
-    Row,
-    cost_model,
-    graph_of,
-    traits_of,
-)
+from planners.study.reproduce_optimus_bench import LARGEST_TABLE, Bench, Row
+from planners.study.reproduce_optimus_costs import Case, base_costs, base_of, graph_of, traits_of
 
 Result = TypeVar("Result")
 
@@ -37,28 +30,14 @@ MOST_GROUPS = 30_000  # that Algorithm 1 goes through one by one
 ENOUGH_S = 0.2  # a search shorter than this is timed more than once
 
 
-class Known:
-    """A cost model's answers, kept: what is left is the search."""
-
-    def __init__(self, model: Costs) -> None:
-        self._model = model
-        self._known: dict[int, Sequence[Point]] = {}
-
-    def staircase(self, mask: int) -> Sequence[Point]:
-        """As the model's."""
-        if mask not in self._known:
-            self._known[mask] = self._model.staircase(mask)
-        return self._known[mask]
-
-
 def rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
     """A row of Table 5 for each network; found anew unless it is kept."""
     limit = bench.time_limit_s
-    return [bench.memo.of(["table 5", n, limit], partial(row, n, limit)) for n in networks]
+    return [bench.memo.of(["table 5", n, limit], partial(row, bench, n)) for n in networks]
 
 
-def row(network: str, time_limit_s: float) -> Row:
-    """Counts and seconds of a network."""
+def row(bench: Bench, network: str) -> Row:
+    """Counts and seconds of a network; the bench keeps the costs."""
     case = Case(network)
     graph = graph_of(network, case.images)
     dag = Dag.of(graph)
@@ -70,25 +49,24 @@ def row(network: str, time_limit_s: float) -> Row:
         "downsets": count_downsets(dag),
     }
     try:
-        return found | _searched(case, graph, dag, time_limit_s)
+        return found | _searched(bench, case, graph, dag)
     except BudgetTooSmall as error:
         return found | {"status": str(error)}
 
 
-def _searched(case: Case, graph: Graph, dag: Dag, limit: float) -> Row:
-    known, traits = Known(cost_model(case)), traits_of(case)
+def _searched(bench: Bench, case: Case, graph: Graph, dag: Dag) -> Row:
+    known, traits, limit = bench.base(case, anew=True), traits_of(case), bench.time_limit_s
 
     def search() -> Partition:
         return best_partition(known, graph, case.budget_bytes, Clock(limit), traits=traits)
 
     best, cold_s = _timed(search)
     table = size_table(known, graph, Clock(limit), LARGEST_TABLE)
-    fresh = Known(cost_model(case))
 
     def online(model: Costs) -> Partition:
         return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
 
-    quick, online_cold_s = _timed(lambda: online(fresh))
+    quick, online_cold_s = _timed(lambda: online(base_costs(base_of(case))))
     found: Row = {
         "fit": best.considered,
         "chosen": len(best.groups),

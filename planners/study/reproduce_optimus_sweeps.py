@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planners.fusion.baselines import oracle
-from planners.study.reproduce_optimus_bench import Accounting, Bench, Case, Row, graph_of
+from planners.study.reproduce_optimus_bench import Bench, Row
+from planners.study.reproduce_optimus_costs import Accounting, Case, graph_of
 from planners.study.reproduce_optimus_paper import IMAGES, KIB
 
 BUFFERS_KIB = (16, 32, 64, 128, 256, 512, 1024, 2048)

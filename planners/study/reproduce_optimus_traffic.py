@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planners.fusion.baselines import oracle
-from planners.study.reproduce_optimus_bench import Accounting, Bench, Case, Row, graph_of, saved
+from planners.study.reproduce_optimus_bench import Bench, Row, saved
+from planners.study.reproduce_optimus_costs import Accounting, Case, graph_of
 
 # Column, fuser and accounting: first what runs, then the paper's arithmetic.
 PROGRAM: tuple[tuple[str, str, Accounting], ...] = (
