@@ -8,13 +8,14 @@ import panel as pn
 from bokeh.events import Tap
 from bokeh.models import Range1d
 
+from app.live import group_of
 from app.session import Session
 from app.state import group_selection, operator_selection, tensor_selection
 from app.style import BOX, TEXT
 from app.views.address_map import AddressMap
 from app.views.bars import DagBar, Message, ParetoBar
 from app.views.cards import CSS as CARDS_CSS
-from app.views.cards import cards_html
+from app.views.cards import cards_html, preview_html
 from app.views.corner import Corner
 from app.views.dag import Dag
 from app.views.following import follow
@@ -96,6 +97,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
         follow(self.session.problem, ["schedule", "break_nodes"], lambda: self._show_breaks())
+        follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
         follow(look, "metric", lambda: self._show_pareto())
@@ -106,8 +108,21 @@ class Explorer(pn.viewable.Viewer):
         follow(look, "unit", lambda: self._set_unit(look.unit))
 
     def _show_cards(self) -> None:
-        if self.session.work.shown:
+        if self.session.work.shown and not self.session.work.preview:
             self.cards.object = cards_html(self.session.work.shown, self.session.stale)
+
+    def _show_preview(self) -> None:
+        """The groups and their cost while the budget moves; the program comes later."""
+        shown, preview = self.session.work.shown, self.session.work.preview
+        if shown is None:
+            return
+        if not preview:
+            self._show_cards()
+            self.dag.regroup([shown.group_of.get(op.name) for op in shown.graph.operators])
+            return
+        self.cards.object = preview_html(shown, preview)
+        if (groups := group_of(preview, len(shown.graph.operators))) is not None:
+            self.dag.regroup(groups)
 
     def _show_plan(self) -> None:
         self._show_cards()

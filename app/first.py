@@ -43,7 +43,7 @@ def make() -> dict[str, Any]:
     points = []
     for size in sweep_budgets(found):
         row = point(make_plan(desk, graph, problem, size))
-        del row["plan"]
+        row.pop("plan", None)
         points.append({**row, "budget_bytes": size, "problem": problem})
     plan = make_plan(desk, graph, problem, problem["budget"])
     return {"plan": plan.to_json(), "budgets": found, "points": points}

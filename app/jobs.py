@@ -25,6 +25,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 import planners as sp
+from app.fused_jobs import KEPT
 from app.wire import from_wire
 
 GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
@@ -36,8 +37,8 @@ Message = dict[str, Any]
 class Job:
     """One request to the pool: `drain` gives what it has said since it was last asked."""
 
-    def __init__(self, pool: Pool, number: int, request: Mapping[str, Any]) -> None:
-        self.pool, self.number, self.request = pool, number, dict(request)
+    def __init__(self, pool: Pool, number: int, request: Mapping[str, Any], home: str) -> None:
+        self.pool, self.number, self.request, self.home = pool, number, dict(request), home
         self.state: Literal["queued", "running", "ended"] = "queued"
         self.asked_s = time.monotonic()
         self.cancelled = False
@@ -77,9 +78,12 @@ class Pool:
         self._numbers = itertools.count(1)
         self._closed = False
 
-    def submit(self, kind: str, **fields: Any) -> Job:
-        """Queue a job; it starts as soon as a worker is free."""
-        job = Job(self, next(self._numbers), {"kind": kind, **fields})
+    def submit(self, kind: str, *, home: str = "", **fields: Any) -> Job:
+        """Queue a job; it starts as soon as a worker is free.
+
+        Jobs of one home run in the same worker, which keeps what it knows from one to the next.
+        """
+        job = Job(self, next(self._numbers), {"kind": kind, **fields}, home)
         with self._lock:
             self._waiting.append(job)
             self._dispatch()
@@ -118,16 +122,26 @@ class Pool:
             return [w.process.pid for w in self._workers]
 
     def _dispatch(self) -> None:
-        while self._waiting and not self._closed:
-            worker = next((w for w in self._workers if w.job is None), None)
-            if worker is None and len(self._workers) < self.size:
-                worker = _Worker(self, self._command)
-                self._workers.append(worker)
+        for job in list(self._waiting):
+            worker = None if self._closed else self._worker_for(job)
             if worker is None:
-                return
-            job = self._waiting.popleft()
+                continue
+            self._waiting.remove(job)
             worker.job, job.state = job, "running"
+            if job.home and job.home not in worker.homes:
+                worker.homes.append(job.home)
             worker.send({"job": job.number, **job.request})
+
+    def _worker_for(self, job: Job) -> _Worker | None:
+        """A free worker: the one that knows the job's home, else one that knows least, or new."""
+        knowing = [w for w in self._workers if job.home in w.homes]
+        if knowing:
+            return next((w for w in knowing if w.job is None), None)
+        free = sorted((w for w in self._workers if w.job is None), key=lambda w: len(w.homes))
+        if len(self._workers) < self.size and not (free and not free[0].homes):
+            self._workers.append(_Worker(self, self._command))
+            return self._workers[-1]
+        return free[0] if free else None
 
     def _kill_if_running(self, worker: _Worker, job: Job) -> None:
         with self._lock:
@@ -167,6 +181,7 @@ class _Worker:
 
     def __init__(self, pool: Pool, command: list[str]) -> None:
         self.job: Job | None = None
+        self.homes: deque[str] = deque(maxlen=KEPT)
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.process = subprocess.Popen(
             command,

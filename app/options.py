@@ -1,4 +1,4 @@
-"""Which options of the COSMA planner go together, and why others do not. No Panel here."""
+"""Which options of the planners go together, and why others do not. No Panel here."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import planners as sp
 from app.state import Problem
+from planners.fusion.options import DEFAULTS
 
 DNC = "dnc"
-OPTIONS = (
+FUSION = "fusion"
+COSMA_OPTIONS = (
     "schedule",
     "objective",
     "break_nodes",
@@ -19,6 +21,16 @@ OPTIONS = (
     "solver",
     "paper_strict",
 )
+FUSION_OPTIONS = (
+    "joint",
+    "online",
+    "baseline",
+    "channel_tile",
+    "double_buffer",
+    "free_local_layers",
+)
+OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS)
+OWN_SEARCH = "{} is a search of its own"
 CBC = "CBC"
 USUAL: Mapping[str, Any] = {name: Problem.param[name].default for name in OPTIONS}
 
@@ -35,11 +47,24 @@ def takes(planner: str) -> frozenset[str]:
     """The options that a planner has."""
     info = sp.planners().get(planner)
     names = set(info.options) if info else set()
+    if planner == FUSION:
+        names |= DEFAULTS.keys() & set(FUSION_OPTIONS)
     if "method" in names:
         names |= {"solver", "paper_strict"}
     if info and DNC in info.options.get("schedule", ()):
         names.add("break_nodes")
     return frozenset(names)
+
+
+def counts(fields: Mapping[str, Any]) -> bool:
+    """Whether parameters count for the problem of these fields: some planners always count them."""
+    info = sp.planners().get(fields["planner"])
+    return bool(fields["parameters"] or (info and info.always_counts))
+
+
+def always_counts(planner: str) -> bool:
+    """Whether a planner counts parameters, asked to or not."""
+    return counts({"planner": planner, "parameters": False})
 
 
 def options(problem: Problem) -> dict[str, Any]:
@@ -70,7 +95,18 @@ def why_not(problem: Problem) -> dict[str, str]:
         found["replacement"] = "it is chosen together with the order"
     elif problem.objective != "traffic":
         found["replacement"] = "the others are for traffic only"
-    return found
+    return found | _why_not_fused(problem)
+
+
+def _why_not_fused(problem: Problem) -> dict[str, str]:
+    """The same for the options of fused groups."""
+    if problem.baseline:
+        rule = OWN_SEARCH.format("the baseline")
+        return {"online": rule, "joint": rule}
+    if problem.online:
+        rule = OWN_SEARCH.format("the online variant")
+        return {"baseline": rule, "joint": rule}
+    return {}
 
 
 def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
 
 POLL_MS = 120
+LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys
 | key | does |
@@ -45,6 +46,10 @@ HELP = """
 
 MR is the largest need of one operator: no plan exists below it. MP is the least peak of all orders:
 nothing is spilled from there on. MH is halfway. KiB = 1024 bytes.
+
+Fused groups (Optimus) run tile by tile, so they need less than MR. Each group has a colour and a
+name in the graph and along the steps; tap its name for its tile, its bytes, and why its neighbours
+are other groups. Drag the budget: the groups follow at once, the program when you let go.
 """
 
 
@@ -153,19 +158,24 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
 
     def listen() -> None:
         session.poll()
+        period = LIVE_MS if session.live.waiting else POLL_MS
+        if poll.period != period:
+            poll.period = period
         if not session.busy:
             poll.stop()
 
     poll = pn.state.add_periodic_callback(listen, period=POLL_MS, start=False)
 
     def watch_workers(*_: Any) -> None:
+        if session.live.waiting:
+            poll.period = LIVE_MS
         if session.busy and not poll.running:
             poll.start()
 
     def write_address(*_: Any) -> None:
         browser.address(to_query(session.problem, session.look))
 
-    session.work.param.watch(watch_workers, ["planning", "sweeping"])
+    session.work.param.watch(watch_workers, ["planning", "sweeping", "asking"])
     session.open(*from_query(arguments))
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))

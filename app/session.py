@@ -13,7 +13,8 @@ from app.breaks import NO_BREAKS, OTHER_OPERATORS, Breaks
 from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
-from app.options import USUAL, cuts, options
+from app.live import LiveGroups
+from app.options import USUAL, always_counts, counts, cuts, options
 from app.shown import Shown
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import (
@@ -51,7 +52,7 @@ class Session:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.problem, self.look, self.work = Problem(), Look(), Work()
-        self.breaks = Breaks(self)
+        self.breaks, self.live = Breaks(self), LiveGroups(self)
         self._plan: Job | None = None
         self._sweep: Job | None = None
         self._facts: Job | None = None
@@ -64,7 +65,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a worker may still have something to say."""
-        return any((self._plan, self._sweep, self._facts))
+        return any((self._plan, self._sweep, self._facts, self.live.busy))
 
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
@@ -89,6 +90,7 @@ class Session:
         values = self.problem.values_by_name()
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
         fields = {name: values[name] for name in names}
+        fields["parameters"] = counts(values)
         if text := self._uploaded.get(self.problem.model):
             fields["graph"] = text
         budget = plain_budget(self.problem.budget)
@@ -105,11 +107,17 @@ class Session:
         """Whether what is on screen answers another problem than the one that is chosen."""
         return bool(self.work.shown_for) and self.work.shown_for != self.fields()
 
+    def fields_but_budget_differ(self) -> bool:
+        """Whether what is on screen answers a problem that differs in more than the budget."""
+        answered = {**self.work.shown_for, "budget": self.problem.budget}
+        return answered != self.fields()
+
     def back(self) -> None:
         """Choose again what is on screen."""
         if self._plan:
             self._plan.cancel()
         self.problem.param.update(**self.work.shown_for)
+        self.live.forget()
         self.work.param.update(infeasible={}, notice="")
 
     def change(self, **fields: Any) -> None:
@@ -122,6 +130,8 @@ class Session:
                 fields.setdefault("break_nodes", None)
             self.problem.param.update(**fields)
             self.plan()
+        elif not self.work.planning:
+            self.live.forget()
 
     def plan(self) -> None:
         """Plan the problem as it stands; a plan in the making is given up for it."""
@@ -188,6 +198,8 @@ class Session:
         point = self.work.points[index]
         asked = point["problem"]
         fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
+        if always_counts(asked["planner"]):
+            del fields["parameters"]
         chosen = {**USUAL, **asked["options"]}
         if chosen["break_nodes"] == "auto":
             chosen["break_nodes"] = None
@@ -255,6 +267,7 @@ class Session:
             self._take_fact(message)
         if sweep:
             self._take_sweep(sweep.drain())
+        self.live.poll()
 
     def close(self) -> None:
         """The visitor has gone: nothing of theirs goes on running."""
@@ -262,6 +275,7 @@ class Session:
             if job:
                 job.cancel()
         self._plan = self._sweep = self._facts = None
+        self.live.close()
 
     def _tick(self, seconds: float) -> None:
         """Let the seconds run on while a solver is silent."""
@@ -290,6 +304,7 @@ class Session:
     def _take_budgets(self, message: Message) -> None:
         self.work.budgets = {name: message[name] for name in BUDGET_FIELDS}
         self._budgets[self._budget_key()] = self.work.budgets
+        self.live.reach()
 
     def _take_fact(self, message: Message) -> None:
         """What is worked out beside a plan that was kept when its planning was cancelled."""
@@ -304,6 +319,7 @@ class Session:
             if self._took and self._plan and not self.work.budgets:
                 self._facts = self.pool.submit("budgets", problem=self._plan.request["problem"])
         self._plan = None
+        self.live.forget()
         self.work.param.update(planning=False, progress={})
         if self._graph_came:
             self._graph_came = False
@@ -354,12 +370,17 @@ class Session:
                 look.expanded = sorted(shown.opened)
         self._linked = {}
         if not same_graph:
-            self.work.param.update(budgets=self._budgets.get(self._budget_key(), {}), points=[])
-        self.work.param.update(shown=shown, infeasible={})
+            self.work.points = []
+        known = self._budgets.get(self._budget_key(), {})
+        self.work.param.update(budgets=known, shown=shown, infeasible={})
         look.param.trigger("step")
+        self.live.explain(shown)
+        self.live.reach()
 
     def _budget_key(self) -> str:
-        return json.dumps([self.work.shown_for.get(name) for name in GRAPH_FIELDS])
+        answered = self.work.shown_for
+        counted = counts(answered) if answered else False
+        return json.dumps([*(answered.get(name) for name in GRAPH_FIELDS), counted])
 
     def _take_sweep(self, messages: list[Message]) -> None:
         assert self._sweep is not None

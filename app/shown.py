@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import planners as sp
+from app.packing import packed, unpacked
 from app.views.dag_blocks import Blocks
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.program import Compute, Instruction, Load, Store
@@ -18,12 +19,20 @@ WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn a
 
 @dataclass(frozen=True)
 class Shown:
-    """A checked plan, what the check found, and its times."""
+    """A checked plan, what the check found, and its times; `packed` is the plan's JSON text.
+
+    The program may have been made shorter for drawing (`app.wire`): to save it, save the text.
+    """
 
     plan: sp.Plan
     report: sp.CheckReport
     trace: sp.Trace
-    text: str = field(repr=False, compare=False)
+    packed: str = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The plan as JSON text, as its planner made it."""
+        return unpacked(self.packed)
 
     @property
     def graph(self) -> sp.Graph:
@@ -46,8 +55,14 @@ class Shown:
 
     @cached_property
     def serial_trace(self) -> sp.Trace:
-        """Times with nothing overlapped."""
-        return sp.simulate(self.plan, serial=True)
+        """Times with nothing overlapped: each instruction begins when the one before ends."""
+        at, intervals = 0.0, []
+        for item in self.trace.intervals:
+            stop = at + item.stop_s - item.start_s
+            alone = {"start_s": at, "stop_s": stop, "stall_s": 0.0, "cause": "", "blocker": None}
+            intervals.append(replace(item, **alone))
+            at = stop
+        return replace(self.trace, serial=True, makespan_s=at, intervals=tuple(intervals))
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -211,7 +226,7 @@ def show(text: str) -> Shown:
     """Read, check and time a plan. Raises `BadInput` or `InvalidPlan`."""
     data: Any = json.loads(text)
     plan = sp.Plan.from_json(data)
-    return Shown(plan, sp.check(plan), sp.simulate(plan), text)
+    return Shown(plan, sp.check(plan), sp.simulate(plan), packed(text))
 
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:

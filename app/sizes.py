@@ -7,6 +7,7 @@ import re
 import planners as sp
 from planners.units import parse_size
 
+SLIDES = 160
 NAMED_BUDGETS = ("MR", "MH", "MP")
 
 
@@ -22,6 +23,18 @@ def format_exact(size: int) -> str:
         if size % factor == 0:
             return f"{size // factor} {unit}"
     return str(size)
+
+
+def even_sizes(low: int, high: int) -> list[int]:
+    """Whole KiB between two sizes in bytes, evenly spaced."""
+    return list(range(max(1, low // 1024), high // 1024 + 2))
+
+
+def even_ratios(low: int, high: int, count: int = SLIDES) -> list[int]:
+    """Whole KiB from the least that holds `low` bytes to `high`, evenly spaced in ratio."""
+    first, last = -(-low // 1024), max(-(-low // 1024), high // 1024 + 1)
+    ratio = (last / first) ** (1 / (count - 1))
+    return sorted({round(first * ratio**i) for i in range(count)})
 
 
 def plain_shape(text: str) -> int | list[list[int]] | None:

@@ -7,6 +7,7 @@ from typing import Any
 import param
 
 import planners as sp
+from planners.fusion.baselines import BASELINES
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
@@ -61,6 +62,20 @@ class Problem(param.Parameterized):
     )
     solver = param.String("HiGHS", doc="Which solver the ILP is given to.")
     paper_strict = param.Boolean(False, doc="The ILP to the letter of the paper.")
+    joint = param.Boolean(False, doc="Whether outputs of fused groups may stay on chip between.")
+    online = param.Boolean(False, doc="Fused groups by the paper's fast rules, without a proof.")
+    baseline = param.Selector(
+        default="",
+        objects=["", *BASELINES],
+        doc="What fused groups are compared with: an earlier rule for them, or none.",
+    )
+    channel_tile = param.Integer(
+        1, bounds=(1, 65536), doc="The least output channels computed at once (the paper's T_c)."
+    )
+    double_buffer = param.Boolean(True, doc="Use what the budget leaves to load ahead.")
+    free_local_layers = param.Boolean(
+        False, doc="The search takes local layers alone for free, as the paper's artefact does."
+    )
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     def values_by_name(self) -> dict[str, Any]:
@@ -96,6 +111,9 @@ class Work(param.Parameterized):
     pinned_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
     why = param.Dict(default={}, doc="By fused group on screen: what else it would cost, and why.")
+    reach = param.Dict(default={}, doc="Least and largest budget that a slider can ask of.")
+    preview = param.Dict(default={}, doc="The groups at the budget under the slider, or empty.")
+    asking = param.Boolean(False, doc="Whether a worker is asked about fused groups.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
-from app.options import OPTIONS, options, solver_names
+from app.options import OPTIONS, always_counts, counts, options, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
 
@@ -121,7 +121,7 @@ def as_python(problem: Problem) -> str:
     elif isinstance(shape, int):
         made = f"sp.load({load[0]}, input_shape=...)  # its own shape in a batch of {shape}"
     plan = [f"planner={p.planner!r}", f"budget={p.budget!r}", f"machine={p.machine!r}"]
-    plan += [f"parameters={p.parameters}", f"time_limit={p.time_limit}"]
+    plan += [f"parameters={counts(p.values_by_name())}", f"time_limit={p.time_limit}"]
     plan += [f"{key}={value!r}" for key, value in options(p).items()]
     arguments = "".join(f"    {item},\n" for item in ["graph", *plan])
     return (
@@ -146,6 +146,8 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
         "planner": plan.planner,
         "model": source.get("catalogue", graph.name),
     }
+    if always_counts(plan.planner):
+        del fields["parameters"]
     if shapes := source.get("input_shape"):
         fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
     fields |= {name: plan.options[name] for name in OPTIONS if name in plan.options}

@@ -19,6 +19,9 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
+from app import fused_jobs
+from app.fused_jobs import GRAPH_KEYS
+from app.options import FUSION, counts
 from app.shown import show
 from app.sizes import plain_shape
 from app.wire import to_wire
@@ -26,8 +29,8 @@ from app.wire import to_wire
 Send = Callable[..., None]
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
+MOST_TEXT = 2_000_000
 FILES = (".json", ".pt2", ".onnx", ".cfg")
-GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph")
 
 
 class Desk:
@@ -111,14 +114,13 @@ def read_json(text: str) -> Any:
 
 def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
     """Run the planner that a problem names."""
-    info = sp.planners().get(problem["planner"])
     return sp.plan(
         graph,
         planner=problem["planner"],
         budget=budget,
         machine=problem["machine"],
         time_limit=problem["time_limit"],
-        parameters=problem["parameters"] or (info is not None and info.always_counts),
+        parameters=counts(problem),
         progress=desk.reporter(),
         **problem["options"],
     )
@@ -133,9 +135,10 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
         send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
         spills = problem["options"].get("objective") != "peak"
-        desk.send("infeasible", spills=spills, **infeasible(graph, error))
+        exact = problem["planner"] == FUSION  # MR is no bound where operators run in tiles
+        desk.send("infeasible", spills=spills, exact=exact, **infeasible(graph, error))
     if not desk.stopped:
-        desk.send("budgets", **budgets(desk, graph, problem["parameters"]))
+        desk.send("budgets", **budgets(desk, graph, counts(problem)))
 
 
 def send_plan(desk: Desk, plan: sp.Plan) -> None:
@@ -169,7 +172,7 @@ def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
 def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
     """Say what budgets a problem's graph has."""
     problem = request["problem"]
-    desk.send("budgets", **budgets(desk, desk.graph(problem), problem["parameters"]))
+    desk.send("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
 
 
 def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
@@ -191,6 +194,8 @@ def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
 def point(plan: sp.Plan) -> dict[str, Any]:
     """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap."""
     report, trace, claims = sp.check(plan), sp.simulate(plan), plan.claims
+    text = json.dumps(plan.to_json(), separators=(",", ":"))
+    kept = {"plan": text} if len(text) < MOST_TEXT else {}  # a larger one is planned at a tap
     return {
         "status": claims.status,
         "gap": claims.gap,
@@ -203,7 +208,7 @@ def point(plan: sp.Plan) -> dict[str, Any]:
         "makespan_s": trace.makespan_s,
         "energy_j": trace.energy_j,
         "planner": plan.planner,
-        "plan": json.dumps(plan.to_json(), separators=(",", ":")),
+        **kept,
     }
 
 
@@ -232,6 +237,7 @@ RUN = {
     "sweep": run_sweep,
     "check": run_check,
     "warm": run_warm,
+    **fused_jobs.RUN,
 }
 
 

@@ -207,7 +207,7 @@ class Message(pn.viewable.Viewer):
 def nearest(why: dict[str, Any]) -> tuple[str, str]:
     """The least budget that is known to do, in words and as the problem has it."""
     need = why["need_bytes"]
-    if why["spills"]:
+    if why["spills"] and not why.get("exact"):
         return f"Plan with MR = {format_bytes(need)}", "MR"
     return f"Plan with {format_bytes(need)}", format_exact(need)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 from app.shown import Shown
 from app.views.units import joules_text, seconds_text
@@ -26,6 +28,7 @@ CSS = """
   .card span { font-size: 10.5px; }
 }
 .former .card { opacity: .55; border-style: dashed; }
+.preview .card { border-style: dashed; border-color: #0072B2; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
@@ -47,6 +50,7 @@ def badge(shown: Shown) -> tuple[str, str, str]:
         sign, word, colour = BADGES["optimal"]
         return sign, of + word, colour
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
+    exact = exact and not (chosen.get("online") or chosen.get("baseline"))
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
     return sign, f"{of}{word}, gap {claims.gap:.1%}", colour
 
@@ -63,6 +67,7 @@ def proof_text(shown: Shown) -> str:
     """The badge's hover: what was made least, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
     aim = "peak memory" if shown.plan.options.get("objective") == "peak" else "spill traffic"
+    aim = "off-chip traffic" if shown.groups else aim
     most = f"at most {claims.gap:.1%} of it could be saved"
     known = "proven least" if claims.status == "optimal" else most
     words = [f"{aim}: {known}", *shown.plan.notes]
@@ -80,7 +85,7 @@ def cards_html(shown: Shown, former: bool = False) -> str:
     items = [
         _card(
             plan.graph.name,
-            f"{plan.planner} · {len(plan.graph.operators)} operators",
+            f"{plan.planner} · {_parts(shown)}",
             "name",
             title=plan.graph.name,
         ),
@@ -101,6 +106,39 @@ def cards_html(shown: Shown, former: bool = False) -> str:
         _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
     return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
+
+
+def _parts(shown: Shown) -> str:
+    """How many operators there are, and in how many fused groups."""
+    operators = len(shown.graph.operators)
+    if shown.groups:
+        return f"{operators} ops, {len(shown.groups)} groups"
+    return f"{operators} operators"
+
+
+def preview_html(shown: Shown, preview: Mapping[str, Any]) -> str:
+    """The cards while the budget moves: what is known before there is a program."""
+    budget = format_bytes(preview["budget_bytes"])
+    name = _card(shown.graph.name, f"at {budget}", "name")
+    if "need_bytes" in preview:
+        need = f"an operator needs {format_bytes(preview['need_bytes'])}"
+        items = [name, _card("✕ does not fit", need, "badge", "border-left-color: #D55E00")]
+        return f'<div class="cards preview">{"".join(items)}</div>'
+    traffic, bound = preview["traffic_bytes"], preview["bound_bytes"]
+    sign, words, colour = BADGES[preview["status"]]
+    gap = f", gap {(traffic - bound) / traffic:.1%}" if traffic > bound else ""
+    more = traffic - shown.report.traffic_bytes
+    change = f"{'+' if more > 0 else '−'}{format_bytes(abs(more))}" if more else "no change"
+    style = f"border-left-color: {colour}"
+    items = [
+        name,
+        _card(f"{sign} {words}{gap}", "while the budget moves", "badge", style),
+        _card(format_bytes(traffic), f"traffic, {change}", "traffic"),
+        _card(format_bytes(preview["buffer_bytes"]), f"largest buffer of {budget}", "peak"),
+        _card(str(len(preview["groups"])), "fused groups", "groups"),
+        _card(str(preview["tiles"]), "tiles", "tiles"),
+    ]
+    return f'<div class="cards preview">{"".join(items)}</div>'
 
 
 def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import panel as pn
 
 import planners as sp
+from app.options import always_counts
 from app.session import Session
-from app.sizes import format_exact, plain_shape
+from app.sizes import even_ratios, even_sizes, format_exact, plain_shape
 from app.state import GRANULARITIES, WIDTHS
 from app.style import BUDGET, COMPACT, TEXT, TICKS
 from app.views.model_field import ModelField
@@ -18,6 +20,18 @@ from app.views.planner_options import PlannerOptions
 from planners.units import format_bytes, parse_size
 
 TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
+TICKS_OF = ("least", "MR", "MH", "MP")
+ABOUT = {
+    "MR": "the largest operator: no plan exists below",
+    "MH": "halfway between MR and MP",
+    "MP": "the least peak of all orders: nothing needs to be spilled",
+}
+FUSED_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator with all of its parameters: fused plans need less",
+    "MP": "the least peak of all orders where operators are not split",
+}
+COUNTED = "count parameters"
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
 
@@ -34,7 +48,7 @@ class Controls(pn.viewable.Viewer):
         self._make_again()
         self._make_files()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
-        session.work.param.watch(lambda *_: self._show_budgets(), ["budgets", "shown"])
+        session.work.param.watch(lambda *_: self._show_budgets(), ["budgets", "shown", "reach"])
         self._mirror()
         self._show_budgets()
 
@@ -65,7 +79,7 @@ class Controls(pn.viewable.Viewer):
             label="Bytes/element", options=list(WIDTHS), css_classes=["width"], **wide
         )
         self.parameters = pn.widgets.Checkbox(
-            label="count parameters",
+            label=COUNTED,
             css_classes=["parameters"],
             **{**wide, "margin": (20, 8, 0, 8)},
         )
@@ -114,15 +128,11 @@ class Controls(pn.viewable.Viewer):
                 margin=(2, 3),
                 description=text,
             )
-            for name, text in (
-                ("MR", "the largest operator: no plan exists below"),
-                ("MH", "halfway between MR and MP"),
-                ("MP", "the least peak of all orders: nothing needs to be spilled"),
-            )
+            for name, text in ABOUT.items()
         }
         self.slider = pn.widgets.IntSlider(
-            start=1,
-            end=2,
+            start=0,
+            end=1,
             step=1,
             show_value=False,
             css_classes=["budget-slider"],
@@ -137,7 +147,9 @@ class Controls(pn.viewable.Viewer):
             margin=(-4, 12, 0, 12),
             height=14,
         )
+        self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
         self.slider.param.watch(self._slid, "value_throttled")
+        self.slider.param.watch(self._slides, "value")
         self.typed = pn.widgets.TextInput(
             placeholder="e.g. 256 KiB, 1.5MB",
             css_classes=["budget-typed"],
@@ -156,8 +168,20 @@ class Controls(pn.viewable.Viewer):
         self._mirror()
 
     def _slid(self, event: Any) -> None:
-        if not self._mirroring and event.new:
-            self._set_budget(f"{event.new} KiB")
+        if not self._mirroring and event.new is not None:
+            self._set_budget(f"{self.sizes[event.new]} KiB")
+
+    def _slides(self, event: Any) -> None:
+        """While the slider moves: some planners say at once what they would do."""
+        if self._mirroring:
+            return
+        size = self.sizes[event.new]
+        self._mirroring = True
+        try:
+            self.typed.value = f"{size} KiB"
+        finally:
+            self._mirroring = False
+        self.session.live.preview(size * 1024)
 
     def _typed(self, event: Any) -> None:
         if self._mirroring or not event.new:
@@ -208,7 +232,7 @@ class Controls(pn.viewable.Viewer):
 
         shown = self.session.work.shown
         self.download.filename = f"{shown.graph.name}-{shown.plan.budget_bytes}.plan.json"
-        return StringIO(json.dumps(shown.plan.to_json()))
+        return StringIO(shown.text)
 
     def _uploaded(self, event: Any) -> None:
         if event.new and len(event.new) > UPLOAD_LIMIT:
@@ -224,11 +248,18 @@ class Controls(pn.viewable.Viewer):
         try:
             for name, widget in self._widgets().items():
                 widget.value = getattr(problem, name)
+            forced = always_counts(problem.planner)
+            self.parameters.param.update(
+                value=forced or problem.parameters,
+                disabled=forced,
+                label=COUNTED + " (always)" * forced,
+            )
             self.model.value = problem.model
             self.shape.value = problem.input_shape
             if not self.typed.value or self._differs(self.typed.value, problem.budget):
                 self.typed.value = problem.budget
             for name, button in self.named.items():
+                button.description = (FUSED_ABOUT if forced else ABOUT)[name]
                 button.color = "primary" if problem.budget == name else "default"
             self._place_slider()
         finally:
@@ -247,9 +278,11 @@ class Controls(pn.viewable.Viewer):
         self._mirroring = True
         try:
             if budgets:
-                low, high = budgets["MR"] * 0.8, max(budgets["default_peak"], budgets["MR"]) * 1.1
-                self.slider.param.update(start=max(1, int(low / 1024)), end=int(high / 1024) + 1)
-            self.ticks.object = ticks_html(budgets, self.slider.start, self.slider.end)
+                self.sizes = slider_sizes(budgets, self.session.work.reach.get("least_bytes"))
+                self.slider.param.update(start=0, end=len(self.sizes) - 1)
+            least = self.session.work.reach.get("least_bytes")
+            named = {**budgets, **({"least": least} if least else {})}
+            self.ticks.object = ticks_html(named, self.sizes)
             self._place_slider()
         finally:
             self._mirroring = False
@@ -261,8 +294,7 @@ class Controls(pn.viewable.Viewer):
         size = named or (parse_size(budget) if budget not in self.named else None)
         size = size or (shown.plan.budget_bytes if shown else None)
         if size:
-            kib = min(max(size // 1024, self.slider.start), self.slider.end)
-            self.slider.value = kib
+            self.slider.value = place_of(size, self.sizes)
 
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
@@ -297,13 +329,26 @@ class Controls(pn.viewable.Viewer):
         )
 
 
-def ticks_html(budgets: dict[str, Any], start_kib: int, end_kib: int) -> str:
+def slider_sizes(budgets: Mapping[str, Any], least: int | None) -> list[int]:
+    """What the slider offers, in KiB: from below the least plan to above what is ever of use.
+
+    Where the planner's own `least` is known it begins there, and goes on in equal ratios.
+    """
+    high = round(max(budgets["default_peak"], budgets["MR"]) * 1.1)
+    return even_ratios(least, high) if least else even_sizes(round(budgets["MR"] * 0.8), high)
+
+
+def place_of(size: int, sizes: Sequence[int]) -> int:
+    """The place of the slider that means a size in bytes, or the nearest below it."""
+    return max(0, bisect_right(sizes, size // 1024) - 1)
+
+
+def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
     """Where the named budgets are on the slider; those too close for two words share a tick."""
     places: list[tuple[float, str]] = []
-    for name in ("MR", "MH", "MP"):
-        if name not in budgets:
-            continue
-        share = 100 * (budgets[name] / 1024 - start_kib) / ((end_kib - start_kib) or 1)
+    named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
+    for size, name in sorted(named, key=lambda found: found[0]):
+        share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
         if places and share - places[-1][0] < 9:
             places[-1] = (places[-1][0], places[-1][1] + "·" + name)
         else:

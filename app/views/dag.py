@@ -10,7 +10,15 @@ from bokeh.models import ColumnDataSource, CustomJS, GlyphRenderer, HoverTool, R
 from bokeh.plotting import figure
 
 from app.shown import Shown
-from app.views.dag_groups import HALO, LINK_COLUMNS, REGION_COLUMNS, TAB, TAB_COLUMNS
+from app.views.dag_groups import (
+    HALO,
+    LINK_COLUMNS,
+    REGION_COLUMNS,
+    TAB,
+    TAB_COLUMNS,
+    Regions,
+    regions,
+)
 from app.views.dag_scene import (
     BLOCK,
     CURVE_COLUMNS,
@@ -243,19 +251,26 @@ class Dag:
         colour: str,
         *,
         refit: bool,
-        group_of: Sequence[int | None] | None = None,
     ) -> None:
         """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
-        drawn = scene(shown, expanded, colour, group_of)
+        drawn = scene(shown, expanded, colour)
         self.drawn = drawn
         self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
         self.curves.data = drawn.curves
         self.frames.data = drawn.frames
-        self.regions.data, self.links.data = drawn.regions.boxes, drawn.regions.links
-        tabs = drawn.regions.tabs
-        self.tabs.data = {**tabs, **dict.fromkeys(INKED_TABS, [""] * len(tabs["x"]))}
+        self._draw_regions(drawn.regions)
         self.where.data = ringed(drawn.steps)
         self._set_ranges(drawn, refit)
+
+    def regroup(self, group_of: Sequence[int | None]) -> None:
+        """Draw other groups around the same nodes: what moving the budget would make of them."""
+        if self.drawn:
+            self._draw_regions(regions(self.drawn.drawing, group_of))
+
+    def _draw_regions(self, found: Regions) -> None:
+        self.regions.data, self.links.data = found.boxes, found.links
+        blank = [""] * len(found.tabs["x"])
+        self.tabs.data = {**found.tabs, **dict.fromkeys(INKED_TABS, blank)}
 
     def _set_ranges(self, drawn: Scene, refit: bool) -> None:
         """Rows keep a readable height: a chain is not blown up to fill the figure."""

@@ -39,6 +39,7 @@ class Scene:
     curves: Columns
     curve_tensors: list[frozenset[str]]
     frames: Columns
+    drawing: Drawing
     regions: Regions
     steps: Columns
     columns: int
@@ -48,16 +49,8 @@ class Scene:
     twins: list[str] = field(default_factory=list)
 
 
-def scene(
-    shown: Shown,
-    expanded: Collection[str],
-    colour: str,
-    group_of: Sequence[int | None] | None = None,
-) -> Scene:
-    """Place and colour the visible part of a plan's graph.
-
-    `group_of` has the fused group of each operator; without it they are the plan's.
-    """
+def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
+    """Place and colour the visible part of a plan's graph."""
     tree, graph = shown.tree, shown.graph
     nodes = tree.nodes(expanded)
     home = {member: i for i, node in enumerate(nodes) for member in node.members}
@@ -68,8 +61,6 @@ def scene(
     letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
     groups = [shown.group_of.get(op.name) for op in graph.operators]
-    if group_of is not None:
-        groups = list(group_of)
     _mark_groups(shown, columns, nodes, groups)
     drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
     frames = _frames(tree, expanded, placed.x, placed.y)
@@ -79,6 +70,7 @@ def scene(
         curves=curves,
         curve_tensors=tensors,
         frames=frames,
+        drawing=drawing,
         regions=regions(drawing, groups),
         steps=_step_boxes(shown, home, placed.x, placed.y),
         columns=max(placed.x, default=0) + 1,
@@ -109,14 +101,12 @@ def _step_boxes(
 def _mark_groups(
     shown: Shown, columns: Columns, nodes: Sequence[Node], group_of: Sequence[int | None]
 ) -> None:
-    """Write the fused groups into the hover, with what the group costs where it is the plan's."""
+    """Write the fused groups into the hover, with what the group costs where it is one."""
     lines = [f"in {g.name}: {group_line(shown, g, {})}" for g in shown.groups]
-    own = {k: [shown.graph.index[n] for n in g.operators] for k, g in enumerate(shown.groups)}
     for i, node in enumerate(nodes):
         found = groups_in(node, group_of)
-        is_plans = len(found) == 1 and all(group_of[m] == found[0] for m in own.get(found[0], ()))
-        text = f"in {group_words(found)}" if found else ""
-        columns["group"][i] = lines[found[0]] if is_plans and found[0] < len(lines) else text
+        if found:
+            columns["group"][i] = lines[found[0]] if len(found) == 1 else f"in {group_words(found)}"
 
 
 def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:

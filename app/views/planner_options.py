@@ -14,6 +14,7 @@ from app.state import COSMA
 from app.style import COMPACT, TEXT
 from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
+from app.views.fusion_options import FusionOptions
 
 LABELS = {
     "schedule": {
@@ -37,6 +38,7 @@ LABELS = {
     "method": {"search": "our search", "ilp": "the paper's ILP"},
 }
 MORE = ("method", "replacement", "solver", "paper_strict")
+MORE_FUSED = ("channel_tile", "double_buffer", "free_local_layers")
 WIDE: dict[str, Any] = {
     "sizing_mode": "stretch_width",
     "margin": (2, 8),
@@ -65,7 +67,7 @@ class PlannerOptions(pn.viewable.Viewer):
                 start=1,
                 end=3600,
                 css_classes=["limit"],
-                width=78,
+                width=70,
                 margin=(2, 8, 2, 0),
                 stylesheets=[COMPACT],
             ),
@@ -85,6 +87,7 @@ class PlannerOptions(pn.viewable.Viewer):
         }
         for name, widget in self.widgets.items():
             widget.param.watch(self._changed(name), "value")
+        self.fused = FusionOptions(session)
         self._make_breaks()
         self._make_more()
         follow(session.problem, list(session.problem.param), lambda: self._mirror())
@@ -134,6 +137,7 @@ class PlannerOptions(pn.viewable.Viewer):
             pn.Row(w["method"], w["replacement"], **row),
             self.why,
             pn.Row(w["solver"], w["paper_strict"], **row),
+            self.fused.rest,
             visible=False,
             **row,
         )
@@ -151,10 +155,10 @@ class PlannerOptions(pn.viewable.Viewer):
     def _unusual(self) -> list[str]:
         problem, ruled_out = self.session.problem, why_not(self.session.problem)
         found = []
-        for name in MORE:
+        for name in (*MORE, *MORE_FUSED):
             value = getattr(problem, name)
             if name in takes(problem.planner) and name not in ruled_out and value != USUAL[name]:
-                found.append("strict" if value is True else str(value))
+                found.append(SHORT.get(name, "{}").format(value))
         return found
 
     def _mirror(self) -> None:
@@ -175,7 +179,8 @@ class PlannerOptions(pn.viewable.Viewer):
         finally:
             self._mirroring = False
         self.why.object = why_html({n: why for n, why in ruled_out.items() if n in WHY_NAMES})
-        self.more.visible = bool(offered.intersection(MORE))
+        self.more.visible = bool(offered.intersection((*MORE, *MORE_FUSED)))
+        self.why.visible = bool(offered.intersection(MORE))
         self.breaks.visible = "break_nodes" in offered and "break_nodes" not in ruled_out
         self._show_breaks()
         self._name_more()
@@ -205,7 +210,8 @@ class PlannerOptions(pn.viewable.Viewer):
         w, row = self.widgets, {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
             w["planner"],
-            pn.Row(w["objective"], w["time_limit"], **row),
+            pn.Row(w["objective"], self.fused.search, w["time_limit"], **row),
+            self.fused.joint,
             w["schedule"],
             self.breaks,
             self.more,
@@ -215,6 +221,12 @@ class PlannerOptions(pn.viewable.Viewer):
         )
 
 
+SHORT = {
+    "paper_strict": "strict",
+    "channel_tile": "{} channels",
+    "double_buffer": "no loading ahead",
+    "free_local_layers": "local for free",
+}
 WHY_NAMES = {"method": "Method", "replacement": "Replacement"}
 LINK = """
 .bk-btn { background: none !important; border: none !important; text-align: left;

@@ -48,7 +48,7 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> N
     messages = collect(pool.submit("plan", problem=PROBLEM), until)
     kinds = [m["type"] for m in messages]
     assert kinds[-1] == "done"
-    plan = sp.Plan.from_json(json.loads(messages[kinds.index("plan")]["plan"]))
+    plan = sp.Plan.from_json(json.loads(messages[kinds.index("plan")]["shown"].text))
     assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
     assert messages[kinds.index("budgets")]["MR"] == plan.budget_bytes
     assert "progress" in kinds
@@ -57,7 +57,9 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> N
 def test_a_planner_that_always_counts_parameters_is_told_to(pool: Pool, until: Any) -> None:
     problem = {**PROBLEM, "planner": "fusion", "budget": "128KiB"}
     messages = collect(pool.submit("plan", problem=problem), until)
-    plan = sp.Plan.from_json(json.loads(next(m for m in messages if m["type"] == "plan")["plan"]))
+    plan = sp.Plan.from_json(
+        json.loads(next(m for m in messages if m["type"] == "plan")["shown"].text)
+    )
     assert plan.planner == "fusion"
     assert plan.program.counts_parameters
 

@@ -12,7 +12,16 @@ import pytest
 import planners as sp
 from app.breaks import NO_BREAKS, NO_OPERATOR, WRONG_ORDER, used_breaks
 from app.history import best_so_far, remembered
-from app.options import OPTIONS, USUAL, options, series, takes, why_not, word
+from app.options import (
+    COSMA_OPTIONS,
+    FUSION_OPTIONS,
+    USUAL,
+    options,
+    series,
+    takes,
+    why_not,
+    word,
+)
 from app.session import Session
 from app.sizes import plain_budget
 from app.state import COSMA, Problem
@@ -23,6 +32,7 @@ from app.views.comparing import plan_names
 from app.views.controls import Controls
 from app.views.live_solver import LiveSolver
 from app.views.planner_options import PlannerOptions
+from planners.fusion.options import DEFAULTS
 from planners.graph.model import Graph, Operator, Tensor
 
 CHOICES = ("schedule", "objective", "method", "replacement")
@@ -96,7 +106,10 @@ def test_a_planner_without_options_is_sent_none() -> None:
 
 
 def test_every_option_that_the_page_knows_is_the_planners() -> None:
-    assert set(OPTIONS) == takes("cosma") & set(USUAL)
+    assert set(COSMA_OPTIONS) == takes("cosma") & set(USUAL)
+    assert takes("fusion") == set(FUSION_OPTIONS) & DEFAULTS.keys()
+    for name in takes("fusion"):
+        assert USUAL[name] == DEFAULTS[name]
 
 
 def test_a_line_of_the_chart_is_named_by_what_is_not_the_usual() -> None:

@@ -1,0 +1,114 @@
+"""What a planning process answers about fused groups: the partition at a budget, and why it is so.
+
+A process keeps what it has found out about the groups of the last few problems; the server sends
+it all that is asked about these (`home_of`), so that a slider gets its answer in milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import planners as sp
+from planners.fusion.explain import Explainer
+from planners.fusion.live import Live
+from planners.masks import bits
+from planners.progress import Clock, Progress
+
+KEPT = 3
+REACH_S = 15.0
+PREVIEW_S = 2.0
+GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph")
+
+
+class Desk(Protocol):
+    """What a job needs of its process."""
+
+    def send(self, kind: str, **fields: Any) -> None: ...
+    def graph(self, problem: Mapping[str, Any]) -> sp.Graph: ...
+    @property
+    def stopped(self) -> bool: ...
+
+
+def home_of(problem: Mapping[str, Any]) -> str:
+    """Equal for problems that share what is known of their groups: all but the budget."""
+    names = (*GRAPH_KEYS, "machine", "options")
+    return json.dumps([problem.get(name) for name in names], sort_keys=True)
+
+
+_known: OrderedDict[str, Live] = OrderedDict()
+
+
+def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
+    """What is known of a problem's groups; that of the last few is kept."""
+    home = home_of(problem)
+    if home not in _known:
+        graph, machine = desk.graph(problem), sp.load_machine(problem["machine"])
+        _known[home] = Live(graph, machine, problem["options"])
+        while len(_known) > KEPT:
+            _known.popitem(last=False)
+    _known.move_to_end(home)
+    return _known[home]
+
+
+def run_reach(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Get ready for budgets up to one, and say from which on there are plans."""
+    known, reach = live(desk, request["problem"]), request["budget_bytes"]
+
+    def goes_on(_moment: Progress) -> bool:
+        return not desk.stopped
+
+    desk.send("reach", least_bytes=known.least_bytes, reach_bytes=0)
+    known.reach(reach, Clock(REACH_S, goes_on))
+    if not desk.stopped:
+        desk.send("reach", least_bytes=known.least_bytes, reach_bytes=reach)
+
+
+def run_preview(desk: Desk, request: Mapping[str, Any]) -> None:
+    """The best partition at a budget, without its program."""
+    began = time.perf_counter()
+    known, budget = live(desk, request["problem"]), request["budget_bytes"]
+    try:
+        found = known.partition(budget, Clock(PREVIEW_S))
+    except sp.BudgetTooSmall as error:
+        desk.send("preview", budget_bytes=budget, need_bytes=error.need_bytes)
+        return
+    ways = [known.model.best(mask, budget) for mask in found.groups]
+    desk.send(
+        "preview",
+        budget_bytes=budget,
+        traffic_bytes=found.objective_bytes,
+        bound_bytes=found.bound_bytes,
+        status=found.status,
+        buffer_bytes=max((way.buffer_bytes for way in ways if way), default=0),
+        tiles=sum(way.strips for way in ways if way),
+        groups=[list(bits(mask)) for mask in found.groups],
+        worked_s=time.perf_counter() - began,
+    )
+
+
+def run_why(desk: Desk, request: Mapping[str, Any]) -> None:
+    """What the groups of a plan would cost otherwise, and why they are as they are."""
+    known = live(desk, request["problem"])
+    masks = [sum(1 << i for i in group) for group in request["groups"]]
+    explainer = Explainer(known.model, masks, request["budget_bytes"])
+    for k, name in enumerate(request["names"]):
+        if desk.stopped:
+            return
+        facts = {
+            "alone_bytes": explainer.alone_bytes(k),
+            "single": explainer.why_single(k),
+            "neighbours": [asdict(pair) for pair in explainer.neighbours(k)],
+        }
+        desk.send("why", group=name, facts=facts)
+
+
+RUN: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = {
+    "reach": run_reach,
+    "preview": run_preview,
+    "why": run_why,
+}
