@@ -40,7 +40,7 @@ class Claim:
 
 def claims(tables: Tables) -> list[Claim]:
     """All that can be told of these tables."""
-    parts = (_groups, _traffic, _energy, _sweeps, _arrays, _accelerators, _seconds)
+    parts = (_groups, _model, _traffic, _energy, _sweeps, _arrays, _accelerators, _seconds)
     return [claim for part in parts for claim in part(tables)]
 
 
@@ -70,6 +70,18 @@ _COUNTS = {
     NASNET: "all convex sets of 712 operators here; 456 are left when separable convolutions are "
     "one and joins, norms and the classifier none",
 }
+
+
+def _model(tables: Tables) -> Iterator[Claim]:
+    done = [row for row in tables.checked if row["traffic"] is not None]
+    if done:
+        yield Claim(
+            "The cost model agrees with what is measured (Fig. 12)",
+            "95.05% to 99.90%, mean 98.06%",
+            f"to the byte in {sum(row['equal'] for row in done)} of {len(done)} programs replayed",
+            all(row["equal"] for row in done),
+            "a program moved something else",
+        )
 
 
 def _traffic(tables: Tables) -> Iterator[Claim]:
