@@ -62,6 +62,14 @@ class ResidentGroups:
         ways = self._model.staircase(mask)
         return ways[-1:] if mask.bit_count() > 1 else ways
 
+    def fuses(self, mask: int) -> bool:
+        """As the model."""
+        return self._model.fuses(mask)
+
+    def least_traffic(self, mask: int) -> int:
+        """As the model."""
+        return self._model.least_traffic(mask)
+
 
 def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
     """The best partition over all choices that a rule offers for a graph."""

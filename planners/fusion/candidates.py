@@ -16,33 +16,38 @@ from itertools import count
 from planners.fusion.floor import Floors
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import GroupModel, Traits
+from planners.fusion.refills import Refills
+from planners.fusion.ways import Staircase, Steps
 from planners.graph.model import Graph
 from planners.masks import bits
 from planners.progress import Clock
 
-Steps = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small buffer to large
 _Around = tuple[int, int, int]  # relatives, ancestors, descendants of a group
 
 
 class Candidates:
     """Groups in rising size that may fit a budget; smaller budgets reuse them.
 
-    `steps` holds the staircase of each, also of some that do not fit but are part of what may;
-    `complete` is the size up to which all are there, None where no larger group fits. `evaluated`
-    counts what the model was asked.
+    `masks` are all found, also some that do not fit but are part of what may; `complete` is the
+    size up to which all are there, None where no larger group fits. `evaluated` counts the
+    staircases that the model was asked for.
     """
 
     def __init__(self, model: GroupModel, graph: Graph, traits: Traits) -> None:
         self.dag = Dag.of(graph)
-        self.steps: dict[int, Steps] = {}
+        self.masks: dict[int, None] = {}
         self.complete: int | None = 0
         self.evaluated = 0
         self.model, self._traits = model, traits
         lines = traits.footprint == "lines"
         self._floors = Floors(graph, traits.least_channels) if lines else None
+        self._refills = (
+            Refills(graph, self._floors, traits.least_channels) if self._floors else None
+        )
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
         self._low: dict[object, int] = {}
+        self._fuses: dict[object, bool] = {}
 
     def grow(self, budget_bytes: int, cap: int | None, clock: Clock, limit: int) -> None:
         """Find all groups within the budget, of at most `cap` operators.
@@ -50,8 +55,7 @@ class Candidates:
         Ends early, with all of some size, where the clock does or more than `limit` are found.
         """
         layer = dict(self._singles())
-        for mask in layer:
-            self.steps[mask] = self.cost(mask)
+        self.masks = dict.fromkeys(layer)
         for size in count(1):
             self.complete = size
             if size == cap:
@@ -60,8 +64,8 @@ class Candidates:
             for mask, around in self._larger(layer):
                 if self._goes_on(mask, layer, budget_bytes):
                     grown[mask] = around
-                    self.steps[mask] = self.cost(mask)
-                if len(self.steps) > limit or clock.expired():
+                    self.masks[mask] = None
+                if len(self.masks) > limit or clock.expired():
                     return
             if not grown:
                 self.complete = None
@@ -69,16 +73,21 @@ class Candidates:
             clock.report(f"groups of {size + 1} operators: {len(grown)}")
             layer = grown
 
+    @property
+    def steps(self) -> dict[int, Steps]:
+        """The staircase of every group that was found."""
+        return {mask: self.cost(mask) for mask in self.masks}
+
     def cost(self, mask: int) -> Steps:
         """The staircase of a group, asked of the model once for all groups that look alike."""
-        found = self.steps.get(mask)
-        if found is not None:
-            return found
-        key = self._key(mask)
+        key = self.key(mask)
         found = self._known.get(key)
         if found is None:
             points = self.model.staircase(mask)
-            found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
+            if isinstance(points, Staircase):
+                found = points.steps
+            else:
+                found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
             self._known[key] = found
             self.evaluated += 1
         return found
@@ -90,7 +99,7 @@ class Candidates:
     def room(self, mask: int, budget_bytes: int) -> bool:
         """Whether the budget rules out neither a group nor the larger ones."""
         if self._floors:
-            return self._floor(mask) <= budget_bytes and bool(self.cost(mask))
+            return self.floor(mask) <= budget_bytes and self._can_be_one(mask)
         return self.fits(mask, budget_bytes)
 
     def apart(self, mask: int, budget_bytes: int) -> bool:
@@ -99,7 +108,7 @@ class Candidates:
         seen = self.complete is None or mask.bit_count() <= self.complete
         if not seen or self._traits.footprint == "any":
             return False
-        return mask not in self.steps or not self.room(mask, budget_bytes)
+        return mask not in self.masks or not self.room(mask, budget_bytes)
 
     def _goes_on(self, mask: int, layer: Container[int], budget_bytes: int) -> bool:
         """Whether a group, or one that it is part of, may fit."""
@@ -107,8 +116,8 @@ class Candidates:
             return True
         if not self._floors:
             return self._may_go_on(mask, layer) and self.fits(mask, budget_bytes)
-        low = self._floor(mask) <= budget_bytes
-        return low and self._may_go_on(mask, layer) and bool(self.cost(mask))
+        low = self.floor(mask) <= budget_bytes
+        return low and self._may_go_on(mask, layer) and self._can_be_one(mask)
 
     def _may_go_on(self, mask: int, layer: Container[int]) -> bool:
         """Whether all groups of one operator less within it went on; the model is not asked."""
@@ -122,16 +131,30 @@ class Candidates:
                 return False
         return True
 
-    def _floor(self, mask: int) -> int:
-        """The bound of a group, found once for all that look alike."""
-        assert self._floors is not None
-        key = self._key(mask)
+    def floor(self, mask: int) -> int:
+        """Bytes that no buffer of a group is below, found once for all that look alike."""
+        if self._floors is None or mask.bit_count() == 1:
+            return 0
+        key = self.key(mask)
         found = self._low.get(key)
         if found is None:
             found = self._low[key] = self._floors(mask)
         return found
 
-    def _key(self, mask: int) -> object:
+    def least_traffic(self, mask: int, budget_bytes: int) -> int:
+        """Bytes that no way to run a group within the budget is below."""
+        least = self.model.least_traffic(mask)
+        return least + (self._refills(mask, budget_bytes) if self._refills else 0)
+
+    def _can_be_one(self, mask: int) -> bool:
+        key = self.key(mask)
+        found = self._fuses.get(key)
+        if found is None:
+            found = self._fuses[key] = self.model.fuses(mask)
+        return found
+
+    def key(self, mask: int) -> object:
+        """Equal for groups that look alike."""
         if not self._traits.local:
             return mask
         first = (mask & -mask).bit_length() - 1

@@ -29,6 +29,20 @@ class _Needs:
     parameters: int
 
 
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Bytes that a group needs at least: for each tensor by number, for either of two, and for
+    the parameters of a few channels."""
+
+    tensors: dict[int, int]
+    pairs: tuple[tuple[int, int, int], ...]
+    parameters: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.tensors.values()) + sum(pair[2] for pair in self.pairs) + self.parameters
+
+
 class Floors:
     """Lower bounds on the buffer of groups of two operators or more, monotone in the group.
 
@@ -44,30 +58,38 @@ class Floors:
 
     def __call__(self, mask: int) -> int:
         """Bytes that no buffer of this group or of a larger one is below."""
+        return self.parts(mask).total
+
+    def parts(self, mask: int) -> Floor:
+        """The same bound, tensor by tensor."""
         few: dict[int, int] = {}
         others: dict[int, int] = {}
         whole: set[int] = set()
         parameters = 0
         members = [self._needs[i] for i in bits(mask)]
         for member in members:
-            parameters = max(parameters, member.parameters)
+            if member.parameters > parameters:
+                parameters = member.parameters
             for tensor, size in member.few:
-                few[tensor] = max(size, few.get(tensor, 0))
+                if size > few.get(tensor, 0):
+                    few[tensor] = size
             for tensor, size in member.others:
-                others[tensor] = max(size, others.get(tensor, 0))
+                if size > others.get(tensor, 0):
+                    others[tensor] = size
             whole.update(member.whole)
-        total = sum(few.values()) + parameters
-        total += sum(others.pop(tensor, 0) for tensor in whole)
+        for tensor in whole:
+            few[tensor] = few.get(tensor, 0) + others.pop(tensor, 0)
         # One tensor of each pair has the rest of its channels: no pair pays twice for one.
+        pairs = []
         for member in members:
             if member.pair is not None:
                 a, b = member.pair
                 paid = min(others.get(a, 0), others.get(b, 0))
-                total += paid
                 if paid:
+                    pairs.append((a, b, paid))
                     others[a] -= paid
                     others[b] -= paid
-        return total
+        return Floor(few, tuple(pairs), parameters)
 
     def _of(self, member: Rows) -> _Needs:
         number = self._number

@@ -6,24 +6,23 @@ parameters kept on chip or refilled for each tile by itself.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from planners.fusion.advance import candidates, least_buffer
+from planners.fusion.crossing import Crossing
 from planners.fusion.lattice import Dag
-from planners.fusion.passes import batch_sizes, channel_row, pass_ways
-from planners.fusion.rows import Counts, Rows, RowTables, channels_of, rows_of
+from planners.fusion.passes import channel_row, pass_ways
+from planners.fusion.rows import Rows, RowTables, channels_of
+from planners.fusion.strip_ways import strip_ways
 from planners.fusion.strips import Flow, Group, flow, heights
-from planners.fusion.ways import GroupPlan, Ways, cheapest, undominated
+from planners.fusion.ways import GroupPlan, Staircase, Ways, cheapest, undominated
 from planners.graph.access import CONVOLUTIONS, ELEMENTWISE, POOLS
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.masks import bits
 
-MOST_SUBSETS = 5  # Of so many operators with parameters each subset is tried, of more some.
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.
 
 
@@ -41,7 +40,13 @@ class GroupModel:
         self._dag = Dag.of(graph)
         self._least_channels = int(options.get("channel_tile", 1))
         self._free = bool(options.get("free_local_layers", False))
-        self._known: dict[object, tuple[GroupPlan, ...]] = {}
+        self._known: dict[object, Sequence[GroupPlan]] = {}
+        self._alone = sum(1 << i for i in range(self._dag.count) if self.tables[i].alone)
+        self._sharing = _sharing(graph)
+        number = {name: k for k, name in enumerate(graph.tensors)}
+        self._crossing = [
+            Crossing.of(graph, self.tables[i], number) for i in range(self._dag.count)
+        ]
 
     def group(self, mask: int) -> Group:
         """The operators of a mask and the tensors around them."""
@@ -59,7 +64,28 @@ class GroupModel:
             return "a path leaves the group and comes back"
         return _shared_parameter([self.tables[i] for i in positions])
 
-    def staircase(self, mask: int, held: frozenset[str] = frozenset()) -> tuple[GroupPlan, ...]:
+    def fuses(self, mask: int) -> bool:
+        """Whether a convex group of operators can run as one."""
+        if mask & (mask - 1) == 0:
+            return True
+        return not mask & self._alone and all((mask & m).bit_count() < 2 for m in self._sharing)
+
+    def least_traffic(self, mask: int) -> int:
+        """Bytes that cross however a group runs: maps around it, as far as read, and parameters."""
+        total = 0
+        loaded: dict[int, int] = {}
+        for i in bits(mask):
+            crossing = self._crossing[i]
+            total += crossing.parameters
+            for size, readers in crossing.made:
+                if readers & ~mask:
+                    total += size
+            for tensor, size, maker in crossing.read:
+                if not maker & mask and size > loaded.get(tensor, 0):
+                    loaded[tensor] = size
+        return total + sum(loaded.values())
+
+    def staircase(self, mask: int, held: frozenset[str] = frozenset()) -> Sequence[GroupPlan]:
         """Undominated ways to run a group, from small buffer and much traffic to the reverse.
 
         Tensors around the group that are `held` whole on chip count neither for its buffer nor
@@ -93,150 +119,53 @@ class GroupModel:
         ways = self._ways(self.group(mask), held)
         return min(cheapest(ways, budget_bytes), key=_clumsiness, default=None)
 
-    def _evaluate(self, group: Group, held: frozenset[str]) -> tuple[GroupPlan, ...]:
-        found = undominated(self._ways(group, held))
+    def _evaluate(self, group: Group, held: frozenset[str]) -> Sequence[GroupPlan]:
+        found: Staircase = undominated(self._ways(group, held))
         if self._free and len(group.members) == 1 and _is_local_layer(self.graph, group.members[0]):
             return (replace(found[0], traffic_bytes=0),)
         return found
 
     def _ways(self, group: Group, held: frozenset[str]) -> list[Ways]:
-        found = []
-        for sliced in self._choices(group, held):
-            found += self._strips(group, held, sliced)
+        options = heights(self.graph, group)
+        flows = self._choices(group, held, options)
+        found = [strip_ways(self.graph, group, held, options, flows, self._least_channels)]
         if len(group.members) == 1:
             found += pass_ways(self.graph, group, held, self._least_channels)
         return found
 
-    def _choices(self, group: Group, held: frozenset[str]) -> list[frozenset[str]]:
-        """What to hold by the channel: outputs only, as much as can be, or that without inputs.
+    def _choices(self, group: Group, held: frozenset[str], options: tuple[int, ...]) -> list[Flow]:
+        """What to hold by the channel: with something held whole, the choices for nothing held and
+        for all around the group, so that more held never has fewer ways.
+        """
+        graph = self.graph
+        able = candidates(graph, self._dag, group, frozenset())
+        outputs = flow(graph, group, options, frozenset(t for t in able if t in group.sinks))
+        found = self._sliced(group, outputs, able)
+        if held:
+            found += self._sliced(group, outputs, [t for t in able if not group.outside(t)])
+        more = [sliced for sliced in dict.fromkeys(found) if sliced != outputs.sliced]
+        return [outputs, *(flow(graph, group, options, sliced) for sliced in more)]
+
+    def _sliced(self, group: Group, outputs: Flow, able: Sequence[str]) -> list[frozenset[str]]:
+        """As much as can be, and that without inputs, beside outputs only.
 
         Outputs leave as they are made. The halo of inputs would have to be loaded anew.
         """
         graph = self.graph
-        able = candidates(graph, self._dag, group, held)
-        outputs = frozenset(t for t in able if t in group.sinks)
-        least = heights(graph, group)[:1]
-        rows = flow(graph, group, least)
+        if not able:
+            return [frozenset()]
         saved = {}
-        for tensor in able:
-            few = min(self._least_channels, channels_of(graph.tensors[tensor]))
-            row = channel_row(graph, tensor) * (channels_of(graph.tensors[tensor]) - few)
-            saved[tensor] = int(rows.held(tensor)[0]) * row
+        for tensor, rows in zip(able, outputs.held(*able)[:, 0], strict=True):
+            channels = channels_of(graph.tensors[tensor])
+            fewer = channels - min(self._least_channels, channels)
+            saved[tensor] = int(rows) * channel_row(graph, tensor) * fewer
         inside = {t: n for t, n in saved.items() if t not in group.loaded}
-        most = (least_buffer(graph, group, saved), least_buffer(graph, group, inside))
-        return list(dict.fromkeys((outputs, *most)))
-
-    def _strips(self, group: Group, held: frozenset[str], sliced: frozenset[str]) -> list[Ways]:
-        """Every height of strips and number of images, with the parameters kept or refilled."""
-        options = heights(self.graph, group)
-        flows = flow(self.graph, group, options, sliced)
-        rings, moved = self._maps(group, flows, held)
-        return [
-            self._tiled(group, flows, options, (images, batches), rings // batches, moved)
-            for images, batches in batch_sizes(self.graph, group)
-        ]
-
-    def _tiled(
-        self,
-        group: Group,
-        flows: Flow,
-        options: tuple[int, ...],
-        tiles: tuple[int, int],
-        rings: Counts,
-        moved: Counts,
-    ) -> Ways:
-        """Ways with so many images in so many tiles, by what is kept and by height."""
-        images, batches = tiles
-        turns = [flows.turns(m.op.outputs[0]) * batches for m in group.members]
-        buffers, traffic, kept = self._with_parameters(group, rings, moved, turns, flows.sliced)
-        strips = np.diff(np.append(flows.first, len(flows.upto[group.made[0]])))
-        places = tuple(i for i, t in enumerate(group.tensors) if t in flows.sliced)
-
-        def make(at: int) -> GroupPlan:
-            way, height = divmod(at, len(options))
-            return GroupPlan(
-                buffer_bytes=int(buffers[way, height]),
-                traffic_bytes=int(traffic[way, height]),
-                rows_per_strip=options[height],
-                strips=int(strips[height]) * batches,
-                images=images,
-                kept=kept[way],
-                channel_tile=self._least_channels,
-                sliced=places,
-            )
-
-        return Ways(buffers.ravel(), traffic.ravel(), make)
-
-    def _maps(self, group: Group, flows: Flow, held: frozenset[str]) -> tuple[Counts, Counts]:
-        """Bytes of the line buffers for all images at once, and bytes of maps that cross."""
-        graph = self.graph
-        rings: Counts = np.zeros(len(flows.first), dtype=np.int64)
-        moved = rings + sum(graph.size_bytes(t) for t in group.stored - held)
-        for tensor in group.tensors:
-            if tensor not in held:
-                sliced = tensor in flows.sliced
-                rings += flows.held(tensor) * slot_bytes(
-                    graph, tensor, self._least_channels if sliced else None
-                )
-        for tensor in group.loaded:
-            if tensor not in held:
-                moved += flows.loaded(tensor) * slot_bytes(graph, tensor)
-        return rings, moved
-
-    def _with_parameters(
-        self,
-        group: Group,
-        rings: Counts,
-        moved: Counts,
-        turns: list[Counts],
-        sliced: frozenset[str],
-    ) -> tuple[Counts, Counts, list[tuple[int, ...]]]:
-        """Buffer and traffic by what is kept (one row for each set) and height of strips."""
-        holders = [i for i, m in enumerate(group.members) if m.parameter_bytes]
-        sets = _subsets(holders, [m.parameter_bytes for m in group.members])
-        if not holders:
-            return rings[None, :], moved[None, :], sets
-        kept = np.array([[i in chosen for i in holders] for chosen in sets])
-        sizes = np.array([group.members[i].parameter_bytes for i in holders], dtype=np.int64)
-        tiles = [tile_bytes(group.members[i], self._least_channels, sliced) for i in holders]
-        refills = sizes[:, None] * np.array([turns[i] for i in holders])
-        held = kept @ sizes
-        buffers = rings + (held + np.where(kept, 0, tiles).max(axis=1))[:, None]
-        traffic = moved + held[:, None] + ~kept @ refills
-        return buffers, traffic, sets
-
-
-def slot_bytes(graph: Graph, tensor: str, channels: int | None = None) -> int:
-    """Bytes of a row in a line buffer, for all images, of all channels or of so many."""
-    if channels is None:
-        return graph.size_bytes(tensor) // rows_of(graph.tensors[tensor])
-    return channel_row(graph, tensor) * min(channels, channels_of(graph.tensors[tensor]))
-
-
-def tile_bytes(member: Rows, channels: int, sliced: Collection[str]) -> int:
-    """Bytes of the parameters for so many channels: of what it adds up, or else of what it makes.
-
-    All of them where they cannot be taken apart.
-    """
-    if any(member.sums(t) for t in member.op.inputs if t in sliced):
-        return min(channels, member.reduced) * member.reduced_bytes + member.rest_bytes
-    return member.channel_bytes * (min(channels, member.channels) if member.sliced else 1)
+        return [least_buffer(graph, group, saved), least_buffer(graph, group, inside)]
 
 
 def _clumsiness(way: GroupPlan) -> tuple[int, int, int]:
     """Passes over the input, then tiles beyond a few or short of them, then the buffer."""
     return way.channel_passes, abs(way.strips - FEW_STRIPS), way.buffer_bytes
-
-
-def _subsets(holders: list[int], sizes: list[int]) -> list[tuple[int, ...]]:
-    """Sets of operators to keep the parameters of: all sets of a few, of many the largest
-    together and the smallest together."""
-    if len(holders) <= MOST_SUBSETS:
-        masks = range(1 << len(holders))
-        return [tuple(h for i, h in enumerate(holders) if mask >> i & 1) for mask in masks]
-    rising = sorted(holders, key=lambda i: (sizes[i], i))
-    found = {tuple(sorted(rising[:n])) for n in range(len(rising) + 1)}
-    return sorted(found | {tuple(sorted(rising[n:])) for n in range(len(rising))})
 
 
 def _content(group: Group) -> object:
@@ -250,6 +179,12 @@ def _content(group: Group) -> object:
         )
         for m in group.members
     )
+
+
+def _sharing(graph: Graph) -> list[int]:
+    """Sets of operators that read the same parameter."""
+    readers = (graph.consumers[t] for t, x in graph.tensors.items() if x.kind == "parameter")
+    return [sum(1 << i for i in found) for found in readers if len(found) > 1]
 
 
 def _shared_parameter(members: list[Rows]) -> str:

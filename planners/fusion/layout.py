@@ -64,7 +64,8 @@ class Arranger:
         shape = graph.tensors[group.made[0]].shape
         self.batches = (shape[0] if shape else 1) // plan.images
         self.inside = [t for t in group.tensors if t not in held]
-        self.held = {t: int(self.flows.held(t)[0]) for t in group.tensors}
+        rows = self.flows.held(*group.tensors)[:, 0]
+        self.held = {t: int(n) for t, n in zip(group.tensors, rows, strict=True)}
         self.gained = {
             t: int((self.flows.upto[t] - self.flows.fresh(t)).max()) for t in group.tensors
         }

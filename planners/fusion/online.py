@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from planners.fusion.bound import compulsory_bytes
-from planners.fusion.candidates import Candidates, Steps
+from planners.fusion.candidates import Candidates
 from planners.fusion.lattice import Dag
+from planners.fusion.offers import Offers
 from planners.fusion.partition import (
     GroupModel,
     Partition,
     Traits,
-    least_traffic,
     require_singles,
 )
 from planners.fusion.search import solve
+from planners.fusion.ways import Steps
 from planners.graph.model import Graph
 from planners.masks import bits
 from planners.progress import Clock
@@ -76,14 +75,9 @@ def online_partition(
     """
     require_singles(model, graph, budget_bytes)
     known = Candidates(model, graph, Traits("any"))
-    groups = []
-    costs = []
-    for mask in allowed_groups(known.dag, table.limit(budget_bytes)):
-        cost = least_traffic(known.cost(mask), budget_bytes)
-        if cost is not None:
-            groups.append(mask)
-            costs.append(cost)
-    (found,) = solve(known.dag, groups, np.array(costs, dtype=np.int64)[:, None], clock)
+    known.masks = dict.fromkeys(allowed_groups(known.dag, table.limit(budget_bytes)))
+    offers = Offers(known, [budget_bytes])
+    (found,) = solve(offers, clock)
     assert found.groups is not None
     floor = min(compulsory_bytes(graph), found.objective)
     return Partition(
@@ -91,7 +85,7 @@ def online_partition(
         objective_bytes=found.objective,
         bound_bytes=floor,
         status="optimal" if floor == found.objective else "feasible",
-        considered=len(groups),
+        considered=len(offers.groups),
     )
 
 

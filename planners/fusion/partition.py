@@ -31,6 +31,14 @@ class GroupModel(Protocol):
         """
         ...
 
+    def fuses(self, mask: int, /) -> bool:
+        """Whether a convex group has ways to run at all."""
+        ...
+
+    def least_traffic(self, mask: int, /) -> int:
+        """Bytes that no way to run a group is below, found faster than its ways."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Traits:

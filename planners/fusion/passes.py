@@ -32,8 +32,7 @@ def pass_ways(
         return
     if channels_of(out) > 1:
         yield _with_line_buffers(graph, group, held)
-    (*inputs,) = (t for t in member.op.inputs if member.sums(t) and t not in held)
-    if inputs and member.sliced:
+    if member.sliced and any(member.sums(t) for t in member.op.inputs):
         for images, batches in batch_sizes(graph, group):
             for kept in (False, True):
                 yield _with_sums(graph, group, held, least_channels, images, batches, kept)
@@ -52,14 +51,14 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Way
     buffers: Counts = tiles * (member.parameter_bytes // channels)
     traffic: Counts = np.full(len(tiles), member.parameter_bytes, dtype=np.int64)
     if out.name not in held:
-        buffers += int(flows.held(out.name)[0]) * channel_row(graph, out.name) * tiles // batches
+        buffers += int(flows.held(out.name)[0, 0]) * channel_row(graph, out.name) * tiles // batches
         traffic += graph.size_bytes(out.name)
     for name in group.loaded:
         if name not in held:
             row = channel_row(graph, name)
             widest, moved = _input_channels(graph, group, name, tiles)
-            buffers += int(flows.held(name)[0]) * row * widest // batches
-            traffic += int(flows.loaded(name)[0]) * row * moved
+            buffers += int(flows.held(name)[0, 0]) * row * widest // batches
+            traffic += int(flows.loaded(name)[0, 0]) * row * moved
 
     def make(at: int) -> GroupPlan:
         tile = int(tiles[at])
@@ -96,18 +95,21 @@ def _with_sums(
     options = heights(graph, group)
     flows = flow(graph, group, options, frozenset({source}))
     tiles = np.array((*channel_tiles(channels), channels), dtype=np.int64)[:, None]
-    strips = np.diff(np.append(flows.first, len(flows.upto[source])))
+    strips = flows.strips
     passes = -(-channels // tiles)
     once = member.reduced_bytes * few + member.rest_bytes
     weights = member.parameter_bytes if kept else once
-    buffers = tiles * (weights // channels) + (
-        flows.held(source) * channel_row(graph, source) * few // batches
-    )
     turns = np.ones_like(strips) if kept else strips * batches
-    traffic = passes * flows.loaded(source) * channel_row(graph, source) * member.reduced
-    traffic = traffic + member.parameter_bytes * turns
+    buffers = tiles * (weights // channels) + 0 * strips
+    traffic = 0 * passes + member.parameter_bytes * turns
+    if source not in held:
+        row = channel_row(graph, source)
+        buffers = buffers + flows.held(source)[0] * row * few // batches
+        traffic = traffic + passes * flows.loaded(source)[0] * row * member.reduced
     if out.name not in held:
-        buffers = buffers + tiles * flows.held(out.name) * channel_row(graph, out.name) // batches
+        buffers = (
+            buffers + tiles * flows.held(out.name)[0] * channel_row(graph, out.name) // batches
+        )
         traffic = traffic + graph.size_bytes(out.name)
 
     def make(at: int) -> GroupPlan:

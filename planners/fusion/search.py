@@ -19,6 +19,7 @@ from planners.fusion.bound import compulsory_bytes, forced_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.cover import Cover, cheapest_cover
 from planners.fusion.lattice import Dag, count_downsets
+from planners.fusion.offers import Offers
 from planners.fusion.partition import (
     GroupModel,
     Partition,
@@ -27,7 +28,7 @@ from planners.fusion.partition import (
     least_traffic,
     require_singles,
 )
-from planners.fusion.shortest import NEVER, Bytes, lattice, shortest_paths
+from planners.fusion.shortest import NEVER, Bytes, lattice
 from planners.graph.model import Graph
 from planners.progress import Clock
 
@@ -79,52 +80,44 @@ def sweep_partitions(
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", unfused, compulsory_bytes(graph))
     candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
-    groups = [mask for mask in candidates.steps if candidates.fits(mask, max(budgets))]
-    costs = cost_table(candidates, groups, budgets)
-    found = solve(candidates.dag, groups, costs, clock)
+    offers = Offers(candidates, budgets)
+    clock.report(f"{len(offers.groups)} groups", unfused)
+    found = solve(offers, clock)
     return [
-        _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(groups))
+        _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
         for cover, budget in zip(found, budgets, strict=True)
     ]
 
 
-def cost_table(candidates: Candidates, groups: Sequence[int], budgets: Sequence[int]) -> Bytes:
-    """The least traffic of each group (rows) within each budget (columns)."""
-    table = np.full((len(groups), len(budgets)), NEVER, dtype=np.int64)
-    rows: dict[object, list[int]] = {}
-    for row, mask in enumerate(groups):
-        rows.setdefault(candidates.steps[mask], []).append(row)
-    for steps, alike in rows.items():
-        least = [least_traffic(steps, budget) for budget in budgets]  # type: ignore[arg-type]
-        table[alike] = [NEVER if cost is None else cost for cost in least]
-    return table
-
-
-def solve(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock) -> list[Cover]:
-    """The best partitions into these groups, one a budget: exact while the clock allows."""
-    linear = _shortest(dag, prefixes(dag), groups, costs)
+def solve(offers: Offers, clock: Clock) -> list[Cover]:
+    """The best partitions, one a budget: exact while the clock allows."""
+    dag = offers.candidates.dag
+    if count_downsets(dag) <= MOST_DOWNSETS:
+        way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS)
+        if way is not None:
+            return _covers(offers, *offers.shortest(way, clock))
+    way = lattice(dag, prefixes(dag), offers.groups, MOST_STEPS)
+    assert way is not None, "an order has no more steps than groups"
+    least, paths, _ = offers.shortest(way, clock)
+    linear = _covers(offers, least, paths, 0 * least)
     clock.report("groups of the default order", min(cover.objective for cover in linear))
-    if not clock.expired() and count_downsets(dag) <= MOST_DOWNSETS:
-        exact = _shortest(dag, dag.downsets(), groups, costs)
-        if exact:
-            return [Cover(cover.groups, cover.objective, cover.objective) for cover in exact]
-    return [_wide(dag, groups, costs[:, k], clock, cover) for k, cover in enumerate(linear)]
+    offers.ask_all(clock)
+    return [_wide(dag, offers, k, clock, cover) for k, cover in enumerate(linear)]
 
 
-def _shortest(dag: Dag, downsets: list[int], groups: Sequence[int], costs: Bytes) -> list[Cover]:
-    """Shortest paths through some downsets, without a bound; none where the steps are too many."""
-    way = lattice(dag, downsets, groups, MOST_STEPS)
-    if way is None:
-        return []
-    least, paths = shortest_paths(way, costs)
-    found = zip(least, paths, strict=True)
-    return [Cover(tuple(groups[k] for k in path), int(cost), 0) for cost, path in found]
+def _covers(offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes) -> list[Cover]:
+    groups = [tuple(offers.groups[row] for row in path) for path in paths]
+    return [
+        Cover(masks, int(cost), int(bound))
+        for masks, cost, bound in zip(groups, least, bounds, strict=True)
+    ]
 
 
-def _wide(dag: Dag, groups: Sequence[int], costs: Bytes, clock: Clock, known: Cover) -> Cover:
-    fits = [k for k in range(len(groups)) if costs[k] < NEVER]
-    usable = [groups[k] for k in fits]
-    best = cheapest_cover(dag, usable, [int(costs[k]) for k in fits], clock, known.objective)
+def _wide(dag: Dag, offers: Offers, column: int, clock: Clock, known: Cover) -> Cover:
+    costs = offers.costs[:, column]
+    fits = [int(row) for row in np.flatnonzero(costs < NEVER)]
+    usable = [offers.groups[row] for row in fits]
+    best = cheapest_cover(dag, usable, [int(costs[row]) for row in fits], clock, known.objective)
     if best.groups is None:
         return Cover(known.groups, known.objective, best.bound)
     order = executable(dag, best.groups)

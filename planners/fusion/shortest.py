@@ -75,16 +75,38 @@ def shortest_paths(way: Lattice, costs: Bytes) -> tuple[Bytes, list[list[int]]]:
 
     `costs` has a row for each group and a column for each budget; `NEVER` where it does not fit.
     """
+    far, came = _from_nothing(way, costs)
+    return far[-1], [_walk_back(way, came[:, column]) for column in range(costs.shape[1])]
+
+
+def cheapest_through(way: Lattice, costs: Bytes) -> Bytes:
+    """The least cost from nothing to everything by way of each group, in each column."""
+    far, _ = _from_nothing(way, costs)
+    left = np.full(far.shape, NEVER, dtype=np.int64)
+    left[-1] = 0
+    found = np.full(costs.shape, NEVER, dtype=np.int64)
+    for end in range(len(way.downsets) - 1, 0, -1):
+        begins, groups = way.begins[end], way.groups[end]
+        if begins:
+            beyond = np.minimum(costs[groups] + left[end], NEVER)
+            left[begins] = np.minimum(left[begins], beyond)
+            found[groups] = np.minimum(found[groups], np.minimum(far[begins] + beyond, NEVER))
+    return found
+
+
+def _from_nothing(way: Lattice, costs: Bytes) -> tuple[Bytes, Bytes]:
+    """Least cost to each downset, and which step led there."""
     columns = costs.shape[1]
     far = np.full((len(way.downsets), columns), NEVER, dtype=np.int64)
     far[0] = 0
     came = np.zeros((len(way.downsets), columns), dtype=np.int64)
     every = np.arange(columns)
     for end in range(1, len(way.downsets)):
-        sums = far[way.begins[end]] + costs[way.groups[end]]
-        came[end] = sums.argmin(axis=0)
-        far[end] = np.minimum(sums[came[end], every], NEVER)
-    return far[-1], [_walk_back(way, came[:, column]) for column in range(columns)]
+        if way.begins[end]:
+            sums = far[way.begins[end]] + costs[way.groups[end]]
+            came[end] = sums.argmin(axis=0)
+            far[end] = np.minimum(sums[came[end], every], NEVER)
+    return far, came
 
 
 def _walk_back(way: Lattice, came: Bytes) -> list[int]:

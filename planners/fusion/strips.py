@@ -55,6 +55,10 @@ class Group:
     def tensors(self) -> tuple[str, ...]:
         return (*self.loaded, *self.made)
 
+    def outside(self, tensor: str) -> bool:
+        """Whether a tensor is known outside of the group."""
+        return tensor in self.loaded or tensor in self.stored
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:
@@ -77,25 +81,31 @@ class Flow:
             return self.start[tensor]
         return np.maximum(self.start[tensor], self.before[tensor])
 
-    def held(self, tensor: str) -> Counts:
-        """The most rows of a tensor that are held at once, for each way: its line buffer."""
-        live = np.maximum(self.upto[tensor] - self.start[tensor], 0)
-        return _over_strips(np.maximum, live, self.first)
+    def held(self, *tensors: str) -> Counts:
+        """The most rows of each tensor that are held at once, by way: its line buffer."""
+        live = np.array([self.upto[t] - self.start[t] for t in tensors])
+        return _over_strips(np.maximum, np.maximum(live, 0), self.first)
 
-    def loaded(self, tensor: str) -> Counts:
-        """Rows of a tensor that are loaded, for each way; rows that nothing needs are not."""
-        gained = np.maximum(self.upto[tensor] - self.fresh(tensor), 0)
-        return _over_strips(np.add, gained, self.first)
+    def loaded(self, *tensors: str) -> Counts:
+        """Rows of each tensor that are loaded, by way; rows that nothing needs are not."""
+        gained = np.array([self.upto[t] - self.fresh(t) for t in tensors])
+        return _over_strips(np.add, np.maximum(gained, 0), self.first)
 
-    def turns(self, tensor: str) -> Counts:
-        """Strips in which rows of a tensor are made, for each way."""
-        begin = self.start[tensor] if tensor in self.sliced else self.before[tensor]
-        grows = (self.upto[tensor] > begin).astype(np.int64)
-        return _over_strips(np.add, grows, self.first)
+    def turns(self, *tensors: str) -> Counts:
+        """Strips in which rows of each tensor are made, by way."""
+        begins = [(self.start if t in self.sliced else self.before)[t] for t in tensors]
+        grows = np.array([self.upto[t] > begin for t, begin in zip(tensors, begins)])
+        return _over_strips(np.add, grows.astype(np.int64), self.first)
+
+    @property
+    def strips(self) -> Counts:
+        """How many strips each way has."""
+        count = len(next(iter(self.upto.values())))
+        return np.diff(np.append(self.first, count))
 
 
 def _over_strips(reduce: np.ufunc, values: Counts, first: Counts) -> Counts:
-    return np.asarray(reduce.reduceat(values, first), dtype=np.int64)
+    return np.asarray(reduce.reduceat(values, first, axis=1), dtype=np.int64)
 
 
 def heights(graph: Graph, group: Group) -> tuple[int, ...]:

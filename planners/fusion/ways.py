@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, overload
 
 import numpy as np
 
 from planners.fusion.rows import Counts
+
+Steps: TypeAlias = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small to large
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +45,47 @@ class Ways:
     make: Callable[[int], GroupPlan]
 
 
-def undominated(ways: Sequence[Ways]) -> tuple[GroupPlan, ...]:
-    """Those for which no other needs no more buffer and moves no more, by rising buffer."""
+class Staircase(Sequence[GroupPlan]):
+    """Undominated ways by rising buffer; `steps` has their buffers and traffic in bytes.
+
+    The ways are made when they are asked for.
+    """
+
+    def __init__(self, ways: Sequence[Ways], places: Sequence[int], steps: Steps) -> None:
+        self.steps = steps
+        self._ways, self._places = ways, places
+        self._made: dict[int, GroupPlan] = {}
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, at: int) -> GroupPlan: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[GroupPlan, ...]: ...
+    def __getitem__(self, at: int | slice) -> GroupPlan | tuple[GroupPlan, ...]:
+        if isinstance(at, slice):
+            return tuple(self[i] for i in range(*at.indices(len(self))))
+        at = range(len(self))[at]
+        if at not in self._made:
+            self._made[at] = _make(self._ways, self._places[at])
+        return self._made[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Staircase) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def undominated(ways: Sequence[Ways]) -> Staircase:
+    """Those for which no other needs no more buffer and moves no more."""
     buffers = np.concatenate([way.buffers for way in ways])
     traffic = np.concatenate([way.traffic for way in ways])
     rising = np.lexsort((traffic, buffers))
     least = np.minimum.accumulate(traffic[rising])
-    better = np.concatenate(([True], least[1:] < least[:-1]))
-    return tuple(_make(ways, int(at)) for at in rising[better])
+    better = rising[np.concatenate(([True], least[1:] < least[:-1]))]
+    steps = tuple(zip(buffers[better].tolist(), traffic[better].tolist(), strict=True))
+    return Staircase(ways, better.tolist(), steps)
 
 
 def cheapest(ways: Sequence[Ways], budget_bytes: int) -> list[GroupPlan]:

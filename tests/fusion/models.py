@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -26,10 +27,10 @@ class RandomModel:
 
     def __init__(self, graph: Graph, seed: int, monotone: bool) -> None:
         self.graph, self.seed, self.monotone = graph, seed, monotone
-        self.asked = 0
+        self.asked: Counter[int] = Counter()
 
     def staircase(self, mask: int) -> tuple[Way, ...]:
-        self.asked += 1
+        self.asked[mask] += 1
         rng = random.Random(f"{self.seed} {mask}")
         size = mask.bit_count()
         if size > 1 and not self.monotone and rng.random() < 0.2:
@@ -46,6 +47,13 @@ class RandomModel:
             traffic = max(1, traffic - rng.randint(1, 6))
         return tuple(ways)
 
+    def fuses(self, mask: int) -> bool:
+        return bool(self.staircase(mask))
+
+    def least_traffic(self, mask: int) -> int:
+        least = min((way.traffic_bytes for way in self.staircase(mask)), default=0)
+        return int(least * random.Random(f"{self.seed} bound {mask}").random())
+
 
 class LineModel:
     """A simple model as of equations 3 and 4: maps as rows of one byte, n strips, one halo row.
@@ -55,10 +63,13 @@ class LineModel:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.asked = 0
+        self.asked: Counter[int] = Counter()
 
     def staircase(self, mask: int) -> tuple[Way, ...]:
-        self.asked += 1
+        self.asked[mask] += 1
+        return self._ways(mask)
+
+    def _ways(self, mask: int) -> tuple[Way, ...]:
         graph = self.graph
         ops = [graph.operators[i] for i in bits(mask)]
         made = {t for op in ops for t in op.outputs}
@@ -72,6 +83,12 @@ class LineModel:
             ways.append(Way(rows, maps + strips * weights))
             ways.append(Way(rows + weights, maps + weights))
         return undominated(ways)
+
+    def fuses(self, mask: int) -> bool:
+        return mask > 0
+
+    def least_traffic(self, mask: int) -> int:
+        return self._ways(mask)[-1].traffic_bytes
 
     def _escapes(self, tensor: str, mask: int) -> bool:
         readers = self.graph.consumers[tensor]

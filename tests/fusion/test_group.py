@@ -42,8 +42,8 @@ def test_rows_are_those_that_the_operators_need(name: str) -> None:
         group = model.group(mask)
         for rows in heights(model.graph, group):
             flows = flow(model.graph, group, (rows,))
-            held = {t: int(flows.held(t)[0]) for t in group.tensors}
-            loaded = {t: int(flows.loaded(t)[0]) for t in group.loaded}
+            held = {t: int(flows.held(t)[0, 0]) for t in group.tensors}
+            loaded = {t: int(flows.loaded(t)[0, 0]) for t in group.loaded}
             assert (held, loaded) == brute_force(model.graph, group, rows)
 
 

@@ -183,7 +183,7 @@ def test_the_command_plans_and_refuses_in_one_line(capfd: pytest.CaptureFixture[
     assert facts["objective_bytes"] == facts["offchip_bytes"]
     unfused = json.loads(run("--budget", "128KiB", "--baseline", "no_fusion")[1])
     assert unfused["offchip_bytes"] > 1.5 * facts["offchip_bytes"]
-    code, out, _ = run("--budget", "4KiB")
+    code, out, _ = run("--budget", "1KiB")
     assert (code, json.loads(out)["status"]) == (3, "infeasible")
     code, _, error = run("--budget", "64KiB", "--schedule", "joint")
     assert code == 2

@@ -1,0 +1,67 @@
+"""What an operator reads and writes of the tensors around it, for bounds on what must cross."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planners.fusion.rows import Rows, Window, rows_of
+from planners.graph.model import Graph
+
+
+class Read(NamedTuple):
+    """A tensor by number, the bytes that are read of it at least, and who makes it as a mask."""
+
+    tensor: int
+    size_bytes: int
+    maker: int
+
+
+class Made(NamedTuple):
+    """A tensor that is made: its bytes, and who reads it as a mask."""
+
+    size_bytes: int
+    readers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The tensors around one operator."""
+
+    parameters: int
+    read: tuple[Read, ...]
+    made: tuple[Made, ...]
+
+    @staticmethod
+    def of(graph: Graph, member: Rows, number: Mapping[str, int]) -> Crossing:
+        """What crosses around an operator alone; tensors are told by `number`."""
+        read = tuple(
+            Read(
+                number[window.tensor],
+                _rows_read(graph, window) * _row_bytes(graph, window.tensor),
+                1 << graph.producer[window.tensor] if window.tensor in graph.producer else 0,
+            )
+            for window in member.windows
+        )
+        made = []
+        for name in member.op.outputs:
+            readers = sum(1 << i for i in graph.consumers[name])
+            if name in graph.outputs or not readers:
+                readers |= 1 << len(graph.operators)
+            made.append(Made(graph.size_bytes(name), readers))
+        return Crossing(member.parameter_bytes, read, tuple(made))
+
+
+def _rows_read(graph: Graph, window: Window) -> int:
+    """Rows of an input that are loaded at least: none before the first and past the last needed,
+    nor between the windows of rows that follow each other."""
+    rows = reached = 0
+    for start, upto in zip(window.start[:-1], window.upto[1:], strict=True):
+        rows += max(0, int(upto) - max(reached, int(start)))
+        reached = max(reached, int(upto))
+    return min(rows, rows_of(graph.tensors[window.tensor]))
+
+
+def _row_bytes(graph: Graph, name: str) -> int:
+    return graph.size_bytes(name) // rows_of(graph.tensors[name])
