@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -160,12 +160,15 @@ class Shown:
         return min(leaving, default=self.report.peak_step)
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
-        """What is resident while a step computes, largest first."""
+        """What is resident while a step computes, largest first; of a tile, at its fullest."""
         found = [
             r
             for r, (a, b) in zip(self.report.residencies, self._columns, strict=True)
             if a <= step < b
         ]
+        if self.groups:
+            moment = _fullest(found, self.by_step[step])
+            found = [r for r in found if r.start_instruction <= moment < _stop(r)]
         return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
 
     @cached_property
@@ -252,3 +255,25 @@ def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
             found.append((reached, start))
         reached = max(reached, stop)
     return [*found, (reached, size)] if reached < size else found
+
+
+def _stop(stay: sp.Residency) -> float:
+    """The instruction that ends a stay; one that lasts to the end has none."""
+    return float("inf") if stay.stop_instruction < 0 else stay.stop_instruction
+
+
+def _fullest(stays: Iterable[sp.Residency], positions: Sequence[int]) -> int:
+    """The first of a step's instructions after which most bytes are held."""
+    first, last = positions[0], positions[-1]
+    change: dict[int, int] = {}
+    for stay in stays:
+        start, stop = max(first, stay.start_instruction), _stop(stay)
+        change[start] = change.get(start, 0) + stay.size_bytes
+        if stop <= last:
+            change[int(stop)] = change.get(int(stop), 0) - stay.size_bytes
+    held, most, at = 0, -1, first
+    for position in sorted(change):
+        held += change[position]
+        if held > most:
+            most, at = held, position
+    return at

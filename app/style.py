@@ -76,6 +76,9 @@ BUDGET = """
 """
 
 TICKS = """
+.ticks span.first { transform: none; border-image: none; border-top-color: transparent; }
+.ticks span.last { transform: translateX(-100%); border-image: none;
+  border-top-color: transparent; }
 .ticks { position: relative; height: 13px; font-size: 9.5px; color: var(--sw-faint); }
 .ticks span { position: absolute; transform: translateX(-50%); white-space: nowrap;
   border-top: 4px solid var(--sw-faint); border-image: linear-gradient(to right, transparent

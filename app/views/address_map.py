@@ -11,6 +11,7 @@ from bokeh.models import (
     CustomJS,
     CustomJSTickFormatter,
     HoverTool,
+    Label,
     Range1d,
     Span,
     TapTool,
@@ -22,15 +23,14 @@ from app.shown import Shown
 from app.state import selected_tensors
 from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
+from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
 from app.views.outlines import Outlines
-from app.views.palette import DARK_INK, STAYS, Theme, cursor_band, dress, stay_of, tooltip
-from planners.units import format_bytes
+from app.views.palette import DARK_INK, STAYS, YELLOW, Theme, cursor_band, dress, tooltip
 
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
-COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
-MORE = ("steps", "story", "label", "label_x", "label_y")
-
+WHOLE = (-1.0, -1.0)
+MORE_PIECES = "pieces are bundled: zoom in to see each"
 FIT_LABELS = """
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
@@ -60,7 +60,10 @@ class AddressMap:
         select: Callable[[str], None],
         select_group: Callable[[int], None],
     ) -> None:
-        self.select = select
+        self.select, self.steps = select, x_range
+        self.rows: MapRows | None = None
+        self.drawn: tuple[float, float] | None = None
+        self.names: set[str] = set()
         self.groups = GroupBands(select_group)
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, *MORE)})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
@@ -68,7 +71,21 @@ class AddressMap:
         self.y_range = Range1d(0, 1)
         self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
         self.cursor = cursor_band(theme)
+        self.note = Label(
+            x=6,
+            y=4,
+            x_units="screen",
+            y_units="screen",
+            text="",
+            text_color=DARK_INK,
+            text_font_size="10.5px",
+            background_fill_color=YELLOW,
+            background_fill_alpha=0.85,
+            padding=3,
+        )
         self.figure = self._figure(theme, x_range)
+        for side in ("start", "end"):
+            x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
         self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
@@ -97,8 +114,8 @@ class AddressMap:
         plot.extra_y_ranges = {"strip": self.strip}
         across = {"bottom": 0.935, "top": 0.995, "y_range_name": "strip"}
         self.groups.draw(plot, theme, x_range, across, 0.965)
-        plot.add_layout(self.limit)
-        plot.add_layout(self.cursor)
+        for item in (self.limit, self.cursor, self.note):
+            plot.add_layout(item)
         self._keep_labels_fitting(plot, x_range)
         return plot
 
@@ -158,11 +175,9 @@ class AddressMap:
 
     def show(self, shown: Shown, memory: str, pinned: Shown | None = None) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too."""
-        rows = map_rows(shown, memory)
-        columns = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
-        self.source.data = columns
-        self.marks.data = map_marks(rows)
-        self.chosen.data = {name: [] for name in ("left", "right", "bottom", "top")}
+        self.rows = MapRows(shown, memory)
+        self.drawn = None
+        self._redraw()
         budget = shown.plan.budget_bytes
         self.limit.location = budget
         self.outlines.show(shown, pinned, memory)
@@ -171,12 +186,38 @@ class AddressMap:
         self.y_range.update(start=0, end=max(tops) * (1.1 if shown.groups else 1.04))
         self.y_range.update(reset_start=0, reset_end=self.y_range.end)
 
+    def _redraw(self) -> None:
+        """Draw what is in sight piece by piece, or, of too many pieces, what they add up to."""
+        if self.rows is None:
+            return
+        start, stop = float(self.steps.start), float(self.steps.end)
+        if self.rows.count(start, stop) > MOST:
+            if self.drawn != WHOLE:
+                self.drawn = WHOLE
+                self._draw(self.rows.bundles, MORE_PIECES)
+            return
+        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+            return
+        around = stop - start  # so that a little panning needs nothing new
+        wide = (start - around, stop + around)
+        self.drawn = wide if self.rows.count(*wide) <= MOST else (start, stop)
+        self._draw(self.rows.rows(*self.drawn), "")
+
+    def _draw(self, rows: list[Row], about: str) -> None:
+        self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
+        self.marks.data = map_marks(rows)
+        self.note.text = about
+        self._outline()
+
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline what is selected, wherever it sits."""
-        names = set(selected_tensors(shown.graph, selection))
-        data: dict[str, Any] = self.source.data
+        self.names = set(selected_tensors(shown.graph, selection))
         self.groups.highlight(chosen_groups(shown, selection))
-        hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in names]
+        self._outline()
+
+    def _outline(self) -> None:
+        data: dict[str, Any] = self.source.data
+        hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
         self.chosen.data = {
             side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
         }
@@ -190,64 +231,5 @@ class AddressMap:
         if new:
             tensor = self.source.data["tensor"][new[0]]
             self.source.selected.indices = []
-            self.select(tensor)
-
-
-def map_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
-    """One row for each span of each residency in a memory."""
-    outputs = set(shown.graph.outputs)
-    rows = []
-    for residency in shown.report.residencies:
-        if residency.memory != memory:
-            continue
-        left, right = shown.columns(residency)
-        stay = stay_of(residency.origin, residency.ending, residency.tensor in outputs)
-        colour, hatch, story = STAYS[stay]
-        for span in residency.spans:
-            rows.append(
-                {
-                    "left": left,
-                    "right": right,
-                    "bottom": span.start,
-                    "top": span.stop,
-                    "colour": colour,
-                    "hatch": hatch,
-                    "tensor": residency.tensor,
-                    "what": describe(shown, residency.tensor),
-                    "size": format_bytes(residency.size_bytes),
-                    "address": f"{span.start:#x} – {span.stop:#x} ({format_bytes(span.start)})",
-                    "steps": f"steps {left + 1} – {right}",
-                    "story": story,
-                    "label": "",
-                    "label_x": (left + right) / 2,
-                    "label_y": (span.start + span.stop) / 2,
-                    "stay": stay,
-                    "ending": residency.ending,
-                    "origin": residency.origin,
-                }
-            )
-    return rows
-
-
-def map_marks(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """A triangle up where something leaves the chip, one down where it comes back."""
-    marks: dict[str, list[Any]] = {"x": [], "y": [], "angle": [], "colour": []}
-
-    def add(x: float, row: dict[str, Any], angle: float, stay: str) -> None:
-        marks["x"].append(x)
-        marks["y"].append(row["label_y"])
-        marks["angle"].append(angle)
-        marks["colour"].append(STAYS[stay][0])
-
-    for row in rows:
-        if row["origin"] == "retrieve":
-            add(row["left"], row, 3.141592653589793, "came back")
-        if row["ending"] in ("spill", "drop"):
-            add(row["right"], row, 0.0, "leaves")
-    return marks
-
-
-def describe(shown: Shown, tensor: str) -> str:
-    """Kind and shape of a tensor."""
-    found = shown.graph.tensors[tensor]
-    return f"{found.kind} {'×'.join(map(str, found.shape)) or 'scalar'}"
+            if tensor != REFILLED:
+                self.select(tensor)

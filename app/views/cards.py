@@ -87,7 +87,7 @@ def cards_html(shown: Shown, former: bool = False) -> str:
             plan.graph.name,
             f"{plan.planner} · {_parts(shown)}",
             "name",
-            title=plan.graph.name,
+            title=f"{plan.graph.name}: {len(plan.graph.operators)} operators",
         ),
         _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
         _card(format_bytes(extra), "spill traffic", "extra", title=SPILL),
@@ -109,11 +109,10 @@ def cards_html(shown: Shown, former: bool = False) -> str:
 
 
 def _parts(shown: Shown) -> str:
-    """How many operators there are, and in how many fused groups."""
-    operators = len(shown.graph.operators)
+    """How many operators there are, or in how many fused groups."""
     if shown.groups:
-        return f"{operators} ops, {len(shown.groups)} groups"
-    return f"{operators} operators"
+        return f"{len(shown.groups)} groups"
+    return f"{len(shown.graph.operators)} operators"
 
 
 def preview_html(shown: Shown, preview: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ FUSED_ABOUT = {
     "MR": "the largest operator with all of its parameters: fused plans need less",
     "MP": "the least peak of all orders where operators are not split",
 }
-COUNTED = "count parameters"
+COUNTED, ALWAYS = "count parameters", "parameters count"
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
 
@@ -135,6 +135,7 @@ class Controls(pn.viewable.Viewer):
             end=1,
             step=1,
             show_value=False,
+            tooltips=False,
             css_classes=["budget-slider"],
             sizing_mode="stretch_width",
             margin=(0, 12),
@@ -252,7 +253,7 @@ class Controls(pn.viewable.Viewer):
             self.parameters.param.update(
                 value=forced or problem.parameters,
                 disabled=forced,
-                label=COUNTED + " (always)" * forced,
+                label=ALWAYS if forced else COUNTED,
             )
             self.model.value = problem.model
             self.shape.value = problem.input_shape
@@ -353,8 +354,15 @@ def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
             places[-1] = (places[-1][0], places[-1][1] + "·" + name)
         else:
             places.append((share, name))
-    marks = "".join(f'<span style="left:{at:.1f}%">{name}</span>' for at, name in places)
+    marks = "".join(
+        f'<span class="{_edge(at)}" style="left:{at:.1f}%">{name}</span>' for at, name in places
+    )
     return f'<div class="ticks">{marks}</div>'
+
+
+def _edge(at: float) -> str:
+    """Words at an end of the slider stay within it."""
+    return "first" if at < 5 else "last" if at > 85 else ""
 
 
 def wrong_html(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -11,6 +12,8 @@ from app.session import Session
 from app.story import assumptions
 from app.style import COMPACT, TEXT
 from app.views.solver import progress_text, spark_svg
+from app.views.units import seconds_text
+from planners.units import format_bytes
 
 CSS = """
 .status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
@@ -40,7 +43,7 @@ class Status(pn.viewable.Viewer):
         self.cancel = self._button("Cancel", "cancel", session.cancel, "danger")
         self.back = self._button("Back to it", "back", session.back, "default")
         work, problem = session.work, session.problem
-        names = ["planning", "progress", "shown", "shown_for", "infeasible", "notice"]
+        names = ["planning", "progress", "shown", "shown_for", "infeasible", "notice", "preview"]
         work.param.watch(lambda *_: self._show(), names)
         problem.param.watch(lambda *_: self._show(), list(problem.param))
         self._show()
@@ -82,10 +85,24 @@ def status_html(session: Session) -> str:
     what = f"{work.shown.graph.name}, {work.shown_for.get('budget', '')}"
     former = f'<span class="former">shown below: still {escape(what)}</span>'
     if work.planning:
+        if "groups" in work.preview:
+            former = '<span class="former">groups above: of the new budget</span>' + former
         spark = spark_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
         name = escape(f"{session.problem.model}, {session.problem.budget}")
         doing = f'<span class="working">Planning {name}: {progress_text(work.progress)}</span>'
         return f'<i class="spin"></i>{doing}{spark}{former if session.stale else ""}'
+    if preview := work.preview:
+        return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
         return f'{former}<span class="rest">not what is chosen at the left</span>'
     return f'<span class="rest">{escape(assumptions(work.shown))}</span>'
+
+
+def preview_text(preview: Mapping[str, Any], budget_bytes: int) -> str:
+    """What is on screen while the budget moves."""
+    size = format_bytes(preview["budget_bytes"])
+    if "need_bytes" in preview:
+        return f"{size} is too little: {format_bytes(preview['need_bytes'])} is the least"
+    took = seconds_text(preview["worked_s"])
+    below = f"what is below the graph is still of {format_bytes(budget_bytes)}"
+    return f"groups at {size}, found in {took}: let go to have the program; {below}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import planners as sp
 from app.shown import Shown, holes
 from app.state import (
     TENSOR,
@@ -21,6 +22,7 @@ from app.views.palette import BLUE, GREY, STAYS, ink_on, stay_of
 from planners.units import format_bytes
 
 MOST = 12
+MOST_LIVE = 40
 MARKS = {
     "tile": ("▦", GREY),
     "ran": ("▶", BLUE),
@@ -35,25 +37,34 @@ def live_rows(shown: Shown, step: int, selection: str, unit: str) -> list[dict[s
     outputs = set(shown.graph.outputs)
     chosen = set(selected_tensors(shown.graph, selection))
     live = shown.live(step)
-    largest = max((r.size_bytes for r in live), default=1)
-    rows = []
-    for residency in live:
-        stay = stay_of(residency.origin, residency.ending, residency.tensor in outputs)
-        colour = STAYS[stay][0]
-        start = residency.spans[0].start if residency.spans else 0
-        rows.append(
-            {
-                "key": tensor_selection(residency.tensor),
-                "chip": colour,
-                "mark": {"came back": "▼", "leaves": "▲"}.get(stay, ""),
-                "ink": ink_on(colour),
-                "text": residency.tensor,
-                "cells": [format_bytes(residency.size_bytes), address_text(start, unit)],
-                "share": residency.size_bytes / largest,
-                "on": residency.tensor in chosen,
-            }
-        )
-    return rows
+    pieces: dict[str, list[sp.Residency]] = {}
+    for number, residency in enumerate(live):
+        # So many pieces are channels or rows: what they are together is of use.
+        key = residency.tensor if len(live) > MOST_LIVE else str(number)
+        pieces.setdefault(key, []).append(residency)
+    largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
+    rows = [_live_row(some, outputs, chosen, largest, unit) for some in pieces.values()]
+    return sorted(rows, key=lambda row: -float(row["share"]))
+
+
+def _live_row(
+    some: Sequence[sp.Residency], outputs: set[str], chosen: set[str], largest: int, unit: str
+) -> dict[str, Any]:
+    first = some[0]
+    stay = stay_of(first.origin, first.ending, first.tensor in outputs)
+    colour = STAYS[stay][0]
+    size = sum(r.size_bytes for r in some)
+    start = min((span.start for r in some for span in r.spans), default=0)
+    return {
+        "key": tensor_selection(first.tensor),
+        "chip": colour,
+        "mark": {"came back": "▼", "leaves": "▲"}.get(stay, ""),
+        "ink": ink_on(colour),
+        "text": first.tensor if len(some) == 1 else f"{first.tensor}, {len(some)} pieces",
+        "cells": [format_bytes(size), address_text(start, unit)],
+        "share": size / largest,
+        "on": first.tensor in chosen,
+    }
 
 
 def live_title(shown: Shown, step: int, memory: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bokeh.core.properties import value as constant
@@ -21,14 +21,19 @@ from app.groups import chosen_groups
 from app.shown import Shown
 from app.state import selected_operators, selected_tensors
 from app.views.address_map import AXIS_WIDTH
+from app.views.bars_of_time import (
+    COLUMNS,
+    ENGINES,
+    MOST,
+    STALL_COLUMNS,
+    WAITS,
+    Bars,
+    Columns,
+    lane_name,
+)
 from app.views.group_bands import GroupBands, second_places
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
     VERMILLION,
     Theme,
     cursor_band,
@@ -36,18 +41,8 @@ from app.views.palette import (
     tooltip,
 )
 from app.views.units import seconds_text
-from planners.program import Compute
 
-ENGINES = {
-    "compute": ("compute", BLUE, PLAIN),
-    "dma_in": ("DMA in", GREEN, "dot"),
-    "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
-    "storage": ("storage", PURPLE, "horizontal_line"),
-}
-COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
-STALL_COLUMNS = (*COLUMNS, "height", "alpha")
 GROUPS = "groups"
-WAITS = "right_diagonal_line"
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
@@ -66,6 +61,10 @@ class Timeline:
         select_group: Callable[[int], None],
     ) -> None:
         self.select = select
+        self.bars: Bars | None = None
+        self.drawn: tuple[float, float] | None = None
+        self.tensors: set[str] = set()
+        self.operators: set[str] = set()
         self.groups = GroupBands(select_group)
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
         self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
@@ -75,6 +74,8 @@ class Timeline:
         self.lanes = FactorRange(factors=["compute"])
         self.cursor = cursor_band(theme)
         self.figure = self._figure(theme)
+        for side in ("start", "end"):
+            self.x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
         self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
@@ -154,14 +155,35 @@ class Timeline:
         """Draw a plan's intervals, overlapped or one after the other."""
         trace = shown.serial_trace if serial else shown.trace
         seconds = shown.serial_step_seconds if serial else shown.step_seconds
-        self.source.data = interval_columns(shown, trace)
-        self.stalls.data = stall_columns(shown, trace)
+        self.bars = None
         self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
         engines = [lane_name(e) for e in reversed(engines_of(trace))]
         self.lanes.factors = [*engines, *([GROUPS] if shown.groups else [])]
         self.groups.show(shown, second_places(shown, serial), {})
         end = trace.makespan_s * 1.01
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
+        self.bars, self.drawn = Bars(shown, trace), None
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw each interval in sight, or, of too many, what follows closely as one."""
+        if self.bars is None:
+            return
+        start, stop = float(self.x_range.start), float(self.x_range.end)
+        if self.bars.count(start, stop) > MOST:
+            self._draw(self.bars.bundles(start, stop))
+            self.drawn = None
+            return
+        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+            return
+        around = stop - start  # so that a little panning needs nothing new
+        wide = (start - around, stop + around)
+        self.drawn = wide if self.bars.count(*wide) <= MOST else (start, stop)
+        self._draw(self.bars.columns(*self.drawn))
+
+    def _draw(self, found: tuple[Columns, Columns]) -> None:
+        self.source.data, self.stalls.data = found
+        self._outline()
 
     def place(self, step: int) -> None:
         """Put the cursor on a step's compute; between plans the client does it."""
@@ -171,16 +193,19 @@ class Timeline:
 
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline the selected operators, and transfers of the selected tensors."""
-        tensors = set(selected_tensors(shown.graph, selection))
-        operators = set(selected_operators(shown.graph, selection))
+        self.tensors = set(selected_tensors(shown.graph, selection))
+        self.operators = set(selected_operators(shown.graph, selection))
+        self.groups.highlight(chosen_groups(shown, selection))
+        self._outline()
+
+    def _outline(self) -> None:
         data: dict[str, Any] = self.source.data
         hits = [
             i
             for i, (kind, label) in enumerate(zip(data["kind"], data["label"], strict=True))
-            if label in (operators if kind == "operator" else tensors)
+            if label in (self.operators if kind == "operator" else self.tensors)
         ]
         self.chosen.data = {name: [data[name][i] for i in hits] for name in self.chosen.data}
-        self.groups.highlight(chosen_groups(shown, selection))
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:
@@ -206,69 +231,8 @@ def engines_of(trace: sp.Trace) -> list[str]:
     return sorted(used, key=lambda e: order.index(e) if e in order else len(order))
 
 
-def lane_name(engine: str) -> str:
-    """What a lane is called."""
-    return ENGINES.get(engine, (engine, BLUE, PLAIN))[0]
-
-
 def busy_text(trace: sp.Trace) -> str:
     """How busy each engine is, in percent of the makespan."""
     whole = trace.makespan_s or 1.0
     parts = [f"{lane_name(e)} {trace.busy_s[e] / whole:.0%}" for e in engines_of(trace)]
     return "busy: " + ", ".join(parts)
-
-
-def interval_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
-    """One row for each interval."""
-    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "kind")}
-    for item in trace.intervals:
-        ran = isinstance(shown.instructions[item.instruction], Compute)
-        lane, colour, hatch = ENGINES.get(item.engine, (item.engine, BLUE, PLAIN))
-        what = "computed" if ran else "stored" if item.engine == "dma_out" else "loaded"
-        row = (item.start_s, item.stop_s, lane, colour, hatch, item.label, what)
-        when = f"{seconds_text(item.stop_s - item.start_s)} from {seconds_text(item.start_s)}"
-        row = (*row, when, item.step + 1, cause_text(shown, item))
-        for name, value in zip(COLUMNS, row, strict=True):
-            columns[name].append(value)
-        columns["kind"].append("operator" if ran else "tensor")
-    return columns
-
-
-def stall_columns(shown: Shown, trace: sp.Trace) -> dict[str, list[Any]]:
-    """One row for each wait: hatched where arithmetic stands still, a thin line elsewhere.
-
-    A transfer engine that waits for its data costs no time of its own.
-    """
-    columns: dict[str, list[Any]] = {name: [] for name in STALL_COLUMNS}
-    for item in trace.intervals:
-        if item.stall_s <= 0:
-            continue
-        lane = lane_name(item.engine)
-        costs = item.engine == "compute"
-        colour, hatch = (VERMILLION, WAITS) if costs else (GREY, PLAIN)
-        when = f"{seconds_text(item.stall_s)} before {item.label}"
-        row: Sequence[Any] = (item.start_s - item.stall_s, item.start_s, lane, colour, hatch)
-        row = (*row, item.label, f"{lane} waits", when, item.step + 1, cause_text(shown, item))
-        row = (*row, *((0.5, 0.15) if costs else (0.1, 0.7)))
-        for name, value in zip(STALL_COLUMNS, row, strict=True):
-            columns[name].append(value)
-    return columns
-
-
-def cause_text(shown: Shown, item: sp.Interval) -> str:
-    """Why an interval did not start earlier, in words."""
-    if not item.cause:
-        return "no wait"
-    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
-    if isinstance(blocker, Compute):
-        name = f"operator {blocker.operator}"
-    else:
-        piece = getattr(blocker, "piece", None)
-        name = f"the transfer of {piece.tensor}" if piece else "what came before"
-    reason = {
-        "read after write": f"its data came from {name}",
-        "write after read": f"the bytes it writes were still read by {name}",
-        "write after write": f"the bytes it writes were still written by {name}",
-        "barrier": f"a barrier behind {name}",
-    }[item.cause]
-    return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"

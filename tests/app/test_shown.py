@@ -9,7 +9,7 @@ import pytest
 from app.shown import Shown, holes, local_maxima
 from app.state import Look, moved, selected_operators, selected_tensors
 from app.story import infeasible_story, next_use, step_story
-from app.views.address_map import map_marks, map_rows
+from app.views.map_rows import MapRows, map_marks
 from app.views.tables import live_rows, live_title
 
 
@@ -37,7 +37,7 @@ def test_holes_are_what_is_free() -> None:
 
 
 def test_no_two_rectangles_of_the_map_overlap(shown: Shown) -> None:
-    rows = map_rows(shown, shown.memories[0])
+    rows = MapRows(shown, shown.memories[0]).rows(0, shown.steps)
     assert rows
     for a, b in combinations(rows, 2):
         apart_x = a["right"] <= b["left"] or b["right"] <= a["left"]
@@ -55,7 +55,7 @@ def test_what_is_live_fills_what_the_step_computes_on(shown: Shown) -> None:
 
 
 def test_each_spill_and_retrieval_is_marked(shown: Shown) -> None:
-    rows = map_rows(shown, shown.memories[0])
+    rows = MapRows(shown, shown.memories[0]).rows(0, shown.steps)
     leaving = [r for r in shown.report.residencies if r.ending in ("spill", "drop")]
     back = [r for r in shown.report.residencies if r.origin == "retrieve"]
     assert len(map_marks(rows)["x"]) == len(leaving) + len(back) > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from itertools import pairwise
 from typing import Any
 
 import panel as pn
@@ -14,8 +15,9 @@ from app.page import press, template
 from app.session import Session
 from app.shown import Shown
 from app.state import COLOURS, COSMA
+from app.views.bars_of_time import interval_columns, stall_columns
 from app.views.cards import badge, cards_html
-from app.views.controls import Controls, ticks_html
+from app.views.controls import Controls, place_of, slider_sizes, ticks_html
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
@@ -29,7 +31,6 @@ from app.views.solver import (
     stages,
 )
 from app.views.status import status_html
-from app.views.timeline import interval_columns, stall_columns
 from app.views.units import joules_text, seconds_text
 
 
@@ -119,8 +120,8 @@ def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
 
 
 def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
-    starts = set(interval_columns(shown, shown.trace)["left"])
-    stalls = stall_columns(shown, shown.trace)
+    starts = set(interval_columns(shown, shown.trace.intervals)["left"])
+    stalls = stall_columns(shown, shown.trace.intervals)
     assert stalls["right"]
     assert set(stalls["right"]) <= starts
     assert all("waited" in cause for cause in stalls["cause"])
@@ -306,7 +307,23 @@ def test_a_gap_that_is_closed_is_no_gap() -> None:
 
 
 def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:
-    apart = ticks_html({"MR": 100 * 1024, "MH": 150 * 1024, "MP": 200 * 1024}, 50, 250)
+    even = range(50, 251)
+    apart = ticks_html({"MR": 100 * 1024, "MH": 150 * 1024, "MP": 200 * 1024}, even)
     assert [f"left:{at}%" in apart for at in (25.0, 50.0, 75.0)] == [True] * 3
-    assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), 8, 12)
-    assert "span" not in ticks_html({}, 1, 2)
+    assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), range(8, 13))
+    assert "span" not in ticks_html({}, [1, 2])
+
+
+def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
+    budgets = {"MR": 100 * 1024, "default_peak": 200 * 1024}
+    whole = slider_sizes(budgets, None)
+    assert whole == list(range(80, 222))
+    ratios = slider_sizes(budgets, 9 * 1024 + 1)
+    assert (ratios[0], ratios[-1]) == (10, 221)
+    assert ratios == sorted(set(ratios))
+    steps = [b / a for a, b in pairwise(ratios) if a > 100]
+    assert max(steps) < 1.1 * min(steps)
+    for sizes in (whole, ratios):
+        assert [place_of(1024 * size, sizes) for size in sizes] == list(range(len(sizes)))
+        assert place_of(0, sizes) == 0
+        assert place_of(2**40, sizes) == len(sizes) - 1
