@@ -65,6 +65,14 @@ class PrintedModel:
             self._known[mask] = () if self._valid.why_not(mask) else self._evaluate(mask)
         return self._known[mask]
 
+    def fuses(self, mask: int) -> bool:
+        """Whether a convex group can run as one."""
+        return self._valid.fuses(mask)
+
+    def least_traffic(self, mask: int) -> int:
+        """Bytes that no way to run a group is below."""
+        return min((way.traffic_bytes for way in self.staircase(mask)), default=0)
+
     def _evaluate(self, mask: int) -> tuple[Tiling, ...]:
         ops = [self.graph.operators[i] for i in bits(mask)]
         found: list[Tiling] = []

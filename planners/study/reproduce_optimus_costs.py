@@ -42,11 +42,30 @@ class Case(NamedTuple):
         return f"{what} {self.images} images in {self.budget_bytes:,} B"
 
 
-class Known:
-    """A cost model's answers, kept: what is left is the search."""
+class Seen:
+    """A cost model seen in another way: by default as it is."""
 
     def __init__(self, model: Costs) -> None:
         self.model = model
+
+    def staircase(self, mask: int) -> Sequence[Point]:
+        """As the model's."""
+        return self.model.staircase(mask)
+
+    def fuses(self, mask: int) -> bool:
+        """As the model's."""
+        return self.model.fuses(mask)
+
+    def least_traffic(self, mask: int) -> int:
+        """As the model's."""
+        return self.model.least_traffic(mask)
+
+
+class Known(Seen):
+    """A cost model's answers, kept: what is left is the search."""
+
+    def __init__(self, model: Costs) -> None:
+        super().__init__(model)
         self._known: dict[int, Sequence[Point]] = {}
 
     def staircase(self, mask: int) -> Sequence[Point]:
@@ -56,35 +75,46 @@ class Known:
         return self._known[mask]
 
 
-class FreeLocalLayers:
+class FreeLocalLayers(Seen):
     """A cost model by which element-wise, pooling and depth-wise operators alone cost nothing."""
 
     def __init__(self, model: Costs, graph: Graph) -> None:
-        self._model = model
+        super().__init__(model)
         self._free = {i for i, op in enumerate(graph.operators) if is_local_layer(graph, op)}
 
     def staircase(self, mask: int) -> Sequence[Point]:
         """As the model's, of such operators one way that moves nothing."""
-        ways = self._model.staircase(mask)
-        if mask.bit_count() > 1 or mask.bit_length() - 1 not in self._free:
-            return ways
-        return [Tiling(ways[0].buffer_bytes, 0, 1)]
+        ways = self.model.staircase(mask)
+        return [Tiling(ways[0].buffer_bytes, 0, 1)] if self._is_free(mask) else ways
+
+    def least_traffic(self, mask: int) -> int:
+        """As the model's, but for what is free."""
+        return 0 if self._is_free(mask) else self.model.least_traffic(mask)
+
+    def _is_free(self, mask: int) -> bool:
+        return mask.bit_count() == 1 and mask.bit_length() - 1 in self._free
 
 
-class OwnLayers:
+class OwnLayers(Seen):
     """A cost model beside which an accelerator runs layers alone in its own way."""
 
     def __init__(self, model: Costs, graph: Graph, accelerator: str) -> None:
-        self._model = model
+        super().__init__(model)
         self._alone = layer_by_layer(graph, accelerator)
 
     def staircase(self, mask: int) -> Sequence[Point]:
         """As the model's, of operators alone also the accelerator's, which always fits."""
-        ways = self._model.staircase(mask)
+        ways = self.model.staircase(mask)
         if mask.bit_count() > 1:
             return ways
         own = Tiling(0, self._alone[mask.bit_length() - 1], 1)
         return [own, *(way for way in ways if way.traffic_bytes < own.traffic_bytes)]
+
+    def least_traffic(self, mask: int) -> int:
+        """As the model's, of operators alone the least of all ways."""
+        if mask.bit_count() > 1:
+            return self.model.least_traffic(mask)
+        return min((way.traffic_bytes for way in self.staircase(mask)), default=0)
 
 
 def base_of(case: Case) -> Case:
