@@ -18,7 +18,7 @@ from typing import Any
 from planners.errors import BadInput
 from planners.graph.model import Graph
 
-IMPORTER_VERSION = 1
+IMPORTER_VERSION = 2
 """Raise this whenever the same model would be imported as another graph."""
 
 _warned: set[str] = set()

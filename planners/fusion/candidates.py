@@ -202,7 +202,6 @@ def looks(graph: Graph) -> tuple[int, ...]:
         )
         shapes = tuple(graph.tensors[t].shape for t in (*op.inputs, *op.outputs))
         window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-        kinds = tuple(part.kind for part in op.parts)
-        look = (op.kind, kinds, window, wrote, own, read, shapes)
+        look = (op.kind, op.look, window, wrote, own, read, shapes)
         found.append(numbers.setdefault(look, len(numbers)))
     return tuple(found)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planners.graph.access import is_local, needs, reduced
+from planners.graph.access import detailed, is_local, needs, reduced
 from planners.graph.model import Graph, Operator, Tensor
 from planners.program import Box, whole
 
@@ -185,7 +185,7 @@ def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
         for names in (op.inputs, op.outputs, op.parameters)
     )
     window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-    return (op.kind, tuple(part.kind for part in op.parts), shapes, window)
+    return (op.kind, op.look, shapes, window)
 
 
 def _table(graph: Graph, op: Operator, out: Tensor, source: Tensor) -> tuple[Counts, Counts]:
@@ -195,7 +195,7 @@ def _table(graph: Graph, op: Operator, out: Tensor, source: Tensor) -> tuple[Cou
         boxes = [
             b for t, b in needs(graph, op, out.name, box_of(out, (y, y + 1))) if t == source.name
         ]
-        need[y] = rows_in(source, boxes[0]) if boxes else (0, 0)
+        need[y] = rows_in(source, boxes[0]) if boxes else (rows_of(source), 0)
     upto = np.concatenate(([0], np.maximum.accumulate(need[:, 1])))
     start = np.minimum.accumulate(need[::-1, 0])[::-1]
     return upto, np.concatenate((start, [rows_of(source)]))
@@ -225,11 +225,14 @@ def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
     channels = out.shape[axis]
     if channels == 1:
         return True, 1
-    boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), (0, 1))))
-    return all(
-        graph.tensors[name].shape[:1] == (channels,) and boxes[name][0] == (0, 1)
-        for name in op.parameters
-    ), channels
+    if any(graph.tensors[name].shape[:1] != (channels,) for name in op.parameters):
+        return False, channels
+    # Calls that move elements may give channels another order.
+    for c in range(channels if detailed(op) else 1):
+        boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), (c, c + 1))))
+        if any(name not in boxes or boxes[name][0] != (c, c + 1) for name in op.parameters):
+            return False, channels
+    return True, channels
 
 
 def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:

@@ -1,11 +1,13 @@
-"""What an operator must read to write a part of its output: the access relation of each kind.
+"""What an operator must read to write a part of its output.
 
-Kinds that are not listed, and operators whose parts reshape what they read, need everything.
+Kinds and sizes tell for windows, products and what works element by element. Where calls move
+elements, they say how they read (`planners.graph.relations`); what says nothing needs everything.
 """
 
 from __future__ import annotations
 
 from planners.graph.model import Graph, Operator, Tensor
+from planners.graph.relations import around, boxes, broadcast, full, window
 from planners.program import Box
 
 ELEMENTWISE = frozenset(
@@ -17,8 +19,6 @@ POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 
 CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
 BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
 UNARY = ELEMENTWISE - BINARY
-# They keep a weight of two axes as it is, if they keep its shape.
-FLATTENING = frozenset("flatten view reshape squeeze unsqueeze contiguous select".split())
 
 
 def needs(
@@ -39,12 +39,13 @@ def needs(
 
 
 def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
+    if detailed(op):
+        read = read_boxes(graph, op, output, box)
+        return [(name, read[name]) for name in (*op.inputs, *op.parameters) if name in read]
     out = graph.tensors[output]
     operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
-    if special := _special(graph, op, out, box):
-        return special
     if not is_local(graph, op, out):
-        return [(t.name, _full(t)) for t in operands]
+        return [(t.name, full(t.shape)) for t in operands]
     main = graph.tensors[op.inputs[0]] if op.inputs else None
     found = []
     for tensor in operands:
@@ -55,8 +56,28 @@ def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str,
         elif op.kind == "linear":
             found.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
         else:
-            found.append((tensor.name, _broadcast_box(tensor, out, box)))
+            found.append((tensor.name, broadcast(tensor.shape, out.shape, box)))
     return found
+
+
+def detailed(op: Operator) -> bool:
+    """Whether an operator's parts say how they read."""
+    return bool(op.parts) and op.parts[-1].detailed
+
+
+def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, Box]:
+    """The boxes of all values that a box of the output needs, where parts say how they read."""
+    shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
+    shapes |= {part.name: part.shape for part in op.parts}
+    wanted = {output: box}
+    for part in reversed(op.parts):
+        if part.name in wanted:
+            operands = [shapes[name] for name in part.reads]
+            found = boxes(part.relation, part.shape, operands, wanted[part.name], op.slide)
+            for name, read in zip(part.reads, found, strict=True):
+                if read is not None:
+                    wanted[name] = around(wanted.get(name), read)
+    return wanted
 
 
 def reduced(graph: Graph, op: Operator) -> int | None:
@@ -144,95 +165,6 @@ def _summed(
     return cut
 
 
-def _special(graph: Graph, op: Operator, out: Tensor, box: Box) -> list[tuple[str, Box]]:
-    """Boxes for kinds that are local along some axes only; empty for all other operators."""
-    kinds = [part.kind for part in op.parts] or [op.kind]
-    while kinds and kinds[-1] in UNARY:
-        kinds.pop()
-    inputs = [graph.tensors[name] for name in op.inputs]
-    parameters = [graph.tensors[name] for name in op.parameters]
-    if kinds == ["cat"] and not parameters:
-        return _concatenated(inputs, out, box)
-    if len(inputs) != 1 or len(out.shape) == 0:
-        return []
-    (data,) = inputs
-    if kinds == ["adaptive_avg_pool2d"] and not parameters and data.shape[:-2] == out.shape[:-2]:
-        return [(data.name, _adaptive_box(data, out, box))]
-    if kinds == ["layer_norm"] and {p.shape for p in parameters} == {out.shape[-1:]}:
-        own = [(data.name, (*box[:-1], (0, data.shape[-1])))] if data.shape == out.shape else []
-        return own and own + [(p.name, _full(p)) for p in parameters]
-    return _rearranged(op, kinds, data, parameters, out, box)
-
-
-def _rearranged(
-    op: Operator, kinds: list[str], data: Tensor, parameters: list[Tensor], out: Tensor, box: Box
-) -> list[tuple[str, Box]]:
-    """A product or convolution of rearranged data: all of it, and the weight by output channel.
-
-    Only where the weight itself is not what is rearranged: its shape, or the data's, tells.
-    """
-    while kinds and kinds[-1] in UNARY | NORMS:
-        kinds = kinds[:-1]
-    if len(kinds) < 2 or not set(kinds[:-1]) <= FLATTENING | {"transpose", "permute"}:
-        return []
-    axis = len(out.shape) - 1 if kinds[-1] == "linear" else 1
-    rest = {"linear": 1, "conv2d": 3}.get(kinds[-1])
-    if rest is None or axis >= len(out.shape) or op.groups != 1:
-        return []
-    shapes = sorted((len(p.shape), p.shape[:1]) for p in parameters)
-    ranks = [rank for rank, _ in shapes]
-    if ranks != [1] * (len(ranks) - 1) + [1 + rest] or {n for _, n in shapes} != {
-        (out.shape[axis],)
-    }:
-        return []
-    weight = max(parameters, key=lambda p: len(p.shape)).shape
-    plain = set(kinds[:-1]) <= FLATTENING or kinds[0] in ("view", "reshape")
-    told = kinds[-1] == "linear" and not weight[0] == weight[1] == data.shape[-1]
-    if not plain and not told:
-        return []
-    by_image = (
-        set(kinds[:-1]) <= {"flatten", "view", "reshape"}
-        and len(out.shape) == 2
-        and data.shape[0] == out.shape[0]
-        and data.elements == data.shape[0] * weight[1]
-    )
-    images = box[0] if by_image else (0, data.shape[0]) if data.shape else None
-    read = _full(data) if images is None else (images, *_full(data)[1:])
-    return [(data.name, read), *((p.name, (box[axis], *_full(p)[1:])) for p in parameters)]
-
-
-def _concatenated(inputs: list[Tensor], out: Tensor, box: Box) -> list[tuple[str, Box]]:
-    """The part of each input that lies in the box, along the only axis that can be the joint."""
-    joints = [
-        axis
-        for axis, size in enumerate(out.shape)
-        if all(len(t.shape) == len(out.shape) for t in inputs)
-        and sum(t.shape[axis] for t in inputs) == size
-        and {t.shape[:axis] + t.shape[axis + 1 :] for t in inputs}
-        == {out.shape[:axis] + out.shape[axis + 1 :]}
-    ]
-    if len(joints) != 1:
-        return []
-    (axis,) = joints
-    found, at = [], 0
-    for tensor in inputs:
-        start = max(box[axis][0] - at, 0)
-        stop = min(box[axis][1] - at, tensor.shape[axis])
-        if start < stop:
-            found.append((tensor.name, (*box[:axis], (start, stop), *box[axis + 1 :])))
-        at += tensor.shape[axis]
-    return found
-
-
-def _adaptive_box(data: Tensor, out: Tensor, box: Box) -> Box:
-    """Output i of n takes the inputs from ⌊i·m/n⌋ to ⌈(i+1)·m/n⌉ of m."""
-    spatial = tuple(
-        (start * m // n, -(-stop * m // n))
-        for (start, stop), m, n in zip(box[-2:], data.shape[-2:], out.shape[-2:], strict=True)
-    )
-    return (*box[:-2], *spatial)
-
-
 def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:
     """Whether the only input is the data, in batches, and the weight (if any) is a parameter."""
     data = graph.tensors[op.inputs[0]].shape
@@ -247,26 +179,15 @@ def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:
     return bool(_weights(graph, op, out))
 
 
-def _full(tensor: Tensor) -> Box:
-    return tuple((0, n) for n in tensor.shape)
-
-
 def _window_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
     """Batch as written, the channels of the groups touched, and the window of each axis."""
     spatial = tuple(
-        _window(axis, size, k, s, p, d)
+        window(axis, size, k, s, p, d)
         for axis, size, k, s, p, d in zip(
             box[2:], tensor.shape[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True
         )
     )
     return (box[0], _channels(op, tensor.shape[1], out.shape[1], box[1]), *spatial)
-
-
-def _window(axis: tuple[int, int], size: int, k: int, s: int, p: int, d: int) -> tuple[int, int]:
-    """Input range of an output range: t·S + K − S for K without dilation (Optimus, eq. 4)."""
-    start = min(max(0, axis[0] * s - p), size)
-    stop = min(max(0, (axis[1] - 1) * s - p + d * (k - 1) + 1), size)
-    return start, max(start, stop)
 
 
 def _channels(op: Operator, inputs: int, outputs: int, axis: tuple[int, int]) -> tuple[int, int]:
@@ -282,21 +203,10 @@ def _parameter_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
     Those of element-wise operators are broadcast like any other operand.
     """
     if {part.kind for part in op.parts} | {op.kind} <= ELEMENTWISE:
-        return _broadcast_box(tensor, out, box)
+        return broadcast(tensor.shape, out.shape, box)
     axis = len(box) - 1 if op.kind == "linear" else 1
     if axis >= len(box) or not tensor.shape or tensor.shape[0] != out.shape[axis]:
-        return _full(tensor)
+        return full(tensor.shape)
     if op.kind not in CONVOLUTIONS | {"linear"} and "batch_norm" not in {p.kind for p in op.parts}:
-        return _full(tensor)
-    return (box[axis], *_full(tensor)[1:])
-
-
-def _broadcast_box(tensor: Tensor, out: Tensor, box: Box) -> Box:
-    """The same box, with axes of one element and missing leading axes as broadcasting has them."""
-    if len(tensor.shape) > len(box):
-        return _full(tensor)
-    tail = box[len(box) - len(tensor.shape) :]
-    sizes = out.shape[len(box) - len(tensor.shape) :]
-    if any(n not in (1, full) for n, full in zip(tensor.shape, sizes, strict=True)):
-        return _full(tensor)
-    return tuple((0, 1) if n == 1 else axis for n, axis in zip(tensor.shape, tail, strict=True))
+        return full(tensor.shape)
+    return (box[axis], *full(tensor.shape)[1:])

@@ -13,11 +13,14 @@ from typing import Any, Literal
 
 from planners.errors import BadInput
 from planners.files import read_json, write_json
+from planners.graph.relations import Slide, boxes, full
 
 TensorKind = Literal["input", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
 FORMAT = "spillway-graph"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Version 1 says nothing of how calls read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,22 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One call of the source model inside an operator: its name there and its kind (`relu`)."""
+    """One call of the source model inside an operator: its name there and its kind (`relu`).
+
+    Where an operator does more than slide a window and map elements, its parts also say the
+    `shape` of their values, what they read, by name, and with which relation
+    (`planners.graph.relations`); a call whose relation is not known has none.
+    """
 
     name: str
     kind: str
+    shape: tuple[int, ...] = ()
+    reads: tuple[str, ...] = ()
+    relation: tuple[str | int, ...] = ()
+
+    @property
+    def detailed(self) -> bool:
+        return bool(self.shape or self.reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,24 @@ class Operator:
     groups: int = 1
     parts: tuple[Part, ...] = ()
     block: str = ""
+
+    @property
+    def slide(self) -> Slide:
+        """Its window, as relations have it."""
+        pools = "pool" in self.kind
+        return Slide(self.kernel, self.stride, self.padding, self.dilation, self.groups, pools)
+
+    @property
+    def look(self) -> tuple[object, ...]:
+        """What its parts do, without names: equal looks read and compute alike."""
+        if not any(part.detailed for part in self.parts):
+            return tuple(part.kind for part in self.parts)
+        names = (*self.inputs, *self.parameters, *(part.name for part in self.parts))
+        number = {name: i for i, name in enumerate(names)}
+        return tuple(
+            (part.kind, part.shape, part.relation, tuple(number[name] for name in part.reads))
+            for part in self.parts
+        )
 
 
 @dataclass(frozen=True)
@@ -161,8 +194,9 @@ class Graph:
         """The graph that `to_json` wrote. Raises `BadInput` for anything else."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise BadInput(f"not a graph: expected a JSON object with format {FORMAT!r}")
-        if data.get("version") != VERSION:
-            raise BadInput(f"graph version {data.get('version')!r} is not {VERSION}")
+        version = data.get("version")
+        if type(version) is not int or version not in READABLE:
+            raise BadInput(f"graph version {version!r:.60} is not {VERSION} or before")
         try:
             tensors = [_tensor_from(*item) for item in data["tensors"]]
             if len({t.name for t in tensors}) != len(tensors):
@@ -194,7 +228,7 @@ def _operator_json(op: Operator) -> dict[str, Any]:
         "inputs": list(op.inputs),
         "outputs": list(op.outputs),
         "macs": op.macs,
-        "parts": [[p.name, p.kind] for p in op.parts],
+        "parts": [_part_json(part) for part in op.parts],
     }
     item |= {key: list(getattr(op, key)) for key in _WINDOW if getattr(op, key)}
     if op.parameters:
@@ -204,6 +238,19 @@ def _operator_json(op: Operator) -> dict[str, Any]:
     if op.block:
         item["block"] = op.block
     return item
+
+
+def _part_json(part: Part) -> list[Any]:
+    row: list[Any] = [part.name, part.kind]
+    if part.detailed:
+        row += [list(part.shape), list(part.reads), list(part.relation)]
+    return row
+
+
+def _part_from(name: Any, kind: Any, shape: Any = (), reads: Any = (), relation: Any = ()) -> Part:
+    if any(type(item) not in (str, int) for item in relation):
+        raise ValueError(f"expected a relation, got {relation!r:.60}")
+    return Part(str(name), str(kind), _sizes(shape), _names(reads), tuple(relation))
 
 
 def _tensor_from(name: Any, kind: Any, dtype: Any, shape: Any) -> Tensor:
@@ -220,7 +267,7 @@ def _operator_from(item: Mapping[str, Any]) -> Operator:
         parameters=_names(item.get("parameters", ())),
         macs=_count(item["macs"]),
         groups=_count(item.get("groups", 1)),
-        parts=tuple(Part(str(name), str(kind)) for name, kind in item.get("parts", ())),
+        parts=tuple(_part_from(*row) for row in item.get("parts", ())),
         block=str(item.get("block", "")),
         **{key: _sizes(item.get(key, ())) for key in _WINDOW},
     )
@@ -278,6 +325,7 @@ def _validate(graph: Graph) -> None:
             if graph.tensors[name].kind != "activation":
                 raise BadInput(f"operator {op.name!r} writes {name!r}, which is no activation")
             known.add(name)
+        _validate_parts(graph, op)
     for name in (*graph.inputs, *graph.outputs):
         if name not in graph.tensors or name not in known:
             raise BadInput(f"graph input or output {name!r} does not exist")
@@ -289,6 +337,25 @@ def _validate(graph: Graph) -> None:
     if len(known) != len(graph.tensors):
         lost = sorted(set(graph.tensors) - known)
         raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")
+
+
+def _validate_parts(graph: Graph, op: Operator) -> None:
+    """Parts that say what they read read what is there, in ways that suit it."""
+    if not any(part.detailed for part in op.parts):
+        return
+    shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
+    for part in op.parts:
+        if part.name in shapes or not all(name in shapes for name in part.reads):
+            raise BadInput(f"operator {op.name!r} has a part {part.name!r} out of place")
+        operands = [shapes[name] for name in part.reads]
+        try:
+            boxes(part.relation, part.shape, operands, full(part.shape), op.slide)
+        except ValueError as error:
+            raise BadInput(f"operator {op.name!r}, part {part.name!r}: {error}") from error
+        shapes[part.name] = part.shape
+    for name in op.outputs:
+        if shapes.get(name) != graph.tensors[name].shape:
+            raise BadInput(f"operator {op.name!r} has no part that makes {name!r}")
 
 
 def _validate_numbers(op: Operator) -> None:

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planners.errors import BadInput, ImportFailed
+from planners.graph.access import CONVOLUTIONS, ELEMENTWISE, NORMS, POOLS
 from planners.graph.model import Graph, Operator, Part, Tensor
+from planners.graph.relations import Relation
 
 GRANULARITIES = ("aten", "folded", "fused")
+TOLD_BY_KIND = frozenset(ELEMENTWISE | NORMS | POOLS | CONVOLUTIONS | {"linear"})
 TAKES_BATCH_NORM = {"conv1d", "conv2d", "conv3d", "linear"}
 TAKES_BATCH_NORM |= {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 
@@ -36,7 +39,8 @@ class Call:
 
     `tensor` is its value, None where it gives several, which its `item` calls then pick out.
     `after` are calls that must have run first though their value is not read: writes into a
-    constant through a view of it. `unary` is element-wise with one tensor operand.
+    constant through a view of it. `unary` is element-wise with one tensor operand. `relation` says
+    how the value's elements read the operands, those of an item how they read what was split.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Call:
     after: tuple[str, ...] = ()
     macs: int = 0
     window: Window = Window()
+    relation: Relation = ()
     block: str = ""
 
 
@@ -259,9 +264,32 @@ def _operator(group: _Group, values: _Values, parameters: set[str]) -> Operator:
         padding=window.padding,
         dilation=window.dilation,
         groups=window.groups,
-        parts=tuple(Part(name, values.calls[name].kind) for name in parts),
+        parts=_parts([values.calls[name] for name in parts], main, values),
         block=main.block,
     )
+
+
+def _parts(calls: list[Call], main: Call, values: _Values) -> tuple[Part, ...]:
+    """The calls of an operator; how they read where kinds and sizes do not tell."""
+    if {call.kind for call in calls} <= TOLD_BY_KIND:
+        return tuple(Part(call.name, call.kind) for call in calls)
+    # Constants that are written into, perhaps through views, are run again whole.
+    written = any(call.after for call in calls)
+    return tuple(
+        _detailed(call, main, values, written and call.name in values.constant) for call in calls
+    )
+
+
+def _detailed(call: Call, main: Call, values: _Values, whole: bool) -> Part:
+    reads, relation = (*call.reads, *call.after), call.relation
+    if relation == ("window",) and call is not main:  # The operator has one window only.
+        relation = ()
+    if whole or (call.after and relation != ("same",)):
+        relation = ()
+    if call.item and relation:
+        reads = values.calls[reads[0]].reads[:1]
+    shape = () if call.tensor is None else call.tensor.shape
+    return Part(call.name, call.kind, shape, reads, relation)
 
 
 def _closure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,20 +16,7 @@ from planners.graph.access import needs
 from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Operator
 from planners.program import Box
-
-Case = tuple[nn.Module, tuple[torch.Tensor, ...]]
-
-
-class Calls(nn.Module):
-    """A function with parameters of its own."""
-
-    def __init__(self, function: Callable[..., torch.Tensor], *parameters: torch.Tensor) -> None:
-        super().__init__()
-        self.function = function
-        self.own = nn.ParameterList(parameters)
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.function(*inputs, *self.own)
+from tests.graph.moved import MOVED, Calls, Case, padded
 
 
 def windows(rng: random.Random) -> Iterator[Case]:
@@ -126,6 +113,17 @@ def test_parts_of_special_operators(name: str) -> None:
     assert_parts(SPECIAL[name], random.Random(0))
 
 
+@pytest.mark.parametrize("name", MOVED)
+def test_parts_of_operators_that_move_elements(name: str) -> None:
+    assert_parts(MOVED[name], random.Random(1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_parts_of_padded_windows(seed: int) -> None:
+    rng = random.Random(seed)
+    assert_parts(padded(rng), rng)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_parts_of_windows_and_broadcasts(seed: int) -> None:
     rng = random.Random(seed)
@@ -167,7 +165,10 @@ def spoil(
     """A box of the output, and the operands with NaN wherever it does not need them."""
     shape = graph.tensors[op.outputs[0]].shape
     box: Box = tuple((min(p), max(p)) for p in (rng.sample(range(n + 1), 2) for n in shape))
-    spoilt = {name: torch.full_like(value, float("nan")) for name, value in known.items()}
+    spoilt = {
+        name: torch.full_like(value, float("nan")) if value.is_floating_point() else value
+        for name, value in known.items()
+    }
     with torch.no_grad():
         for name, part in needs(graph, op, op.outputs[0], box):
             spoilt[name][cut(part)] = known[name][cut(part)]

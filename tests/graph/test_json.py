@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from planners.errors import BadInput
 from planners.graph.model import Graph, Tensor
-from planners.graph.passes import Trace, to_graph
+from planners.graph.passes import Call, Trace, to_graph
 from tests.graph.traces import SHAPE, call, traces
 
 _JSON = st.recursive(
@@ -34,9 +35,34 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path] + [found for key in keys for found in places(data[key], (*path, key))]
 
 
+def moved() -> Graph:
+    """Calls that say how they read: a cut and padded map, through a product of its halves."""
+
+    def then(name: str, kind: str, reads: str, shape: tuple[int, ...], *relation: Any) -> Call:
+        view = kind in ("slice", "view", "transpose")
+        tensor = Tensor(name, shape)
+        return call(name, kind, *reads.split(), tensor=tensor, view=view, relation=relation)
+
+    calls = (
+        then("half", "slice", "x", (1, 2, 6, 6), "slice", 1, 2, 1),
+        then("flat", "view", "half", (1, 2, 36), "reshape"),
+        then("last", "transpose", "flat", (1, 36, 2), "permute", 0, 2, 1),
+        then("product", "matmul", "last flat", (1, 36, 36), "matmul"),
+        then("wide", "pad", "product", (1, 38, 34), "pad", 0, 1, -1),
+        then("both", "cat", "wide product", (3,)),
+        then("near", "upsample_nearest2d", "x", (1, 4, 9, 12), "nearest"),
+        then("mean", "adaptive_avg_pool2d", "near", (1, 4, 2, 2), "adaptive", 2),
+    )
+    trace = Trace("net", (Tensor("x", SHAPE, "input"),), (), calls, ("both", "mean"))
+    return to_graph(trace, "fused")
+
+
+@pytest.mark.parametrize("make", [small, moved])
 @given(data=st.data(), value=_JSON)
-def test_damaged_graphs_are_bad_input(data: st.DataObject, value: Any) -> None:
-    broken = copy.deepcopy(small().to_json())
+def test_damaged_graphs_are_bad_input(
+    make: Callable[[], Graph], data: st.DataObject, value: Any
+) -> None:
+    broken = copy.deepcopy(make().to_json())
     *path, last = data.draw(st.sampled_from(places(broken)[1:]))
     place = broken
     for key in path:
@@ -56,6 +82,52 @@ def test_damaged_graphs_are_bad_input(data: st.DataObject, value: Any) -> None:
 def test_anything_else_is_bad_input(value: Any) -> None:
     with pytest.raises(BadInput, match="not a graph"):
         Graph.from_json(value)
+
+
+@pytest.mark.parametrize(
+    ("relation", "reason"),
+    [
+        (["slice", 1], "does not suit"),
+        (["slice", 9, 0, 1], "does not suit"),
+        (["slide"], "unknown relation"),
+        (["permute", 0, 2.0, 1, 3], "expected a relation"),
+        (["permute", 0, "2", 1, 3], "unknown relation"),
+        (["permute", 0, True, 1, 3], "expected a relation"),
+        (["pad", 1], "does not suit"),
+        (["cat", 1], "does not suit"),
+        ([["same"]], "expected a relation"),
+        (7, "not iterable"),
+    ],
+)
+def test_relations_that_make_no_sense_are_refused(relation: Any, reason: str) -> None:
+    data = moved().to_json()
+    part = next(row for op in data["operators"] for row in op["parts"] if row[1] == "pad")
+    part[4] = relation
+    with pytest.raises(BadInput, match=reason):
+        Graph.from_json(data)
+
+
+def test_parts_that_read_what_is_not_there_are_refused() -> None:
+    data = moved().to_json()
+    part = next(row for op in data["operators"] for row in op["parts"] if row[1] == "pad")
+    part[3] = ["nobody"]
+    with pytest.raises(BadInput, match="out of place"):
+        Graph.from_json(data)
+
+
+def test_graphs_of_version_1_load() -> None:
+    data = moved().to_json() | {"version": 1}
+    for op in data["operators"]:
+        op["parts"] = [row[:2] for row in op["parts"]]
+    found = Graph.from_json(data)
+    assert not any(part.detailed for op in found.operators for part in op.parts)
+    assert Graph.from_json(found.to_json()) == found
+
+
+@pytest.mark.parametrize("version", [0, 3, "2", True, None, [1]])
+def test_other_versions_are_refused(version: Any) -> None:
+    with pytest.raises(BadInput, match="graph version"):
+        Graph.from_json(moved().to_json() | {"version": version})
 
 
 @given(trace=traces())

@@ -12,6 +12,7 @@ import planners as sp
 from planners.graph.importers.source_model import SourceModel
 from planners.program import Box
 from planners.simulator.execute_parts import compute_part
+from tests.graph.moved import MOVED, padded
 from tests.graph.test_access import SPECIAL, Case, broadcasts, cut, windows
 
 # What is computed apart, whatever the part.
@@ -45,6 +46,23 @@ def test_parts_agree_with_the_whole(seed: int) -> None:
     rng = random.Random(seed)
     cases = (*windows(rng), broadcasts(rng), rng.choice(list(SPECIAL.values())))
     assert sum(compare(case, rng) for case in cases) > 0
+
+
+# What no part of is known, or not of all parts.
+NOT_APART = {"reflected", "joined, equal sizes", "largest, with places", "rolled", "attention"}
+NOT_APART |= {"means of cells", "by a crooked factor", "transposed convolution"}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_calls_that_move_elements_run_on_parts(name: str) -> None:
+    apart = compare(MOVED[name], random.Random(2))
+    assert name in NOT_APART or apart > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_padded_windows_run_on_parts(seed: int) -> None:
+    rng = random.Random(seed)
+    assert compare(padded(rng), rng) > 0
 
 
 def compare(case: Case, rng: random.Random) -> int:

@@ -10,10 +10,11 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 
 from planners.errors import ImportFailed
-from planners.graph.importers import torch_ops
+from planners.graph.importers import torch_ops, torch_relations
 from planners.graph.importers.torch_steps import Ref, Step, TorchTrace, WriteThrough, refs
 from planners.graph.model import Tensor
 from planners.graph.passes import Call, Trace
+from planners.graph.relations import Relation
 
 _FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
 _FILLED |= {"new_full": 0, "full_like": 0}
@@ -143,11 +144,28 @@ class _Reader:
         parent = self.calls[source]
         tensor = _tensor(node.name, node.meta["val"])
         self._add(
-            Call(node.name, "getitem", (source,), tensor, view=parent.view, item=True),
+            Call(
+                node.name,
+                "getitem",
+                (source,),
+                tensor,
+                view=parent.view,
+                item=True,
+                relation=self._split(node.args[0], index),
+            ),
             Step(node.target, (Ref(source), index), {}),
         )
         if parent.view:
             self.root[node.name] = self.root[source]
+
+    def _split(self, node: Any, index: int) -> Relation:
+        """How an item of a split reads what was split."""
+        if not all(isinstance(value, torch.Tensor) for value in node.meta["val"]):
+            return ()
+        parts = [tuple(value.shape) for value in node.meta["val"]]
+        named = {a.name: v for a, v in zip(node.target._schema.arguments, node.args)}
+        kind = node.target.__name__.split(".")[0]
+        return torch_relations.item(kind, named | dict(node.kwargs), parts, index)
 
     def _record(self, node: Any, kind: str, named: Mapping[str, Any], value: Any) -> None:
         if kind == "copy_" and self._copies_itself(node):
@@ -185,6 +203,7 @@ class _Reader:
             after=after,
             macs=torch_ops.macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
+            relation=torch_relations.relation(kind, named, out, shapes, len(reads)),
             block=_block(node),
         )
         self._add(call, Step(target, args, kwargs))
