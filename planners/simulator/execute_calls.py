@@ -17,7 +17,7 @@ from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Graph, Operator, Part
 from planners.graph.relations import axis_groups, boxes
 from planners.program import Box
-from planners.simulator.windows import Unknown, Window, by_name
+from planners.simulator.execute_windows import Unknown, Window, by_name
 
 
 def compute_calls(

@@ -18,7 +18,7 @@ from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Graph, Operator
 from planners.program import Box
 from planners.simulator.execute_calls import compute_calls
-from planners.simulator.windows import WINDOWS, Unknown, Window, by_name
+from planners.simulator.execute_windows import WINDOWS, Unknown, Window, by_name
 
 Fetch: TypeAlias = Callable[[str, Box], torch.Tensor]
 
