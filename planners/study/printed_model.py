@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isqrt
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,19 @@ class Rules:
     weights_bytes: int | None = None
 
 
+class _Around(NamedTuple):
+    """The operators of a group, the maps that they read from off chip and make, and the bytes of
+    maps that cross and of all parameters.
+    """
+
+    ops: list[Operator]
+    loaded: list[str]
+    made: list[str]
+    sinks: list[str]
+    moved: int
+    parameters: int
+
+
 class PrintedModel:
     """The cost of every group of a graph by the paper's equations."""
 
@@ -57,41 +71,45 @@ class PrintedModel:
         self.graph, self.rules = graph, rules
         # Which groups there are at all is not a matter of cost.
         self._valid = GroupModel(graph, load_machine("optimus"), {})
-        self._known: dict[int, tuple[Tiling, ...]] = {}
 
     def staircase(self, mask: int) -> tuple[Tiling, ...]:
         """Undominated ways to run a group, from small buffer and much traffic to the reverse."""
-        if mask not in self._known:
-            self._known[mask] = () if self._valid.why_not(mask) else self._evaluate(mask)
-        return self._known[mask]
+        if self._valid.why_not(mask):
+            return ()
+        found: list[Tiling] = []
+        for way in sorted(self._tilings(mask), key=attrgetter("buffer_bytes", "traffic_bytes")):
+            if not found or way.traffic_bytes < found[-1].traffic_bytes:
+                found.append(way)
+        return tuple(found)
 
     def fuses(self, mask: int) -> bool:
         """Whether a convex group can run as one."""
         return self._valid.fuses(mask)
 
     def least_traffic(self, mask: int) -> int:
-        """Bytes that no way to run a group is below."""
-        return min((way.traffic_bytes for way in self.staircase(mask)), default=0)
+        """Bytes that no way to run a group is below: what crosses, once."""
+        around = self._around(mask)
+        return around.moved + around.parameters
 
-    def _evaluate(self, mask: int) -> tuple[Tiling, ...]:
-        ops = [self.graph.operators[i] for i in bits(mask)]
-        found: list[Tiling] = []
-        for way in sorted(
-            self._tilings(ops, mask), key=attrgetter("buffer_bytes", "traffic_bytes")
-        ):
-            if not found or way.traffic_bytes < found[-1].traffic_bytes:
-                found.append(way)
-        return tuple(found)
-
-    def _tilings(self, ops: list[Operator], mask: int) -> list[Tiling]:
+    def _around(self, mask: int) -> _Around:
         graph, size = self.graph, self.graph.size_bytes
+        ops = [graph.operators[i] for i in bits(mask)]
         made = [t for op in ops for t in op.outputs]
         read = dict.fromkeys(t for op in ops for t in op.inputs)
         loaded = [t for t in read if t not in made]
         stored = [t for t in made if self._leaves(t, mask)]
-        moved = sum(map(size, loaded)) + sum(map(size, stored))
-        parameters = sum(size(t) for t in {t for op in ops for t in op.parameters})
-        sinks = [t for t in made if t not in read]
+        return _Around(
+            ops,
+            loaded,
+            made,
+            [t for t in made if t not in read],
+            moved=sum(map(size, loaded)) + sum(map(size, stored)),
+            parameters=sum(size(t) for t in {t for op in ops for t in op.parameters}),
+        )
+
+    def _tilings(self, mask: int) -> list[Tiling]:
+        graph, around = self.graph, self._around(mask)
+        ops, loaded, made, sinks, moved, parameters = around
         tallest = max(rows_of(graph.tensors[t]) for t in sinks)
         heights = [tallest] if any(_whole(graph, op) for op in ops) else _heights(tallest)
         held = self._held(ops, [*loaded, *made], sinks, tallest, heights)
@@ -104,7 +122,9 @@ class PrintedModel:
                 found += self._ways(buffer, moved, parameters, tiles, len(ops) == 1)
         if len(ops) == 1 and is_local_layer(graph, ops[0]):
             # Channels on their own: so many in, as many out, all rows at once.
-            buffer = int(max(self._share(t) for t in made) * sum(map(size, (*loaded, *made))))
+            buffer = int(
+                max(self._share(t) for t in made) * sum(map(graph.size_bytes, (*loaded, *made)))
+            )
             found.append(Tiling(buffer // images + parameters, moved + parameters, images))
         return found
 
