@@ -97,6 +97,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
         follow(self.session.problem, ["schedule", "break_nodes"], lambda: self._show_breaks())
+        follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
@@ -110,6 +111,13 @@ class Explorer(pn.viewable.Viewer):
     def _show_cards(self) -> None:
         if self.session.work.shown and not self.session.work.preview:
             self.cards.object = cards_html(self.session.work.shown, self.session.stale)
+
+    def _tell_groups(self) -> None:
+        """What the groups' operators would cost otherwise is known later than the plan."""
+        shown, why = self.session.work.shown, self.session.work.why
+        if shown and why:
+            for view in (self.map.groups, self.timeline.groups, self.dag):
+                view.tell(shown, why)
 
     def _show_preview(self) -> None:
         """The groups and their cost while the budget moves; the program comes later."""
@@ -157,6 +165,7 @@ class Explorer(pn.viewable.Viewer):
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
         self.dag.place(look.step)
         self.dag.highlight(shown, look.expanded, look.selection)
+        self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
 
     def _show_breaks(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import planners as sp
 from app.shown import Shown
@@ -89,24 +90,17 @@ def buffer_bytes(shown: Shown, group: FusedGroup) -> int:
     return max(shown.report.occupancy[group.start_step : group.stop_step], default=0)
 
 
-def group_line(shown: Shown, group: FusedGroup, alone: Mapping[str, int | None]) -> str:
-    """One line for a hover: the tile, what it holds and moves, and what that is instead of."""
-    moved = f"moves {format_bytes(group.traffic_bytes)}{apart_words(group, alone)}"
-    held = f"holds {format_bytes(buffer_bytes(shown, group))}"
-    tile = tile_words(shown.graph, group)
-    return f"{tiles_words(group)} of {tile} · {held} · {moved}"
+def group_line(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> str:
+    """One line for a hover: the tile, what it holds and moves, and what that is instead of.
 
-
-def apart_words(group: FusedGroup, alone: Mapping[str, int | None]) -> str:
-    """What the operators would move each on its own, where that is known and they are several."""
-    size = alone_bytes(group, alone)
-    if size is None or len(group.operators) < 2:
-        return ""
-    return f", apart {format_bytes(size)}"
-
-
-def alone_bytes(group: FusedGroup, alone: Mapping[str, int | None]) -> int | None:
-    """The traffic of a group's operators each alone; None where it is not known."""
-    sizes = [alone.get(name) for name in group.operators]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+    `why` has, of each group by name, what is known so far of other ways.
+    """
+    apart = why.get(group.name, {}).get("alone_bytes")
+    instead = apart is not None and len(group.operators) > 1
+    words = [
+        f"{tiles_words(group)}, each {tile_words(shown.graph, group)}",
+        f"holds {format_bytes(buffer_bytes(shown, group))}",
+        f"parameters: {parameter_words(shown.graph, group)}",
+        f"moves {format_bytes(group.traffic_bytes)}",
+    ]
+    return " · ".join([*words, *([f"apart {format_bytes(apart)}"] if instead else [])])

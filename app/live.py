@@ -110,28 +110,30 @@ class LiveGroups:
 
     def poll(self) -> None:
         """Take what the worker has said."""
+        work, why = self.session.work, {}
         for name in ("_why", "_reach", "_preview"):
             job: Job | None = getattr(self, name)
             for message in job.drain() if job else ():
                 if message["type"] in ENDS:
                     setattr(self, name, None)
+                elif message["type"] == "why":
+                    why[message["group"]] = message["facts"]
                 else:
                     self._take(message)
+        if why:
+            work.why = {**work.why, **why}
         if self._preview is None and self._wanted is not None:
             self._ask()
-        self.session.work.asking = self.busy
+        work.asking = self.busy
 
     def _take(self, message: Message) -> None:
         work = self.session.work
         match message["type"]:
-            case "why":
-                work.why = {**work.why, message["group"]: message["facts"]}
             case "reach":
-                names = ("least_bytes", "reach_bytes")
-                work.reach = {name: message[name] for name in names}
+                work.reach = {name: message[name] for name in ("least_bytes", "reach_bytes")}
             case "preview" if self._dragging:
                 work.preview = {k: v for k, v in message.items() if k not in ("type", "job")}
-            case "error" | "died":
+            case "error":
                 work.notice = message["text"]
 
     def close(self) -> None:

@@ -152,7 +152,30 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         "planned in": f"{claims.plan_s:.3f} s",
     }
-    return print_table(facts) + "\n" + "\n".join(plan.notes)
+    return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
+
+
+def groups_fact(plan: Plan) -> dict[str, Any]:
+    """The operators of each fused group, for a plan that has groups."""
+    groups = _groups(plan)
+    return {"groups": [list(group.operators) for group in groups]} if groups else {}
+
+
+def _groups(plan: Plan) -> tuple[Any, ...]:
+    if plan.planner != "fusion":
+        return ()
+    from planners.fusion.explain import groups_of  # numpy takes a while, and most commands none
+
+    return groups_of(plan)
+
+
+def _group_lines(plan: Plan) -> list[str]:
+    """A line for each fused group: its tiles, what it moves and its operators."""
+    return [
+        f"{group.name:<5}{group.tiles:>5} tiles {format_bytes(group.traffic_bytes):>10}  "
+        + ", ".join(group.operators)
+        for group in _groups(plan)
+    ]
 
 
 def _objective(plan: Plan) -> dict[str, str]:

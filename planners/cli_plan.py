@@ -35,7 +35,14 @@ from planners.cli_options import (
     load,
     unusual,
 )
-from planners.cli_output import Answer, Reporter, planning_table, print_table, size_text
+from planners.cli_output import (
+    Answer,
+    Reporter,
+    groups_fact,
+    planning_table,
+    print_table,
+    size_text,
+)
 from planners.study.budgets import resolve_budget
 
 
@@ -154,7 +161,8 @@ def plan(
     if out is not None:
         made.save(out)
     row = sp.summary(made)
-    Answer(as_json).give(row | {"out": str(out) if out else None}, planning_table(made, row))
+    facts = row | groups_fact(made) | {"out": str(out) if out else None}
+    Answer(as_json).give(facts, planning_table(made, row))
 
 
 def _export(

@@ -14,7 +14,7 @@ from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
 from app.views.units import seconds_text
 from planners.program import Compute
 
-MOST = 6000  # bars at once
+MOST = 1500  # bars at once: of more, most are thinner than a line
 ENDS_IN_SIGHT = 900  # what is nearer than this part of the window cannot be told apart
 WAITS = "right_diagonal_line"
 ENGINES = {

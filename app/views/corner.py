@@ -16,7 +16,7 @@ from app.views.solver import measure, solver_html
 from app.views.switches import switch
 from app.views.tables import detail_rows
 
-HEIGHT = 212
+HEIGHT = 250
 CSS = """
 table { border-collapse: collapse; width: 100%; font-size: 12px; }
 td { padding: 1px 4px; border-top: 1px solid var(--sw-grid); }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -32,6 +32,7 @@ from app.views.dag_scene import (
     break_marks,
     chosen_curves,
     chosen_nodes,
+    group_lines,
     scene,
 )
 from app.views.hatched import PLAIN, hatched
@@ -266,6 +267,11 @@ class Dag:
         """Draw other groups around the same nodes: what moving the budget would make of them."""
         if self.drawn:
             self._draw_regions(regions(self.drawn.drawing, group_of))
+
+    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+        """Say more of the groups in the hovers, of what is known by now."""
+        if self.drawn:
+            self.nodes.data["group"] = group_lines(shown, self.drawn.drawing.nodes, why)
 
     def _draw_regions(self, found: Regions) -> None:
         self.regions.data, self.links.data = found.boxes, found.links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
     letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
     groups = [shown.group_of.get(op.name) for op in graph.operators]
-    _mark_groups(shown, columns, nodes, groups)
+    columns["group"] = group_lines(shown, nodes, {})
     drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
     frames = _frames(tree, expanded, placed.x, placed.y)
     reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
@@ -98,15 +98,16 @@ def _step_boxes(
     return boxes
 
 
-def _mark_groups(
-    shown: Shown, columns: Columns, nodes: Sequence[Node], group_of: Sequence[int | None]
-) -> None:
-    """Write the fused groups into the hover, with what the group costs where it is one."""
-    lines = [f"in {g.name}: {group_line(shown, g, {})}" for g in shown.groups]
-    for i, node in enumerate(nodes):
+def group_lines(shown: Shown, nodes: Sequence[Node], why: Mapping[str, Any]) -> list[str]:
+    """What the hover of each node says of its fused group, or of which groups it has a part."""
+    lines = [f"in {group.name}: {group_line(shown, group, why)}" for group in shown.groups]
+    group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
+    told = []
+    for node in nodes:
         found = groups_in(node, group_of)
-        if found:
-            columns["group"][i] = lines[found[0]] if len(found) == 1 else f"in {group_words(found)}"
+        several = f"in {group_words(found)}" if found else ""
+        told.append(lines[found[0]] if len(found) == 1 else several)
+    return told
 
 
 def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:

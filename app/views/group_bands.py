@@ -74,18 +74,22 @@ class GroupBands:
         self,
         shown: Shown,
         places: Sequence[tuple[float, float]],
-        alone: Mapping[str, int | None],
+        why: Mapping[str, Any],
     ) -> None:
         """The groups of a plan, each from where to where."""
         columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         for k, (group, (left, right)) in enumerate(zip(shown.groups, places, strict=True)):
             colour = group_colour(k)
             ink = "dark" if ink_on(colour) == DARK_INK else "light"
-            words = (group.name, members_words(group), group_line(shown, group, alone))
+            words = (group.name, members_words(group), group_line(shown, group, why))
             row = (left, right, colour, ink, *words, "", "")
             for name, value in zip(COLUMNS, row, strict=True):
                 columns[name].append(value)
         self.source.data = columns
+
+    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+        """Say more in the hovers, of what is known by now."""
+        self.source.data["line"] = [group_line(shown, group, why) for group in shown.groups]
 
     def highlight(self, numbers: Sequence[int]) -> None:
         """Outline groups."""

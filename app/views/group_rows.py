@@ -26,43 +26,45 @@ def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[
     """Rows on a group. `why` has what its worker found out of each group by name, so far."""
     known = why.get(group.name)
     kinds = shown.graph.tensors
-    loads = {t: n for t, n in group.loads.items() if kinds[t].kind != "parameter"}
-    rows = [
+    loaded = sum(n for t, n in group.loads.items() if kinds[t].kind != "parameter")
+    stored = sum(group.stores.values())
+    lines = format_bytes(sum(group.lines.values()))
+    return [
         _head(shown, group),
-        _row(f"{tiles_words(group)} of {tile_words(shown.graph, group)}", ""),
-        _row("most on chip at once", format_bytes(buffer_bytes(shown, group))),
-        _row("line buffers", format_bytes(sum(group.lines.values()))),
-        _row(f"parameters: {parameter_words(shown.graph, group)}", ""),
-        _row("maps loaded", format_bytes(sum(loads.values()))),
-        _row("maps stored", format_bytes(sum(group.stores.values()))),
+        _row(f"{tiles_words(group)}, each {tile_words(shown.graph, group)}"),
         *_worth(group, known),
+        *_neighbours(shown, known),
+        _row(f"on chip at most, {lines} of it line buffers", buffer_bytes(shown, group)),
+        _row("maps that come in", loaded),
+        _row("maps that go out", stored),
+        _row(f"parameters: {parameter_words(shown.graph, group)}"),
+        *_operators(shown, group),
     ]
-    return [*rows, *_neighbours(shown, known), *_operators(shown, group)]
 
 
 def _head(shown: Shown, group: FusedGroup) -> dict[str, Any]:
     number = shown.groups.index(group)
-    title = f"{members_words(group)}"
-    return {**_row(title, f"{format_bytes(group.traffic_bytes)}"), **_chip(group.name, number)}
+    row = _row(f"{members_words(group)} move", group.traffic_bytes)
+    return {**row, **_chip(group.name, number)}
 
 
 def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """What the group saves against its operators each alone; why an operator is by itself."""
     if known is None:
-        return [_row("asking what else it would cost …", "")]
+        return [_row("asking what else it would cost …")]
     if known["single"]:
-        return [_row(f"by itself: {known['single']}", "")]
+        return [_row(f"by itself: {known['single']}")]
     alone = known["alone_bytes"]
     if alone is None:
-        return [_row("an operator of it does not fit alone", "")]
-    return [_row("its operators each alone would move", format_bytes(alone))]
+        return [_row("an operator of it does not fit alone")]
+    return [_row("each alone, they would move", alone)]
 
 
 def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Why each group that shares a tensor is another one: the cost apart and as one."""
     if not known or not known["neighbours"]:
         return []
-    rows = [{**_row("why not fused with", ""), "cells": ["apart", "as one"], "title": True}]
+    rows = [{"text": "why not fused with", "cells": ["apart", "as one"], "title": True}]
     for pair in known["neighbours"]:
         there = shown.groups[pair["there"]]
         together = pair["together_bytes"]
@@ -77,11 +79,11 @@ def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str,
 
 def _operators(shown: Shown, group: FusedGroup) -> list[dict[str, Any]]:
     graph = shown.graph
-    rows = [{**_row("its operators", ""), "title": True}]
+    rows = [{**_row("operators, and what each writes"), "title": True}]
     for name in group.operators:
         operator = graph.operators[graph.index[name]]
         made = sum(graph.size_bytes(t) for t in operator.outputs)
-        cells = [format_bytes(made)]
+        cells = ["", format_bytes(made)]
         text = f"{name} ({operator.kind})"
         rows.append({"text": text, "cells": cells, "key": operator_selection(name)})
     return rows
@@ -92,5 +94,6 @@ def _chip(name: str, number: int) -> dict[str, Any]:
     return {"chip": colour, "mark": name, "ink": ink_on(colour)}
 
 
-def _row(text: str, value: str) -> dict[str, Any]:
-    return {"text": text, "cells": [value]}
+def _row(text: str, size: int | None = None) -> dict[str, Any]:
+    """A fact, with bytes in the last of two columns or without any."""
+    return {"text": text, "cells": ["", "" if size is None else format_bytes(size)]}
