@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -11,3 +12,9 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+@lru_cache(1 << 17)
+def positions(mask: int) -> tuple[int, ...]:
+    """The same all at once, for masks that are looked at again and again."""
+    return tuple(bits(mask))

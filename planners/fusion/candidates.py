@@ -17,9 +17,10 @@ from planners.fusion.floor import Floors
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import GroupModel, Traits
 from planners.fusion.refills import Refills
+from planners.fusion.rows import RowTables
 from planners.fusion.ways import Staircase, Steps
 from planners.graph.model import Graph
-from planners.masks import bits
+from planners.masks import bits, positions
 from planners.progress import Clock
 
 _Around = tuple[int, int, int]  # relatives, ancestors, descendants of a group
@@ -40,10 +41,12 @@ class Candidates:
         self.evaluated = 0
         self.model, self._traits = model, traits
         lines = traits.footprint == "lines"
-        self._floors = Floors(graph, traits.least_channels) if lines else None
-        self._refills = (
-            Refills(graph, self._floors, traits.least_channels) if self._floors else None
-        )
+        self._floors: Floors | None = None
+        self._refills: Refills | None = None
+        if lines:
+            tables = RowTables(graph)
+            self._floors = Floors(graph, tables, traits.least_channels)
+            self._refills = Refills(graph, tables, self._floors)
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
         self._low: dict[object, int] = {}
@@ -141,10 +144,13 @@ class Candidates:
             found = self._low[key] = self._floors(mask)
         return found
 
-    def least_traffic(self, mask: int, budget_bytes: int) -> int:
-        """Bytes that no way to run a group within the budget is below."""
+    def least_traffic(self, mask: int, budget_bytes: int) -> int | None:
+        """Bytes that no way to run a group within the budget is below; None where none fits."""
         least = self.model.least_traffic(mask)
-        return least + (self._refills(mask, budget_bytes) if self._refills else 0)
+        if self._refills is None or mask.bit_count() == 1:
+            return least
+        again = self._refills(mask, budget_bytes)
+        return None if again is None else least + again
 
     def _can_be_one(self, mask: int) -> bool:
         key = self.key(mask)
@@ -157,8 +163,8 @@ class Candidates:
         """Equal for groups that look alike."""
         if not self._traits.local:
             return mask
-        first = (mask & -mask).bit_length() - 1
-        return mask >> first, tuple([self._looks[first + i] for i in bits(mask >> first)])
+        members = positions(mask)
+        return mask >> members[0], tuple([self._looks[i] for i in members])
 
     def _singles(self) -> Iterator[tuple[int, _Around]]:
         dag = self.dag

@@ -10,37 +10,25 @@ have a place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planners.fusion.rows import Rows, RowTables, channels_of, rows_of
+import numpy as np
+
+from planners.fusion.rows import Counts, Rows, RowTables, channels_of, rows_of
 from planners.graph.model import Graph, Tensor
-from planners.masks import bits
+from planners.masks import positions
 
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What one operator asks of a buffer: bytes of `few` channels and of the `others` of tensors
-    by number, and the pair of which one must have all channels."""
+    """What one operator asks of a buffer: rows of tensors by number, of which it needs or makes
+    all channels at once, the pair of which one must have all, and bytes of parameters."""
 
-    few: tuple[tuple[int, int], ...]
-    others: tuple[tuple[int, int], ...]
+    rows: tuple[tuple[int, int], ...]
     whole: tuple[int, ...]
     pair: tuple[int, int] | None
     parameters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """Bytes that a group needs at least: for each tensor by number, for either of two, and for
-    the parameters of a few channels."""
-
-    tensors: dict[int, int]
-    pairs: tuple[tuple[int, int, int], ...]
-    parameters: int
-
-    @property
-    def total(self) -> int:
-        return sum(self.tensors.values()) + sum(pair[2] for pair in self.pairs) + self.parameters
 
 
 class Floors:
@@ -49,83 +37,91 @@ class Floors:
     `least_channels`: the least channels that are held, the paper's T_c.
     """
 
-    def __init__(self, graph: Graph, least_channels: int = 1) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, tables: RowTables, least_channels: int = 1) -> None:
         self._least = least_channels
         self._number = {name: k for k, name in enumerate(graph.tensors)}
-        tables = RowTables(graph)
+        rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
+        channels = [channels_of(tensor) for tensor in graph.tensors.values()]
+        self._few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
+        self._rest = [row - few for row, few in zip(rows, self._few)]
         self._needs = [self._of(tables[i]) for i in range(len(graph.operators))]
 
     def __call__(self, mask: int) -> int:
         """Bytes that no buffer of this group or of a larger one is below."""
-        return self.parts(mask).total
-
-    def parts(self, mask: int) -> Floor:
-        """The same bound, tensor by tensor."""
-        few: dict[int, int] = {}
-        others: dict[int, int] = {}
-        whole: set[int] = set()
-        parameters = 0
-        members = [self._needs[i] for i in bits(mask)]
-        for member in members:
-            if member.parameters > parameters:
-                parameters = member.parameters
-            for tensor, size in member.few:
-                if size > few.get(tensor, 0):
-                    few[tensor] = size
-            for tensor, size in member.others:
-                if size > others.get(tensor, 0):
-                    others[tensor] = size
-            whole.update(member.whole)
-        for tensor in whole:
-            few[tensor] = few.get(tensor, 0) + others.pop(tensor, 0)
-        # One tensor of each pair has the rest of its channels: no pair pays twice for one.
-        pairs = []
+        members = [self._needs[i] for i in positions(mask)]
+        rows = _least_rows(members)
+        rest = {tensor: count * self._rest[tensor] for tensor, count in rows.items()}
+        total = sum([count * self._few[tensor] for tensor, count in rows.items()])
+        for tensor in {tensor for member in members for tensor in member.whole}:
+            total += rest.pop(tensor)
         for member in members:
             if member.pair is not None:
+                # One of the two has all channels. No pair pays for what another has paid.
                 a, b = member.pair
-                paid = min(others.get(a, 0), others.get(b, 0))
+                paid = min(rest.get(a, 0), rest.get(b, 0))
                 if paid:
-                    pairs.append((a, b, paid))
-                    others[a] -= paid
-                    others[b] -= paid
-        return Floor(few, tuple(pairs), parameters)
+                    total += paid
+                    rest[a] -= paid
+                    rest[b] -= paid
+        return total + max(member.parameters for member in members)
+
+    def held(self, mask: int, tensors: Sequence[int], rows: Counts) -> Counts:
+        """Bytes of line buffers for one image, the same bound where these tensors have so many
+        rows: a row of `rows` for each, and a column for each case.
+        """
+        members = [self._needs[i] for i in positions(mask)]
+        least = _least_rows(members)
+        rows = np.maximum(rows, np.array([least[t] for t in tensors], dtype=np.int64)[:, None])
+        total = np.array([self._few[t] for t in tensors], dtype=np.int64) @ rows
+        rest = np.array([self._rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
+        place = {tensor: k for k, tensor in enumerate(tensors)}
+        whole = [place[t] for t in {t for member in members for t in member.whole}]
+        if whole:
+            total += rest[whole].sum(axis=0)
+            rest[whole] = 0
+        for member in members:
+            if member.pair is not None:
+                a, b = (rest[place[t]] for t in member.pair)
+                paid = np.minimum(a, b)
+                total += paid
+                a -= paid
+                b -= paid
+        return np.asarray(total, dtype=np.int64)
 
     def _of(self, member: Rows) -> _Needs:
         number = self._number
-        few: list[tuple[int, int]] = []
-        others: list[tuple[int, int]] = []
-        whole = []
-        for name in member.op.outputs:
-            # What is made and not read here is a row at least.
-            self._add(few, others, name, 1)
-            if not member.sliced and not member.by_channel:
-                whole.append(number[name])
+        # What is made and not read here is a row at least.
+        rows = [(number[name], 1) for name in member.op.outputs]
+        apart = member.sliced or bool(member.by_channel)
+        whole = [] if apart else [number[name] for name in member.op.outputs]
         for window in member.windows:
             # Rows are held from the first that this row or a later one needs.
-            rows = int((window.upto[1:] - window.start[:-1]).max(initial=0))
-            self._add(few, others, window.tensor, rows)
+            need = int((window.upto[1:] - window.start[:-1]).max(initial=0))
+            rows.append((number[window.tensor], max(need, 0)))
             if window.tensor not in member.by_channel and not member.sums(window.tensor):
                 whole.append(number[window.tensor])
         pair = None
         if member.reduced and member.sums(member.op.inputs[0]):
             pair = (number[member.op.inputs[0]], number[member.op.outputs[0]])
-        sums = min(self._least, member.reduced) * member.reduced_bytes + member.rest_bytes
-        makes = member.channel_bytes * (min(self._least, member.channels) if member.sliced else 1)
-        parameters = min(sums, makes) if member.reduced else makes
-        return _Needs(tuple(few), tuple(others), tuple(whole), pair, parameters)
-
-    def _add(
-        self, few: list[tuple[int, int]], others: list[tuple[int, int]], name: str, rows: int
-    ) -> None:
-        """Bytes of so many rows of one image: images may be taken one by one."""
-        tensor = self._graph.tensors[name]
-        channels = channels_of(tensor)
-        row = self._graph.size_bytes(name) // rows_of(tensor) // channels // _images(tensor)
-        least = min(channels, self._least)
-        few.append((self._number[name], rows * row * least))
-        others.append((self._number[name], rows * row * (channels - least)))
+        few = min(self._least, member.channels) if member.sliced else 1
+        parameters = member.channel_bytes * few
+        if member.reduced:
+            sums = min(self._least, member.reduced) * member.reduced_bytes + member.rest_bytes
+            parameters = min(parameters, sums)
+        return _Needs(tuple(rows), tuple(whole), pair, parameters)
 
 
-def _images(tensor: Tensor) -> int:
-    return tensor.shape[0] if len(tensor.shape) > 1 else 1
+def _least_rows(members: list[_Needs]) -> dict[int, int]:
+    """The most rows of each tensor that one of these needs."""
+    rows: dict[int, int] = {}
+    for member in members:
+        for tensor, count in member.rows:
+            if count > rows.get(tensor, -1):
+                rows[tensor] = count
+    return rows
+
+
+def _row_bytes(graph: Graph, tensor: Tensor) -> int:
+    """Bytes of a row of one image: images may be taken one by one."""
+    images = tensor.shape[0] if len(tensor.shape) > 1 else 1
+    return graph.size_bytes(tensor.name) // rows_of(tensor) // images

@@ -21,7 +21,7 @@ from planners.fusion.ways import GroupPlan, Staircase, Ways, cheapest, undominat
 from planners.graph.access import CONVOLUTIONS, ELEMENTWISE, POOLS
 from planners.graph.model import Graph
 from planners.machine import Machine
-from planners.masks import bits
+from planners.masks import bits, positions
 
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.
 
@@ -74,7 +74,7 @@ class GroupModel:
         """Bytes that cross however a group runs: maps around it, as far as read, and parameters."""
         total = 0
         loaded: dict[int, int] = {}
-        for i in bits(mask):
+        for i in positions(mask):
             crossing = self._crossing[i]
             total += crossing.parameters
             for size, readers in crossing.made:

@@ -38,10 +38,9 @@ class Offers:
                 continue
             key = candidates.key(mask)
             if key not in bounds:
-                bounds[key] = [
-                    candidates.least_traffic(mask, budget) if floor <= budget else NEVER
-                    for budget in budgets
-                ]
+                bounds[key] = [_bound(candidates, mask, budget) for budget in budgets]
+            if min(bounds[key]) == NEVER:
+                continue
             self._alike.setdefault(key, []).append(len(self.groups))
             self.groups.append(mask)
             lows.append(bounds[key])
@@ -86,3 +85,10 @@ class Offers:
                 near = np.argsort(through[:, column], kind="stable")[:AT_ONCE]
                 fits = through[near, column] < NEVER
                 self.ask([*paths[column], *(int(row) for row in near[fits])])
+
+
+def _bound(candidates: Candidates, mask: int, budget_bytes: int) -> int:
+    if candidates.floor(mask) > budget_bytes:
+        return NEVER
+    least = candidates.least_traffic(mask, budget_bytes)
+    return NEVER if least is None else least

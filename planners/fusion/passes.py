@@ -21,6 +21,8 @@ from planners.fusion.ways import GroupPlan, Ways
 from planners.graph.access import needs
 from planners.graph.model import Graph
 
+MOST_UNEVEN_PASSES = 16
+
 
 def pass_ways(
     graph: Graph, group: Group, held: Collection[str], least_channels: int
@@ -47,7 +49,7 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Way
     flows = flow(graph, group, (rows,))
     images = 1 if member.by_image else (out.shape[0] if out.shape else 1)
     batches = out.shape[0] // images
-    tiles = np.array(channel_tiles(channels), dtype=np.int64)
+    tiles = np.array(_tiles_worth_it(graph, group, channels), dtype=np.int64)
     buffers: Counts = tiles * (member.parameter_bytes // channels)
     traffic: Counts = np.full(len(tiles), member.parameter_bytes, dtype=np.int64)
     if out.name not in held:
@@ -137,6 +139,23 @@ def channel_tiles(channels: int) -> tuple[int, ...]:
     return tuple(sorted({-(-channels // n) for n in counts}))
 
 
+def _tiles_worth_it(graph: Graph, group: Group, channels: int) -> tuple[int, ...]:
+    """Channels in a pass; no more than some passes where each is another part of the inputs."""
+    (member,) = group.members
+    found = channel_tiles(channels)
+    if all(name in member.by_channel or _is_dense(graph, group, name) for name in group.loaded):
+        return found
+    return tuple(tile for tile in found if tile * MOST_UNEVEN_PASSES >= channels)
+
+
+def _is_dense(graph: Graph, group: Group, name: str) -> bool:
+    """Whether each output channel needs all channels of an input."""
+    out, own = graph.tensors[group.made[0]], channels_of(graph.tensors[name])
+    last = channels_of(out)
+    ends = [input_channels(graph, group, part).get(name) for part in ((0, 1), (last - 1, last))]
+    return ends == [(0, own), (0, own)]
+
+
 def pass_ranges(channels: int, tile: int) -> tuple[tuple[int, int], ...]:
     """The output channels of each pass."""
     return tuple((at, min(at + tile, channels)) for at in range(0, channels, tile))
@@ -178,10 +197,7 @@ def _input_channels(
     passes = -(-channels // np.asarray(tiles))
     if name in member.by_channel:
         return np.asarray(tiles), np.full(len(tiles), channels, dtype=np.int64)
-    ends = [
-        input_channels(graph, group, part).get(name) for part in ((0, 1), (channels - 1, channels))
-    ]
-    if ends == [(0, own), (0, own)]:
+    if _is_dense(graph, group, name):
         return np.full(len(tiles), own, dtype=np.int64), own * passes
     widest, moved = [], []
     for tile in tiles:

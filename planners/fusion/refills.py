@@ -1,113 +1,162 @@
-"""How often the parameters of a group must be loaded at least, for what a budget leaves.
+"""How much parameters cost a group within a budget, at least, without looking at each strip.
 
-An operator that makes its rows in few turns makes many at once, and needs room for them and for
-what it reads of its input: of one of the two for all channels (Algorithm 2). What the others of
-its group need at least is no room for that. So many turns it takes, and so often its parameters
-are loaded, unless they stay, for which there is no more room than the rest of the buffer.
+With n strips the first has rows for a share of 1/n of each output and for all windows on the way
+there, and so many are held at once; and no strip adds more than windows can ask for, so that an
+operator makes its rows in no fewer turns than that allows. Of what it adds up and what it makes of
+it one has all channels (Algorithm 2). What is left of the budget keeps the parameters that would
+be loaded most often; the others are loaded in each turn.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from planners.fusion.floor import Floors
-from planners.fusion.rows import Rows, RowTables, Window, channels_of, rows_of
+from planners.fusion.rows import Counts, RowTables, Window, rows_of
 from planners.graph.model import Graph
-from planners.masks import bits
+from planners.masks import positions
+
+
+class Pace(NamedTuple):
+    """Rows of a tensor, by level: the least of the first strip, the most of it and of any other.
+
+    `needed` are those that are read at all, `skipped` those before the first that is.
+    """
+
+    least: Counts
+    first: Counts
+    gain: Counts
+    needed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    tensor: int
+    upto: Counts
+    start: Counts
+    gains: Counts  # the most rows that so many rows more can ask for
 
 
 class Refills:
-    """Bytes of parameters that a group loads more than once, at least."""
+    """Bytes that parameters cost a group beyond one load each, at least, for a budget."""
 
-    def __init__(self, graph: Graph, floors: Floors, least_channels: int) -> None:
-        self._graph, self._floors, self._least = graph, floors, least_channels
-        self._number = {name: k for k, name in enumerate(graph.tensors)}
-        tables = RowTables(graph)
+    def __init__(self, graph: Graph, tables: RowTables, floors: Floors) -> None:
+        self._floors = floors
+        number = {name: k for k, name in enumerate(graph.tensors)}
         members = [tables[i] for i in range(len(graph.operators))]
-        self._steps = [self._turns(member) for member in members]
-        self._parameters = [member.parameter_bytes for member in members]
-        self._around = [
-            frozenset(self._number[t] for t in (*m.op.inputs, *m.op.outputs)) for m in members
-        ]
+        self._outs = [number[m.op.outputs[0]] for m in members]
+        self._rows = [rows_of(graph.tensors[m.op.outputs[0]]) for m in members]
+        shapes = [graph.tensors[m.op.outputs[0]].shape for m in members]
+        self._images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
+        self._by_image = [m.by_image for m in members]
+        self._parameters = [m.parameter_bytes for m in members]
+        self._reads = [[_read(number[w.tensor], w) for w in m.windows] for m in members]
+        self._levels = _levels(max(self._rows, default=1))
+        self._fewest = np.concatenate(([1], self._levels[:-1] + 1))
+        self._known: dict[int, dict[int, Pace]] = {0: {}}
 
-    def __call__(self, mask: int, budget_bytes: int) -> int:
-        """Bytes beyond each parameter once, for a group that fits the budget."""
-        floor = self._floors.parts(mask)
-        spare = budget_bytes - floor.total + floor.parameters
-        again: list[tuple[int, int]] = []
-        for i in bits(mask):
-            size = self._parameters[i]
-            if size:
-                around = self._around[i]
-                room = spare + sum([floor.tensors.get(t, 0) for t in around])
-                room += sum([n for a, b, n in floor.pairs if a in around or b in around])
-                turns = self._least_turns(i, room)
-                if turns > 1:
-                    again.append((turns - 1, size))
-        total = sum(turns * size for turns, size in again)
-        # Those that are loaded most often stay first.
-        for turns, size in sorted(again, reverse=True):
-            kept = min(spare, size)
-            total -= turns * kept
-            spare -= kept
-            if spare <= 0:
-                break
-        return total
-
-    def _least_turns(self, i: int, room: int) -> int:
-        needs, turns = self._steps[i]
-        at = bisect_right(needs, room) - 1
-        return turns[max(at, 0)]
-
-    def _turns(self, member: Rows) -> tuple[list[int], list[int]]:
-        """Bytes around an operator alone, rising, and the least turns within so many."""
-        out = self._graph.tensors[member.op.outputs[0]]
-        images = out.shape[0] if member.by_image else 1
-        rows = rows_of(out)
-        options = []
+    def __call__(self, mask: int, budget_bytes: int) -> int | None:
+        """Bytes beyond each parameter once; None where the group does not fit."""
+        paces = self._paces(mask)
+        rows = np.array([pace.least - pace.skipped for pace in paces.values()])
+        held = self._floors.held(mask, tuple(paces), rows)
+        members = positions(mask)
+        holders = [i for i in members if self._parameters[i]]
+        sizes = np.array([self._parameters[i] for i in holders], dtype=np.int64)
+        turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows
+        images = max(self._images[i] for i in members)
+        apart = all(self._by_image[i] for i in members)
+        least = None
         for together in (n for n in range(1, images + 1) if images % n == 0):
-            for strips in sorted({-(-rows // n) for n in range(1, rows + 1)}):
-                step = -(-rows // strips)
-                options.append((self._bytes(member, step, together), strips * (images // together)))
-        options.sort()
-        needs: list[int] = []
-        turns: list[int] = []
-        for size, count in options:
-            if not turns or count < turns[-1]:
-                needs.append(size)
-                turns.append(count)
-        return needs, turns
+            if not apart and together < images:
+                continue
+            spare = budget_bytes - held * together
+            fits = spare >= 0
+            if not fits.any():
+                continue
+            extra = 0
+            if holders:
+                again = turns[:, fits] * (images // together) - 1
+                extra = int(_refilled(sizes, again, spare[fits]).min())
+            least = extra if least is None else min(least, extra)
+        return least
 
-    def _bytes(self, member: Rows, rows: int, images: int) -> int:
-        """Bytes of so many rows of the output and of what they need of the inputs."""
-        few = whole = 0
-        out = member.op.outputs[0]
-        least, all_ = self._row(out, images)
-        few, whole = rows * least, rows * all_
-        if not member.sliced and not member.by_channel:
-            few = whole
-        total = few
-        rest = whole - few
-        for window in member.windows:
-            least, all_ = self._row(window.tensor, images)
-            count = _window(window, rows)
-            if member.sums(window.tensor):
-                total += count * least + min(rest, count * (all_ - least))
-            else:
-                total += count * (least if window.tensor in member.by_channel else all_)
-        return total
+    def _paces(self, mask: int) -> dict[int, Pace]:
+        """The pace of each tensor of a group; of one with an operator more in front in one step."""
+        todo = []
+        while mask not in self._known:
+            todo.append(mask)
+            mask &= mask - 1
+        for larger in reversed(todo):
+            first = (larger & -larger).bit_length() - 1
+            self._known[larger] = self._with(self._known[larger & (larger - 1)], first)
+        return self._known[todo[0] if todo else mask]
 
-    def _row(self, name: str, images: int) -> tuple[int, int]:
-        """Bytes of a row of some images: of a few channels, and of all."""
-        tensor = self._graph.tensors[name]
-        channels = channels_of(tensor)
-        total = tensor.shape[0] if len(tensor.shape) > 1 else 1
-        row = self._graph.size_bytes(name) // rows_of(tensor) // channels
-        row = row // total * min(images, total)
-        return row * min(channels, self._least), row * channels
+    def _with(self, paces: dict[int, Pace], i: int) -> dict[int, Pace]:
+        """The paces with an operator that none of the others comes before."""
+        found = dict(paces)
+        out, rows = self._outs[i], self._rows[i]
+        if out not in found:
+            most = np.minimum(-(-rows // self._fewest) + 1, rows)
+            found[out] = Pace(-(-rows // self._levels), most, most, rows, 0)
+        made = found[out]
+        for read in self._reads[i]:
+            pace = Pace(
+                read.upto[made.least],
+                read.upto[made.first],
+                read.gains[made.gain],
+                int(read.upto[-1]),
+                int(read.start[made.skipped]),
+            )
+            other = found.get(read.tensor)
+            if other is not None:
+                pace = Pace(
+                    np.maximum(pace.least, other.least),
+                    np.maximum(pace.first, other.first),
+                    np.maximum(pace.gain, other.gain),
+                    max(pace.needed, other.needed),
+                    max(pace.skipped, other.skipped),
+                )
+            found[read.tensor] = pace
+        return found
 
 
-def _window(window: Window, rows: int) -> int:
-    """The least rows of an input that so many rows of the output need."""
-    last = len(window.upto) - rows
-    return int((window.upto[rows:] - window.start[:last]).min())
+def _levels(rows: int) -> Counts:
+    """Numbers of strips that are told apart: those between two are taken for the larger."""
+    found = {1, 2, 3, rows}
+    step = 4
+    while step < rows:
+        found |= {step, step + step // 2}
+        step *= 2
+    return np.array(sorted(n for n in found if n <= rows), dtype=np.int64)
+
+
+def _read(tensor: int, window: Window) -> _Read:
+    rows = len(window.upto) - 1
+    gains = np.zeros(rows + 1, dtype=np.int64)
+    for count in range(1, rows + 1):
+        gains[count] = (window.upto[count:] - window.upto[: rows + 1 - count]).max()
+    return _Read(tensor, window.upto, window.start, gains)
+
+
+def _turns(paces: Sequence[Pace]) -> Counts:
+    """The least strips in which rows of each tensor are made, by level."""
+    needed = np.array([pace.needed for pace in paces], dtype=np.int64)[:, None]
+    left = np.maximum(needed - np.array([pace.first for pace in paces]), 0)
+    gain = np.maximum(np.array([pace.gain for pace in paces]), 1)
+    return np.asarray(1 - (-left // gain), dtype=np.int64)
+
+
+def _refilled(sizes: Counts, again: Counts, spare: Counts) -> Counts:
+    """Bytes loaded again, by level, where the spare bytes keep what comes most often."""
+    order = np.argsort(-again, axis=0, kind="stable")
+    times = np.take_along_axis(again, order, axis=0)
+    size = sizes[order]
+    before = np.cumsum(size, axis=0) - size
+    kept = np.clip(spare - before, 0, size)
+    return np.asarray(((size - kept) * times).sum(axis=0), dtype=np.int64)

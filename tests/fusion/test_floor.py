@@ -10,6 +10,7 @@ from planners.fusion.floor import Floors
 from planners.fusion.group import GroupModel
 from planners.fusion.lattice import Dag
 from planners.fusion.partition import Traits, least_traffic
+from planners.fusion.rows import RowTables
 from planners.fusion.search import best_partition, sweep_partitions
 from planners.fusion.workloads import cut, workload
 from planners.graph.model import Graph
@@ -37,7 +38,7 @@ def test_the_floor_lies_below_and_grows(name: str, tile: int) -> None:
     graph = workload(name)
     found = Candidates(model_of(graph, tile), graph, Traits("any"))
     found.grow(0, 4, Clock(60), 10**6)
-    floors = Floors(graph, tile)
+    floors = Floors(graph, RowTables(graph), tile)
     met = 0
     for mask in found.steps:
         steps = found.cost(mask)

@@ -171,7 +171,7 @@ def crossing(model: GroupModel, mask: int) -> list[str]:
 @pytest.mark.parametrize("name", CASES)
 def test_no_larger_group_needs_less_than_the_floor(name: str) -> None:
     model = model_of(name)
-    floors = Floors(model.graph)
+    floors = Floors(model.graph, model.tables)
     least = {m: model.staircase(m)[0].buffer_bytes for m in groups_of(model) if m.bit_count() > 1}
     for mask in least:
         for larger, buffer in least.items():

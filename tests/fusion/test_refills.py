@@ -1,0 +1,34 @@
+"""Bounds on what a group moves within a budget never exceed what its best way moves."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.fusion.candidates import Candidates
+from planners.fusion.group import GroupModel
+from planners.fusion.partition import Traits
+from tests.fusion.networks import CASES, graph_of
+
+MACHINE = sp.load_machine("npu_small")
+
+
+@pytest.mark.parametrize("tile", [1, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_bounds_hold_at_every_budget(name: str, tile: int) -> None:
+    model = GroupModel(graph_of(name, 2), MACHINE, {"channel_tile": tile})
+    found = Candidates(model, model.graph, Traits("lines", least_channels=tile))
+    tight = seen = 0
+    for mask in range(1, 1 << len(model.graph.operators)):
+        steps = found.cost(mask)
+        assert bool(steps) == (model.fuses(mask) and found.dag.is_convex(mask))
+        for number, (buffer, traffic) in enumerate(steps):
+            # The budget of this step, and the largest that is not yet enough for the next.
+            last = steps[number + 1][0] - 1 if number + 1 < len(steps) else 4 * buffer
+            for budget in {buffer, last}:
+                bound = found.least_traffic(mask, budget)
+                assert bound is not None
+                assert bound <= traffic
+                seen += 1
+                tight += 2 * bound >= traffic
+    assert tight > seen / 3  # It is no empty bound.
