@@ -130,9 +130,13 @@ class Bench:
         if missing:
             found = self._search(case, [c.budget_bytes for c in missing])
             for c, partition in zip(missing, found, strict=True):
-                self.memo.keep(["find", *c], asdict(partition), str(c))
+                self.keep(c, partition)
         values = [self.memo.get(["find", *c]) for c in cases]
         return [Found(**{**value, "groups": tuple(value["groups"])}) for value in values]
+
+    def keep(self, case: Case, found: Found) -> None:
+        """Keep what was found for a case."""
+        self.memo.keep(["find", *case], asdict(found), str(case))
 
     def way(self, case: Case, mask: int) -> Any:
         """The way of least traffic to run a group within the budget of a case."""

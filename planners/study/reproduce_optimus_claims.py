@@ -255,9 +255,13 @@ def _registers(rows: Sequence[Row]) -> Claim:
 
 def _accelerators(tables: Tables) -> Iterator[Claim]:
     for name in dict.fromkeys(row["accelerator"] for row in tables.accelerators):
-        rows = [r for r in tables.accelerators if r["accelerator"] == name]
-        paper = [row["paper saves"] for row in rows]
-        ours = [row["own layers saves"] for row in rows if row["own layers saves"] is not None]
+        both = [
+            (row["paper saves"], row["own layers saves"])
+            for row in tables.accelerators
+            if row["accelerator"] == name
+        ]
+        paper = [share for share, _ in both if share is not None]
+        ours = [share for other, share in both if None not in (other, share)]
         if not ours:
             continue
         yield Claim(
@@ -270,16 +274,16 @@ def _accelerators(tables: Tables) -> Iterator[Claim]:
 
 
 def _seconds(tables: Tables) -> Iterator[Claim]:
-    rows = [row for row in tables.search if "search_s" in row]
-    if rows:
+    rows = [row for row in tables.search if "cold_s" in row]
+    known = [row["search_s"] for row in rows if row["search_s"] is not None]
+    if rows and known:
         proven = sum(row["status"] == "optimal" for row in rows)
         slow = max(rows, key=lambda row: float(row["cold_s"]))
         yield Claim(
             "Search in a reasonable time (Table 5)",
             "0.48 ms to 8.7 s, compiled",
-            f"{min(row['search_s'] for row in rows) * 1000:.1f} ms to "
-            f"{max(row['search_s'] for row in rows):.1f} s in Python, costs known; with costs at "
-            f"most {slow['cold_s']:.1f} s ({slow['network']}); {proven} of {len(rows)} proven",
-            max(row["search_s"] for row in rows) < 60,
-            "longer than a minute",
+            f"{min(known) * 1000:.1f} ms to {max(known):.2f} s in Python, costs known; with costs "
+            f"at most {slow['cold_s']:.1f} s ({slow['network']}); {proven} of {len(rows)} proven",
+            proven == len(rows),
+            "not all are proven within the time limit",
         )

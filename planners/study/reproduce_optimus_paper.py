@@ -48,11 +48,15 @@ SAVED = {"dnnvm": (0.19, 0.75), "efficient_s": (0.17, 0.58)}
 EFFICIENCY = {"dnnvm": (1.89, 3.66), "efficient_s": (1.86, 3.47)}
 FASTER = {"dnnvm": 1.44, "efficient_s": 1.10}
 
-# Table 4: percent saved on each accelerator against its own layers one by one.
+# Table 4: shares saved on each accelerator against its own layers one by one.
 TABLE_4 = {
-    "eyeriss": dict(zip(EIGHT, (33.25, 31.75, 49.56, 34.44, 35.09, 23.77, 55.05, 87.59))),
-    "shidiannao": dict(zip(EIGHT, (37.86, 52.45, 49.45, 24.39, 34.43, 23.88, 57.28, 85.26))),
-    "lower bound": dict(zip(EIGHT, (32.43, 27.41, 47.31, 16.86, 33.82, 25.32, 57.08, 84.29))),
+    "eyeriss": dict(zip(EIGHT, (0.3325, 0.3175, 0.4956, 0.3444, 0.3509, 0.2377, 0.5505, 0.8759))),
+    "shidiannao": dict(
+        zip(EIGHT, (0.3786, 0.5245, 0.4945, 0.2439, 0.3443, 0.2388, 0.5728, 0.8526))
+    ),
+    "lower bound": dict(
+        zip(EIGHT, (0.3243, 0.2741, 0.4731, 0.1686, 0.3382, 0.2532, 0.5708, 0.8429))
+    ),
 }
 
 # Table 3: side of the array, bytes of a register file, KiB of buffer.
