@@ -1,0 +1,108 @@
+"""Journeys through plans of fused groups in a real browser.
+
+Fused groups chosen · the budget dragged, its groups at once and its program after · a group
+selected by its tab and by its band, and why its neighbours are others · a too small budget.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+PATIENCE_MS = 90_000
+FUSED = "?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB"
+TABS = "all.find(m => m.type === 'ColumnDataSource' && m.data.room)"
+BANDS = "all.find(m => m.type === 'ColumnDataSource' && m.data.who)"
+
+
+def models(page: Page, expression: str) -> Any:
+    """Evaluate a JavaScript expression over `all`, the models of the document."""
+    return page.evaluate(
+        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
+        f" return {expression}; }}"
+    )
+
+
+def fused_page(open_page: Any, query: str = FUSED) -> Page:
+    page: Page = open_page(query)
+    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
+    return page
+
+
+def colours(page: Page) -> list[str]:
+    """The colours of the tabs, which tell the groups apart."""
+    found: list[str] = models(page, f"[...{TABS}.data.fill]")
+    return found
+
+
+def test_fused_groups_are_chosen_and_shown(open_page: Any) -> None:
+    page = open_page("?v=1&model=squeezenet1_0&budget=MR")
+    expect(page.locator(".search select")).to_be_hidden()
+    page.locator(".planner select").select_option(label="Optimus: fused groups")
+    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
+    expect(page.locator(".search select")).to_be_visible()
+    expect(page.locator(".parameters input")).to_be_checked()
+    expect(page.locator(".parameters input")).to_be_disabled()
+    expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Tile \d+ of \d+ of g"))
+    assert models(page, f"{TABS}.data.name.filter((n) => n).length") > 1
+    assert models(page, f"{BANDS}.data.name[0]") == "g0"
+    limit, again = page.locator(".limit input").bounding_box(), page.locator(".plan").bounding_box()
+    assert limit is not None
+    assert again is not None
+    assert limit["x"] >= again["x"]
+    page.locator(".search select").select_option(label="baseline: no fusion")
+    expect(page.locator(".card.name")).to_contain_text("38 groups", timeout=PATIENCE_MS)
+    expect(page.locator(".card.badge")).to_contain_text("heuristic")
+    expect(page).to_have_url(re.compile("baseline=no_fusion"))
+
+
+def test_groups_follow_the_budget_at_once_and_the_program_after(open_page: Any) -> None:
+    page = fused_page(open_page)
+    expect(page.locator(".budget-ticks")).to_contain_text("least", timeout=PATIENCE_MS)
+    before, handle = colours(page), page.locator(".budget-slider .noUi-handle").bounding_box()
+    assert handle is not None
+    x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y, steps=6)
+    expect(page.locator(".cards .preview")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator(".card.groups")).to_contain_text("fused groups")
+    expect(page.locator(".progress")).to_contain_text("let go to have the program")
+    expect(page).to_have_url(re.compile(r"budget=128\+KiB"))
+    assert colours(page) != before
+    page.wait_for_timeout(1500)  # the last of the answers
+    size = page.locator(".budget-typed input").input_value()
+    expect(page.locator(".progress")).to_contain_text(f"groups at {size}")
+    previewed = page.locator(".card.traffic b").inner_text()
+    page.mouse.up()
+    expect(page.locator(".cards .preview")).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page.locator(".card.traffic b")).to_have_text(previewed)
+    expect(page).not_to_have_url(re.compile(r"budget=128\+KiB"))
+
+
+def test_a_group_says_why_its_neighbours_are_others(open_page: Any) -> None:
+    page = fused_page(open_page)
+    models(page, f"{TABS}.selected.indices = [{TABS}.data.group.indexOf(1)]")
+    expect(page).to_have_url(re.compile("selection=group%3Ag1"))
+    details = page.locator(".details")
+    expect(details).to_contain_text("why not fused with", timeout=PATIENCE_MS)
+    expect(details).to_contain_text(re.compile("does not fit: needs|costs .* more|comes back by"))
+    expect(page.locator(".story tr").first).to_contain_text("Tile 1 of")
+    details.locator("tr.tap", has_text="g0").first.click()
+    expect(page).to_have_url(re.compile("selection=group%3Ag0"))
+    models(page, f"{BANDS}.selected.indices = [2]")
+    expect(page).to_have_url(re.compile("selection=group%3Ag2"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("selection=group"))
+
+
+def test_a_budget_that_no_tile_fits_names_the_least(open_page: Any) -> None:
+    page = fused_page(open_page)
+    page.locator(".budget-typed input").fill("2 KiB")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    page.locator(".nearest button").click()
+    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
