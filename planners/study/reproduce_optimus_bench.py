@@ -12,7 +12,8 @@ from typing import Any
 
 from planners.errors import BadInput
 from planners.fusion.baselines import BASELINES
-from planners.fusion.online import online_partition, size_table
+from planners.fusion.lattice import Dag, count_downsets
+from planners.fusion.online import SizeTable, online_partition, size_table
 from planners.fusion.partition import GroupModel as Costs
 from planners.fusion.partition import Partition
 from planners.fusion.search import sweep_partitions
@@ -31,7 +32,7 @@ from planners.study.reproduce_optimus_costs import (
 Row = dict[str, Any]
 
 MOST_BASES = 24  # that are held at once, for memory's sake
-LARGEST_TABLE = 12  # operators in the groups of the online look-up table
+WIDE_DOWNSETS = 20_000  # of a network in which groups are too many to hold them all
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +178,15 @@ def partitions(
     if case.fuser == "optimus":
         return sweep_partitions(model, graph, budgets, Clock(time_limit_s), traits=traits)
     if case.fuser == "online":
-        table = size_table(model, graph, Clock(time_limit_s / 2), LARGEST_TABLE)
+        table = look_up_table(model, graph, time_limit_s / 2)
         return [online_partition(model, graph, b, Clock(time_limit_s), table) for b in budgets]
     return [BASELINES[case.fuser](model, graph, b, traits=traits) for b in budgets]
+
+
+def look_up_table(model: Costs, graph: Graph, time_limit_s: float) -> SizeTable:
+    """The online variant's table, of groups of 12 operators or, in wide networks, 5 at most."""
+    largest = 5 if count_downsets(Dag.of(graph)) > WIDE_DOWNSETS else 12
+    return size_table(model, graph, Clock(time_limit_s), largest)
 
 
 def largest_need(model: Costs, graph: Graph) -> int:

@@ -15,19 +15,24 @@ from planners.errors import BudgetTooSmall
 from planners.fusion.algorithm1 import bottom_up, top_down
 from planners.fusion.candidates import Candidates
 from planners.fusion.lattice import Dag, count_downsets, count_groups
-from planners.fusion.online import online_partition, size_table
+from planners.fusion.online import online_partition
 from planners.fusion.partition import GroupModel as Costs
 from planners.fusion.partition import Partition, least_traffic
 from planners.fusion.search import best_partition
 from planners.graph.model import Graph
 from planners.progress import Clock
-from planners.study.reproduce_optimus_bench import LARGEST_TABLE, Bench, Found, Row
+from planners.study.reproduce_optimus_bench import (
+    WIDE_DOWNSETS,
+    Bench,
+    Found,
+    Row,
+    look_up_table,
+)
 from planners.study.reproduce_optimus_costs import Case, base_costs, base_of, graph_of, traits_of
 
 Result = TypeVar("Result")
 
 MOST_GROUPS = 30_000  # that Algorithm 1 goes through one by one
-MOST_DOWNSETS = 20_000  # beyond which the paper's equations, too, take minutes
 ENOUGH_S = 0.2  # a search shorter than this is timed more than once
 
 
@@ -55,7 +60,7 @@ def row(bench: Bench, network: str) -> Row:
         return found | {"status": str(error)}
     if found["groups"] <= MOST_GROUPS:
         found |= _algorithm_1(case, bench.base(case), graph, dag)
-    if found["downsets"] <= MOST_DOWNSETS:
+    if found["downsets"] <= WIDE_DOWNSETS:
         found["chosen_printed"] = len(bench.find(case._replace(accounting="printed")).groups)
     return found
 
@@ -67,7 +72,7 @@ def _searched(bench: Bench, case: Case, graph: Graph, dag: Dag) -> Row:
         return best_partition(known, graph, case.budget_bytes, Clock(limit), traits=traits)
 
     best, cold_s = _timed(search)
-    table = size_table(known, graph, Clock(limit / 2), LARGEST_TABLE)
+    table = look_up_table(known, graph, limit / 2)
 
     def online(model: Costs) -> Partition:
         return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
