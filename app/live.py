@@ -29,7 +29,7 @@ class LiveGroups:
         self._reach: Job | None = None
         self._preview: Job | None = None
         self._wanted: int | None = None
-        self._dragging = False
+        self.dragging = False
         self._home = ""
 
     @property
@@ -91,13 +91,17 @@ class LiveGroups:
         """Show what the partition at a budget would be; only the last of several is asked for."""
         if not self.offered or self.session.fields_but_budget_differ():
             return
-        self._wanted, self._dragging = budget_bytes, True
+        self._wanted, self.dragging = budget_bytes, True
         if self._preview is None:
             self._ask()
 
+    def release(self) -> None:
+        """The slider stands still: what was answered stays until there is a plan, no more comes."""
+        self._wanted, self.dragging = None, False
+
     def forget(self) -> None:
         """Show the groups of the plan on screen again; an answer under way comes too late."""
-        self._wanted, self._dragging = None, False
+        self.release()
         self.session.work.preview = {}
 
     def _ask(self) -> None:
@@ -131,7 +135,7 @@ class LiveGroups:
         match message["type"]:
             case "reach":
                 work.reach = {name: message[name] for name in ("least_bytes", "reach_bytes")}
-            case "preview" if self._dragging:
+            case "preview" if self.dragging:
                 work.preview = {k: v for k, v in message.items() if k not in ("type", "job")}
             case "error":
                 work.notice = message["text"]

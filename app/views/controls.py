@@ -165,6 +165,7 @@ class Controls(pn.viewable.Viewer):
 
     def _set_budget(self, text: str) -> None:
         self.wrong.object = ""
+        self.session.live.release()
         self.session.change(budget=text)
         self._mirror()
 
@@ -289,6 +290,8 @@ class Controls(pn.viewable.Viewer):
             self._mirroring = False
 
     def _place_slider(self) -> None:
+        if self.session.live.dragging:
+            return  # the handle is in somebody's hand
         shown = self.session.work.shown
         budget = self.session.problem.budget
         named = self.session.work.budgets.get(budget)

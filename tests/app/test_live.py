@@ -194,6 +194,8 @@ def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None
     (job,) = pool.asked("preview")  # type: ignore[attr-defined]
     assert job.request["budget_bytes"] == controls.sizes[40] * 1024
     assert controls.typed.value == f"{controls.sizes[40]} KiB"
+    visit.work.reach = {"least_bytes": 2**15, "reach_bytes": 2**22}
+    assert controls.slider.value == 40
     assert visit.problem.budget == "128 KiB"
     with param.edit_constant(controls.slider):
         controls.slider.value_throttled = 40
