@@ -2,14 +2,14 @@
 
 Rows of the inputs are loaded, each operator makes the rows that it now can from circular line
 buffers, with its parameters kept or refilled, outputs are stored, and rows that nothing needs any
-more are released. Between groups everything is off chip.
+more are released. Between groups everything is off chip, but for what is held whole.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from planners.fusion.advance import Unit
 from planners.fusion.layout import Arranger, Layout
 from planners.fusion.passes import input_channels, pass_ranges
 from planners.fusion.rows import Rows, box_of, rows_in, rows_of
+from planners.fusion.stays import Residents, Stays, home
 from planners.fusion.strips import Group
 from planners.fusion.ways import GroupPlan
 from planners.graph.access import needs, share_of_macs
@@ -58,6 +59,7 @@ class Laid:
     plan: GroupPlan
     layout: Layout
     arranger: Arranger
+    stays: Stays = field(default_factory=Stays)
 
 
 def lay_out(
@@ -100,9 +102,9 @@ def emit(graph: Graph, machine: Machine, groups: Sequence[Laid], budget_bytes: i
     steps = tuple(name for laid in groups for name in _step_names(laid))
 
     def instructions() -> Iterator[Instruction]:
-        step = 0
+        step, residents = 0, Residents(graph, machine)
         for laid in groups:
-            yield from GroupEmitter(graph, machine, laid, step).run()
+            yield from GroupEmitter(residents, laid, step).run()
             step += len(_step_names(laid))
 
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
@@ -121,8 +123,10 @@ def _step_names(laid: Laid) -> list[str]:
 class GroupEmitter:
     """The instructions of one group."""
 
-    def __init__(self, graph: Graph, machine: Machine, laid: Laid, step: int) -> None:
-        self.graph, self.machine, self.laid, self.step = graph, machine, laid, step
+    def __init__(self, residents: Residents, laid: Laid, step: int) -> None:
+        self.graph, self.machine = residents.graph, residents.machine
+        self.residents, self.held = residents, laid.stays.at
+        self.laid, self.step = laid, step
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
         self.sliced = laid.arranger.sliced
@@ -145,6 +149,8 @@ class GroupEmitter:
 
     def run(self) -> Iterator[Instruction]:
         """Pass by pass over the channels, tile by tile of the images, strip by strip."""
+        yield from self.residents.come_and_go(self.laid.stays, self.step)
+        self.resident.update({t: self.residents.pieces[t] for t in self.held})
         for part in self.laid.arranger.passes():
             self.part = part
             if self.part is not None:
@@ -157,6 +163,8 @@ class GroupEmitter:
                     self.step += 1
                 self.turn += 1
             yield from self._drop_parameters()
+        for tensor in self.laid.stays.over:
+            yield from self.residents.leave(tensor, self.step - 1)
 
     def _strip(self, strip: int) -> Iterator[Instruction]:
         for tensor in self.group.loaded:
@@ -265,10 +273,11 @@ class GroupEmitter:
         """What goes off chip is stored; a few channels that nothing here reads are let go."""
         for operand in writes:
             name = operand.piece.tensor
-            if name in self.group.stored:
+            held = name in self.held
+            if name in self.graph.outputs or (name in self.group.stored and not held):
                 yield Store(self.step, operand.piece, operand.region, self._home(operand.piece))
             # Channels that nothing here reads make room for the next.
-            if self.part is None and name in self.sliced and name in self.group.sinks:
+            if self.part is None and name in self.sliced & self.group.sinks and not held:
                 yield Release(self.step, *operand)
             else:
                 self.resident[name].append(operand)
@@ -300,6 +309,8 @@ class GroupEmitter:
         """A piece in its line buffer, whose addresses count on from turn to turn."""
         shape = self.graph.tensors[tensor]
         piece = Piece(tensor, box_of(shape, rows, channels, self.images))
+        if tensor in self.held:
+            return Operand(piece, self.residents.place(piece, self.held[tensor], channels))
         size = piece_bytes(self.graph, piece)
         if tensor in self.sliced:
             offset = self.moved[tensor]
@@ -312,11 +323,11 @@ class GroupEmitter:
         return Operand(piece, Region(_ring_name(self.laid, tensor), offset, size))
 
     def _home(self, piece: Piece) -> Region:
-        kind = self.graph.tensors[piece.tensor].kind
-        memory = self.machine.parameters if kind == "parameter" else self.machine.offchip
-        return Region(memory, None, piece_bytes(self.graph, piece))
+        return home(self.graph, self.machine, piece)
 
     def _load(self, tensor: str, strip: int, channels: Range | None) -> Iterator[Instruction]:
+        if tensor in self.held:
+            return
         begin = int(self.flows.fresh(tensor)[strip])
         for rows in self._pieces(tensor, (begin, int(self.flows.upto[tensor][strip]))):
             operand = self._operand(tensor, rows, channels)
@@ -324,6 +335,8 @@ class GroupEmitter:
             self.resident[tensor].append(operand)
 
     def _release(self, tensor: str, below: int) -> Iterator[Instruction]:
+        if tensor in self.held:
+            return
         shape = self.graph.tensors[tensor]
         staying = []
         for operand in self.resident[tensor]:

@@ -7,7 +7,7 @@ weight tiles, and makes room to load the next rows and weights while the present
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planners.fusion.advance import Unit, units
 from planners.fusion.passes import channel_row, input_channels, pass_ranges
@@ -39,6 +39,12 @@ class Layout:
     kept: dict[int, int]
     tiles: tuple[int, ...]
     size_bytes: int
+
+    def moved(self, by: int) -> Layout:
+        """The same at higher addresses."""
+        rings = {t: replace(ring, base=ring.base + by) for t, ring in self.rings.items()}
+        kept = {i: at + by for i, at in self.kept.items()}
+        return replace(self, rings=rings, kept=kept, tiles=tuple(at + by for at in self.tiles))
 
 
 @dataclass(frozen=True, slots=True)
