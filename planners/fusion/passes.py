@@ -10,7 +10,7 @@ loaded once in any case.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from math import isqrt
 
 import numpy as np
@@ -49,7 +49,7 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Way
     flows = flow(graph, group, (rows,))
     images = 1 if member.by_image else (out.shape[0] if out.shape else 1)
     batches = out.shape[0] // images
-    tiles = np.array(_tiles_worth_it(graph, group, channels), dtype=np.int64)
+    tiles, needed = _input_channels(graph, group, np.array(channel_tiles(channels)))
     buffers: Counts = tiles * (member.parameter_bytes // channels)
     traffic: Counts = np.full(len(tiles), member.parameter_bytes, dtype=np.int64)
     if out.name not in held:
@@ -58,7 +58,7 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Way
     for name in group.loaded:
         if name not in held:
             row = channel_row(graph, name)
-            widest, moved = _input_channels(graph, group, name, tiles)
+            widest, moved = needed[name]
             buffers += int(flows.held(name)[0, 0]) * row * widest // batches
             traffic += int(flows.loaded(name)[0, 0]) * row * moved
 
@@ -139,23 +139,6 @@ def channel_tiles(channels: int) -> tuple[int, ...]:
     return tuple(sorted({-(-channels // n) for n in counts}))
 
 
-def _tiles_worth_it(graph: Graph, group: Group, channels: int) -> tuple[int, ...]:
-    """Channels in a pass; no more than some passes where each is another part of the inputs."""
-    (member,) = group.members
-    found = channel_tiles(channels)
-    if all(name in member.by_channel or _is_dense(graph, group, name) for name in group.loaded):
-        return found
-    return tuple(tile for tile in found if tile * MOST_UNEVEN_PASSES >= channels)
-
-
-def _is_dense(graph: Graph, group: Group, name: str) -> bool:
-    """Whether each output channel needs all channels of an input."""
-    out, own = graph.tensors[group.made[0]], channels_of(graph.tensors[name])
-    last = channels_of(out)
-    ends = [input_channels(graph, group, part).get(name) for part in ((0, 1), (last - 1, last))]
-    return ends == [(0, own), (0, own)]
-
-
 def pass_ranges(channels: int, tile: int) -> tuple[tuple[int, int], ...]:
     """The output channels of each pass."""
     return tuple((at, min(at + tile, channels)) for at in range(0, channels, tile))
@@ -186,26 +169,31 @@ def input_channels(
 
 
 def _input_channels(
-    graph: Graph, group: Group, name: str, tiles: Sequence[int] | Counts
-) -> tuple[Counts, Counts]:
-    """The most channels of an input in a pass, and those of all passes, by channels in a pass."""
+    graph: Graph, group: Group, tiles: Counts
+) -> tuple[Counts, dict[str, tuple[Counts, Counts]]]:
+    """For each input the most channels in a pass and those of all passes, by channels in a pass.
+
+    Where each pass needs another part of the inputs, only tiles that make some passes are kept.
+    """
     (member,) = group.members
-    channels, own = (
-        channels_of(graph.tensors[member.op.outputs[0]]),
-        channels_of(graph.tensors[name]),
-    )
-    passes = -(-channels // np.asarray(tiles))
-    if name in member.by_channel:
-        return np.asarray(tiles), np.full(len(tiles), channels, dtype=np.int64)
-    if _is_dense(graph, group, name):
-        return np.full(len(tiles), own, dtype=np.int64), own * passes
-    widest, moved = [], []
-    for tile in tiles:
-        parts = [input_channels(graph, group, part) for part in pass_ranges(channels, int(tile))]
-        sizes = [stop - start for start, stop in (p[name] for p in parts if name in p)]
-        widest.append(max(sizes, default=0))
-        moved.append(sum(sizes))
-    return np.array(widest, dtype=np.int64), np.array(moved, dtype=np.int64)
+    channels = channels_of(graph.tensors[group.made[0]])
+    ends = [input_channels(graph, group, part) for part in ((0, 1), (channels - 1, channels))]
+    own = {name: channels_of(graph.tensors[name]) for name in group.loaded}
+    dense = {t for t in own if all(end.get(t) == (0, own[t]) for end in ends)}
+    uneven = own.keys() - dense - member.by_channel
+    if uneven:
+        tiles = tiles[tiles * MOST_UNEVEN_PASSES >= channels]
+    found = {name: (tiles, np.full_like(tiles, channels)) for name in member.by_channel}
+    found |= {t: (np.full_like(tiles, own[t]), -(-channels // tiles) * own[t]) for t in dense}
+    widest = {name: np.zeros_like(tiles) for name in uneven}
+    moved = {name: np.zeros_like(tiles) for name in uneven}
+    for at, tile in enumerate(tiles if uneven else ()):
+        for part in pass_ranges(channels, int(tile)):
+            for name, (start, stop) in input_channels(graph, group, part).items():
+                if name in uneven:
+                    widest[name][at] = max(widest[name][at], stop - start)
+                    moved[name][at] += stop - start
+    return tiles, found | {name: (widest[name], moved[name]) for name in uneven}
 
 
 def channel_row(graph: Graph, name: str) -> int:

@@ -154,7 +154,7 @@ class RowTables:
         out = graph.tensors[op.outputs[0]]
         content = _content(graph, op)
         if content not in self._tables:
-            self._tables[content] = [_table(graph, op, out, graph.tensors[x]) for x in op.inputs]
+            self._tables[content] = _tables(graph, op, out)
         windows = tuple(
             Window(name, *table) for name, table in zip(op.inputs, self._tables[content])
         )
@@ -188,17 +188,23 @@ def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
     return (op.kind, op.look, shapes, window)
 
 
-def _table(graph: Graph, op: Operator, out: Tensor, source: Tensor) -> tuple[Counts, Counts]:
+def _tables(graph: Graph, op: Operator, out: Tensor) -> list[tuple[Counts, Counts]]:
+    """The rows of each input that rows of the output need."""
     rows = rows_of(out)
-    need = np.zeros((rows, 2), dtype=np.int64)
+    sources = [graph.tensors[name] for name in op.inputs]
+    need = np.zeros((len(sources), rows, 2), dtype=np.int64)
     for y in range(rows):
-        boxes = [
-            b for t, b in needs(graph, op, out.name, box_of(out, (y, y + 1))) if t == source.name
-        ]
-        need[y] = rows_in(source, boxes[0]) if boxes else (rows_of(source), 0)
-    upto = np.concatenate(([0], np.maximum.accumulate(need[:, 1])))
-    start = np.minimum.accumulate(need[::-1, 0])[::-1]
-    return upto, np.concatenate((start, [rows_of(source)]))
+        boxes = dict(needs(graph, op, out.name, box_of(out, (y, y + 1))))
+        for k, source in enumerate(sources):
+            box = boxes.get(source.name)
+            need[k, y] = rows_in(source, box) if box is not None else (rows_of(source), 0)
+    return [
+        (
+            np.concatenate(([0], np.maximum.accumulate(need[k, :, 1]))),
+            np.concatenate((np.minimum.accumulate(need[k, ::-1, 0])[::-1], [rows_of(source)])),
+        )
+        for k, source in enumerate(sources)
+    ]
 
 
 def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[Window, ...]) -> str:
@@ -243,7 +249,10 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
     channels = out.shape[axis]
     found = {name for name in op.inputs if channels_of(graph.tensors[name]) == channels}
     half = channels // 2
-    for part in {(0, 1), (0, half), (half, channels), (channels - 1, channels)}:
+    parts = {(0, 1), (0, half), (half, channels), (channels - 1, channels)}
+    if detailed(op):  # Calls that move elements may give channels another order.
+        parts |= {(c, c + 1) for c in range(channels)}
+    for part in sorted(parts):
         boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
         own = {t for t in found & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
         found &= own
