@@ -19,14 +19,17 @@ def compulsory_bytes(graph: Graph) -> int:
     )
 
 
-def forced_bytes(graph: Graph, found: Candidates, budget_bytes: int) -> int:
+def forced_bytes(graph: Graph, found: Candidates, budget_bytes: int, *, stays: bool = False) -> int:
     """Compulsory bytes, and those of tensors whose writer and a reader cannot be in one group.
 
     Every group with both holds all operators between them; where those do not fit, and so nor
-    does more, the tensor is written and read. Only what was looked at is counted.
+    does more, the tensor is written and read. Only what was looked at is counted; and where
+    tensors may stay on chip between groups (`stays`), only what is larger than that.
     """
     total = compulsory_bytes(graph)
     for name, writer in graph.producer.items():
+        if stays and graph.size_bytes(name) <= budget_bytes:
+            continue
         reads = [
             read_bytes(graph, graph.operators[reader], name)
             for reader in graph.consumers[name]

@@ -21,6 +21,8 @@ from planners.progress import Clock
 
 # The time is looked at after so many turns.
 BREATH = 64
+# So many tensors are tried to make room, one after the other, where the search is narrow.
+FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,14 @@ class _Step(NamedTuple):
 
 
 class Search:
-    """The least cost below `limit` bytes of running everything, and a bound on it meanwhile."""
+    """The least cost below `limit` bytes of running everything, and a bound on it meanwhile.
 
-    def __init__(self, space: Space, limit: int) -> None:
-        self.space, self.limit = space, limit
+    With a `width`, so many states for each downset are looked at, and of what could make room
+    what is read last: quick, and no proof.
+    """
+
+    def __init__(self, space: Space, limit: int, width: int = 0) -> None:
+        self.space, self.limit, self.width = space, limit, width
         self.least = 0  # Proven: nothing below it.
         self.states = self.turns = 0
         self._nodes: list[_Node] = []
@@ -86,7 +92,7 @@ class Search:
             self.least = max(self.least, bound)
             if isinstance(item, _Step):
                 self._take(item)
-            elif not self._is_dominated(self._nodes[item]):
+            elif self._is_wanted(self._nodes[item]):
                 if self._nodes[item].state.done == self.space.everything:
                     self._goal = item
                     return
@@ -151,13 +157,13 @@ class Search:
         self.states += 1
         self._expanded[state.done].append((node.cost, state.resident, state.clean))
         for group in self.space.onward[state.done]:
-            order, cheaper = self.space.candidates(state, group)
+            order, cheaper = self.space.candidates(state, group, last_first=self.width > 0)
             self._wait(_Step(at, group, sum(order), 0, order, cheaper, False))
 
     def _wait(self, step: _Step) -> None:
         """Queue a step with a bound on it and on all with more tensors out."""
         node, space = self._nodes[step.at], self.space
-        inner = space.inner(step.group, space.budget)
+        inner = space.low(step.group)
         left = self.left(space.after(node.state, step.group, step.there, step.out))
         if inner is None or left is None:
             return
@@ -172,11 +178,12 @@ class Search:
     def _take(self, step: _Step) -> None:
         """See whether a step may fit, then ask the model, then go where it leads."""
         node, space = self._nodes[step.at], self.space
+        least = space.inner(step.group, space.budget)
+        if least is None:
+            return
         terms = space.terms(node.state, step.group, step.there, step.out)
         after = space.after(node.state, step.group, step.there, step.out)
-        least = space.inner(step.group, space.budget)
         inner = space.inner(step.group, terms.room)
-        assert least is not None
         if not step.asked:
             self._branch(step, step.cheaper)
             if inner is not None:
@@ -197,10 +204,16 @@ class Search:
 
     def _branch(self, step: _Step, among: int) -> None:
         """Let one more tensor make room."""
-        for i, tensor in enumerate(step.more):
-            if tensor & among:
-                out, more = step.out | tensor, step.more[i + 1 :]
-                self._wait(step._replace(out=out, more=more, asked=False))
+        joins = [i for i, tensor in enumerate(step.more) if tensor & among]
+        for i in joins[:FEW] if self.width else joins:
+            tensor = step.more[i]
+            out, more = step.out | tensor, step.more[i + 1 :]
+            self._wait(step._replace(out=out, more=more, asked=False))
+
+    def _is_wanted(self, node: _Node) -> bool:
+        if self.width and len(self._expanded[node.state.done]) >= self.width:
+            return False
+        return not self._is_dominated(node)
 
     def _is_dominated(self, node: _Node) -> bool:
         """Whether another state with the same operators run can stand for this one.

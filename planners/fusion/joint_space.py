@@ -10,6 +10,7 @@ With operators alone and all around them held, states and moves are those of `pl
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -52,7 +53,12 @@ class Space:
     """The states on a lattice of downsets within a budget, and the moves between them."""
 
     def __init__(
-        self, way: Lattice, groups: list[int], costs: HeldCosts, budget_bytes: int
+        self,
+        way: Lattice,
+        groups: Sequence[int],
+        costs: HeldCosts,
+        budget_bytes: int,
+        low: Callable[[int], int | None] | None = None,
     ) -> None:
         self.costs, self.tensors, self.budget = costs, costs.tensors, budget_bytes
         self.downsets = way.downsets
@@ -63,6 +69,14 @@ class Space:
             for begin, number in zip(begins, numbers, strict=True):
                 self.onward[way.downsets[begin]].append(groups[number])
         self._inner: dict[int, Steps] = {}
+        self._low = low or (lambda mask: self.inner(mask, budget_bytes))
+        self._lows: dict[int, int | None] = {}
+
+    def low(self, mask: int) -> int | None:
+        """No more than `inner` in all of the budget, for which the model need not be asked."""
+        if mask not in self._lows:
+            self._lows[mask] = self._low(mask)
+        return self._lows[mask]
 
     def inner(self, mask: int, room: int) -> int | None:
         """The least traffic of a group with all around it held, in so much room; None if none.
@@ -76,17 +90,31 @@ class Space:
             steps = self._inner[mask] = self.costs.steps(mask, around.reads | around.makes)
         return within(steps, room)
 
-    def candidates(self, state: State, mask: int) -> tuple[tuple[int, ...], int]:
+    def candidates(
+        self, state: State, mask: int, *, last_first: bool = False
+    ) -> tuple[tuple[int, ...], int]:
         """What may be on chip while a group runs, as sets of one; and of these what the group
-        loads less of by line buffers than whole. Those come first, then the largest.
+        loads less of by line buffers than whole. Those come first; then the largest, or those
+        whose next reader comes last.
         """
         around = self.costs.around(mask)
         there = around.makes | around.reads | state.resident
         size, touched = self.tensors.size, around.touched
         absent = around.reads & there & ~state.resident
         cheaper = sum(1 << k for k in bits(absent) if touched[k] < size[k])
-        order = sorted(bits(there), key=lambda k: (not cheaper >> k & 1, -size[k], k))
+        last = self._next_reader(state.done | mask) if last_first else lambda k: 0
+        order = sorted(bits(there), key=lambda k: (not cheaper >> k & 1, -last(k), -size[k], k))
         return tuple(1 << k for k in order), cheaper
+
+    def _next_reader(self, done: int) -> Callable[[int], int]:
+        """The position of a tensor's next reader; beyond all for one that is read no more."""
+        count = self.everything.bit_length()
+
+        def position(tensor: int) -> int:
+            left = self.tensors.readers[tensor] & ~done
+            return (left & -left).bit_length() if left else count + 1
+
+        return position
 
     def terms(self, state: State, mask: int, there: int, out: int) -> Terms:
         """What a group asks for with `out` of what may be there (`there`) neither held nor left."""
@@ -145,20 +173,17 @@ class Space:
         Of what is around it, so much by bytes stays on chip as there is room for.
         """
         around, tensors = self.costs.around(mask), self.tensors
-        if self.inner(mask, self.budget) is None:
+        inner = self.low(mask)
+        if inner is None:
             return None
-        always = tensors.bytes(around.makes & tensors.outputs)
+        inner += tensors.bytes(around.makes & tensors.outputs)
         paid = [(tensors.size[k], size) for k, size in around.touched.items()]
         prepaid = []
         for k in bits(around.makes):
             store = 0 if tensors.outputs >> k & 1 else tensors.size[k]
             paid.append((tensors.size[k], store))
             prepaid.append((tensors.size[k], store + self.first_load(k, mask)))
-        fitting = [(self.budget - buffer, traffic) for buffer, traffic in self._inner[mask]]
-        return (
-            min(always + t + unsaved(paid, room) for room, t in fitting if room >= 0),
-            min(always + t + unsaved(prepaid, room) for room, t in fitting if room >= 0),
-        )
+        return inner + unsaved(paid, self.budget), inner + unsaved(prepaid, self.budget)
 
 
 def unsaved(items: list[tuple[int, int]], room: int) -> int:

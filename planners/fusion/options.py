@@ -11,6 +11,7 @@ from planners.fusion.baselines import BASELINES
 DEFAULTS: Mapping[str, Any] = {
     "online": False,
     "baseline": "",
+    "joint": False,
     "channel_tile": 1,
     "double_buffer": True,
     "free_local_layers": False,
@@ -25,7 +26,7 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in DEFAULTS:
             raise BadInput(f"fusion has no option {name!r}; it has {', '.join(DEFAULTS)}")
     chosen = {**DEFAULTS, **options}
-    for name in ("online", "double_buffer", "free_local_layers", "parameters"):
+    for name in ("online", "joint", "double_buffer", "free_local_layers", "parameters"):
         if not isinstance(chosen[name], bool):
             raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
     if not chosen["parameters"]:
@@ -34,6 +35,8 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput(f"baseline={chosen['baseline']!r:.40}: choose one of {', '.join(BASELINES)}")
     if chosen["baseline"] and chosen["online"]:
         raise BadInput("online is a search of its own: leave baseline out")
+    if chosen["joint"] and (chosen["baseline"] or chosen["online"] or chosen["free_local_layers"]):
+        raise BadInput("joint is a search of its own: leave baseline, online and free layers out")
     tile = chosen["channel_tile"]
     if not isinstance(tile, int) or isinstance(tile, bool) or tile < 1:
         raise BadInput(f"channel_tile must be whole channels above zero, not {tile!r:.40}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from planners.errors import BadInput
 from planners.fusion.account import Account, account
 from planners.fusion.baselines import BASELINES
-from planners.fusion.emit import emit, lay_out
+from planners.fusion.emit import Laid, emit, lay_out
 from planners.fusion.group import GroupModel
+from planners.fusion.joint import best_joint
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.options import DEFAULTS, checked
 from planners.fusion.partition import Partition, require_singles
@@ -19,6 +21,16 @@ from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan
 from planners.progress import Clock, ProgressCallback
+
+SEARCH = "downset search"
+BOUND_ALONE = (
+    "objective and bound are bytes of all off-chip traffic; the bound holds over all "
+    "partitions into groups that keep their halo in line buffers"
+)
+BOUND_JOINTLY = (
+    "objective and bound are bytes of all off-chip traffic; the bound holds over all "
+    "partitions into such groups with any tensors on chip in between, and over all of COSMA's plans"
+)
 
 
 def plan(
@@ -35,7 +47,9 @@ def plan(
     output channels computed at once, the paper's T_c), `double_buffer` (use what the budget
     leaves to load ahead), `free_local_layers` (the search takes element-wise, pooling and
     depth-wise operators alone for free, for comparison; what is claimed and moved counts them),
-    `time_limit` in seconds. Parameters always count.
+    `joint` (tensors may stay on chip, whole, between groups: what and when is decided together
+    with the groups; never worse than groups alone, or than COSMA with parameters), `time_limit`
+    in seconds. Parameters always count.
 
     The objective is all off-chip traffic in bytes; the bound holds over all partitions into
     groups of this cost model. Raises `BudgetTooSmall` where an operator does not fit alone, and
@@ -46,6 +60,8 @@ def plan(
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen)
     require_singles(model, graph, budget_bytes)
+    if chosen["joint"]:
+        return _plan_jointly(model, budget_bytes, chosen, clock)
     found = _search(model, budget_bytes, clock, chosen)
     return plan_partition(model, found, budget_bytes, chosen, clock)
 
@@ -66,10 +82,53 @@ def plan_partition(
     clock.report("addresses", found.objective_bytes, found.bound_bytes)
     groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
     laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen["double_buffer"])
+    traffic = sum(way.traffic_bytes for way in ways)
+    return _finished(model, laid, (traffic, found.bound_bytes), budget_bytes, chosen, clock)
+
+
+def _plan_jointly(
+    model: GroupModel, budget_bytes: int, chosen: Mapping[str, Any], clock: Clock
+) -> Plan:
+    """The plan of groups with tensors on chip between them, or of what is better without."""
+    found = best_joint(model, budget_bytes, clock, chosen["double_buffer"])
+    if found.cosma is not None:
+        return _taken_over(found.cosma, found.bound_bytes, chosen, clock)
+    if not found.laid:
+        alone = replace(found.partition, bound_bytes=found.bound_bytes)
+        return plan_partition(model, alone, budget_bytes, chosen, clock)
+    costs = (found.objective_bytes, found.bound_bytes)
+    return _finished(model, found.laid, costs, budget_bytes, chosen, clock)
+
+
+def _taken_over(plan: Plan, bound: int, chosen: Mapping[str, Any], clock: Clock) -> Plan:
+    """A plan of COSMA's as one of operators alone: its objective is all traffic."""
+    traffic = plan.claims.offchip_bytes
+    claims = replace(
+        plan.claims,
+        status="optimal" if bound == traffic else "feasible",
+        objective_bytes=traffic,
+        bound_bytes=bound,
+        plan_s=clock.elapsed_s,
+        solver=f"cosma: {plan.claims.solver}",
+    )
+    options = {key: chosen[key] for key in DEFAULTS}
+    notes = (plan.notes[0], "operators alone and whole tensors, as COSMA has them", BOUND_JOINTLY)
+    return replace(plan, planner="fusion", claims=claims, options=options, notes=notes)
+
+
+def _finished(
+    model: GroupModel,
+    laid: Sequence[Laid],
+    costs: tuple[int, int],
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+    clock: Clock,
+) -> Plan:
+    """The plan of groups with addresses; `costs` are its traffic and the bound on it."""
+    graph = model.graph
     machine = with_scratchpad(model.machine, budget_bytes)
     program = emit(graph, machine, laid, budget_bytes)
-    traffic = sum(way.traffic_bytes for way in ways)
-    claims = _claims(found, traffic, account(graph, program), chosen, clock.elapsed_s)
+    claims = _claims(costs, account(graph, program), chosen, clock.elapsed_s)
     clock.report("done", claims.objective_bytes, claims.bound_bytes)
     return Plan(
         planner="fusion",
@@ -79,7 +138,7 @@ def plan_partition(
         program=program,
         claims=claims,
         options={key: chosen[key] for key in DEFAULTS},
-        notes=_notes(graph, found, ways, chosen),
+        notes=_notes(graph, laid, chosen),
     )
 
 
@@ -106,10 +165,11 @@ def _way(model: GroupModel, mask: int, budget_bytes: int) -> GroupPlan:
 
 
 def _claims(
-    found: Partition, traffic: int, moved: Account, chosen: Mapping[str, Any], seconds: float
+    costs: tuple[int, int], moved: Account, chosen: Mapping[str, Any], seconds: float
 ) -> Claims:
+    traffic, bound = costs
     # What the search took for free is no bound on what is moved.
-    bound = 0 if chosen["free_local_layers"] else min(found.bound_bytes, traffic)
+    bound = 0 if chosen["free_local_layers"] else min(bound, traffic)
     return Claims(
         status="optimal" if bound == traffic else "feasible",
         objective_bytes=traffic,
@@ -119,21 +179,20 @@ def _claims(
         peak_bytes=moved.peak_bytes,
         extent_bytes=moved.extent_bytes,
         plan_s=seconds,
-        solver=chosen["baseline"] or ("online" if chosen["online"] else "downset search"),
+        solver=chosen["baseline"] or next((s for s in ("online", "joint") if chosen[s]), SEARCH),
     )
 
 
-def _notes(
-    graph: Graph, found: Partition, ways: list[GroupPlan], chosen: Mapping[str, Any]
-) -> tuple[str, ...]:
-    tiles = sum(way.strips for way in ways)
+def _notes(graph: Graph, groups: Sequence[Laid], chosen: Mapping[str, Any]) -> tuple[str, ...]:
+    tiles = sum(laid.plan.strips for laid in groups)
     notes = [
         f"activations and parameters, {graph.bytes_per_element} byte(s) an element, "
         f"granularity {graph.granularity}",
-        f"{len(graph.operators)} operators in {len(ways)} fused groups, {tiles} tiles",
-        "objective and bound are bytes of all off-chip traffic; the bound holds over all "
-        "partitions into groups that keep their halo in line buffers",
+        f"{len(graph.operators)} operators in {len(groups)} fused groups, {tiles} tiles",
+        BOUND_JOINTLY if chosen["joint"] else BOUND_ALONE,
     ]
+    if stays := {tensor for laid in groups for tensor in laid.stays.at}:
+        notes.append(f"{len(stays)} tensors stay on chip, whole, from group to group")
     if chosen["free_local_layers"]:
         notes.append("the search took local layers alone for free; the claims count them")
     return tuple(notes)

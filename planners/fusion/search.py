@@ -71,6 +71,23 @@ def sweep_partitions(
 
     Raises `BudgetTooSmall` where an operator alone does not fit the smallest budget.
     """
+    offers = find_groups(model, graph, budgets, clock, cap=cap, traits=traits)
+    return settle(offers, graph, clock)
+
+
+def find_groups(
+    model: GroupModel,
+    graph: Graph,
+    budgets: Sequence[int],
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+) -> Offers:
+    """The groups of at most `cap` operators within some budgets, as far as the clock allows.
+
+    Raises as `sweep_partitions`.
+    """
     if cap is not None and cap < 1:
         raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
     require_singles(model, graph, min(budgets))
@@ -82,10 +99,16 @@ def sweep_partitions(
     candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
     offers = Offers(candidates, budgets)
     clock.report(f"{len(offers.groups)} groups", unfused)
+    return offers
+
+
+def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
+    """The best partition into these groups for each of their budgets."""
+    candidates = offers.candidates
     found = solve(offers, clock)
     return [
         _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
-        for cover, budget in zip(found, budgets, strict=True)
+        for cover, budget in zip(found, offers.budgets, strict=True)
     ]
 
 

@@ -1,0 +1,225 @@
+"""Groups and residency decided together: never worse than fused groups alone, or than COSMA.
+
+First the best partition with everything off chip between groups; then the best with tensors held
+on chip across groups, over bytes (`joint_search`), and addresses for it. Where these do not fit,
+the search is run again with a little less room. COSMA's plan, parameters counted, is one of whole
+tensors and operators alone: it is asked for where it may be better than what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planners.errors import BudgetTooSmall
+from planners.fusion.bound import forced_bytes
+from planners.fusion.candidates import Candidates
+from planners.fusion.emit import Laid
+from planners.fusion.group import GroupModel
+from planners.fusion.held import HeldCosts
+from planners.fusion.joint_addresses import lay_out_jointly
+from planners.fusion.joint_search import Route, Search
+from planners.fusion.joint_space import Space
+from planners.fusion.lattice import count_downsets
+from planners.fusion.offers import Offers
+from planners.fusion.partition import Partition
+from planners.fusion.search import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
+from planners.fusion.shortest import Lattice, lattice
+from planners.masks import bits
+from planners.plan import Plan
+from planners.progress import Clock
+
+# Of the time that is left: for groups alone, the search over all downsets, that along one order.
+ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.5, 0.3
+# Where addresses do not fit, the search goes on with so much of the budget.
+LESS = (0.98, 0.95, 0.9, 0.8)
+WIDTHS = (2, 12)
+MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The best found: groups with addresses where tensors stay between them, or a plan of COSMA's,
+    or, with neither, the partition as it is. The bound holds over all of these.
+    """
+
+    partition: Partition
+    objective_bytes: int
+    bound_bytes: int
+    laid: tuple[Laid, ...] = ()
+    cosma: Plan | None = None
+
+
+def best_joint(model: GroupModel, budget_bytes: int, clock: Clock, double_buffer: bool) -> Joint:
+    """Search for the best groups and residency within a budget.
+
+    Raises `BudgetTooSmall` where an operator does not fit alone.
+    """
+    part = clock.share(ALONE_SHARE, bounds=False)
+    offers = find_groups(model, model.graph, [budget_bytes], part)
+    (alone,) = settle(offers, model.graph, part)
+    return _Joint(model, offers, alone, clock, double_buffer).run()
+
+
+class _Joint:
+    def __init__(
+        self,
+        model: GroupModel,
+        offers: Offers,
+        alone: Partition,
+        clock: Clock,
+        double_buffer: bool,
+    ) -> None:
+        self.model, self.graph, self.offers = model, model.graph, offers
+        self.budget, self.clock, self.double_buffer = offers.budgets[0], clock, double_buffer
+        self.costs = HeldCosts(model, model.graph)
+        self.low = lower_bounds(model, offers.candidates, self.budget)
+        forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
+        self.bound = min(forced, alone.objective_bytes)
+        self.best = Joint(alone, alone.objective_bytes, self.bound)
+
+    def run(self) -> Joint:
+        """All downsets where they are few, else one order; then addresses, then COSMA."""
+        self._tell("groups alone")
+        dag = self.offers.candidates.dag
+        way = None
+        if count_downsets(dag) <= MOST_DOWNSETS:
+            way = lattice(dag, dag.downsets(), self.offers.groups, MOST_STEPS)
+        if way is None or not self._search_all(way):
+            self._search_order()
+        if self.best.objective_bytes > self.bound or _shares_parameters(self.model):
+            self._ask_cosma()
+        return self._judged()
+
+    def _search_all(self, way: Lattice) -> bool:
+        """Whether the search over all downsets came to its end."""
+        clock = self.clock.part(SEARCH_SHARE * self.clock.left_s)
+        search = self._search(way, self.budget, clock)
+        if self.offers.candidates.complete is None:
+            self.bound = max(self.bound, min(search.least, self.best.objective_bytes))
+        self._tell("residency")
+        if not search.done:
+            return False
+        self._place(search.route(), lambda budget: self._search(way, budget, clock).route())
+        return True
+
+    def _search_order(self) -> None:
+        """Look along the order of the groups alone, narrowly."""
+        dag = self.offers.candidates.dag
+        done, prefixes = 0, [0]
+        for mask in self.best.partition.groups:
+            for i in bits(mask):
+                done |= 1 << i
+                prefixes.append(done)
+        way = lattice(dag, prefixes, self.offers.groups, MOST_STEPS)
+        assert way is not None, "an order has no more steps than groups"
+        for width in WIDTHS:
+            clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
+
+            def narrow(budget: int, width: int = width, clock: Clock = clock) -> Route | None:
+                return self._search(way, budget, clock, width).route()
+
+            self._place(narrow(self.budget), narrow)
+            self._tell(f"residency in one order, {width} states wide")
+
+    def _search(self, way: Lattice, budget_bytes: int, clock: Clock, width: int = 0) -> Search:
+        """Search below the best so far; the bounds of the whole budget hold for less too."""
+        space = Space(way, self.offers.groups, self.costs, budget_bytes, self.low)
+        search = Search(space, self.best.objective_bytes, width)
+        search.run(clock, MOST_TURNS)
+        return search
+
+    def _place(self, route: Route | None, again: Callable[[int], Route | None]) -> None:
+        """Addresses for a route, or for one that needs less room."""
+        for share in LESS:
+            if route is None:
+                return
+            laid = lay_out_jointly(
+                self.model,
+                self.costs,
+                route.legs,
+                self.budget,
+                self.clock,
+                double_buffer=self.double_buffer,
+            )
+            if laid is not None:
+                if route.cost_bytes < self.best.objective_bytes:
+                    alone = self.best.partition
+                    self.best = Joint(alone, route.cost_bytes, self.bound, laid)
+                return
+            if self.clock.expired():
+                return
+            route = again(int(share * self.budget))
+
+    def _ask_cosma(self) -> None:
+        from planners.cosma import plan as cosma_plan
+
+        self._tell("COSMA")
+        options = {
+            "schedule": "joint",
+            "parameters": True,
+            "time_limit": max(0.01, self.clock.left_s),
+        }
+        try:
+            found = cosma_plan(
+                self.graph, self.model.machine, self.budget, options, lambda _: not self._stopped()
+            )
+        except BudgetTooSmall:
+            return
+        if _shares_parameters(self.model):
+            self.bound = min(self.bound, found.claims.bound_bytes + found.claims.compulsory_bytes)
+        if found.claims.offchip_bytes < self.best.objective_bytes:
+            alone, traffic = self.best.partition, found.claims.offchip_bytes
+            self.best = Joint(alone, traffic, self.bound, cosma=found)
+
+    def _stopped(self) -> bool:
+        return self.clock.stopped
+
+    def _judged(self) -> Joint:
+        best = self.best
+        bound = min(self.bound, best.objective_bytes)
+        return Joint(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
+
+    def _tell(self, stage: str) -> None:
+        bound = min(self.bound, self.best.objective_bytes)
+        self.clock.report(stage, self.best.objective_bytes, bound)
+
+
+def lower_bounds(
+    model: GroupModel, candidates: Candidates, budget_bytes: int
+) -> Callable[[int], int | None]:
+    """What a group moves at least beside the maps around it: parameters, and outputs of the graph.
+
+    A way with tensors held whole is a way without, in no more room than they and its buffer take
+    together; so what parameters cost at least in the budget (`refills`) holds for it too.
+    """
+    graph = model.graph
+    outputs = set(graph.outputs)
+    always = [sum(graph.size_bytes(t) for t in op.parameters) for op in graph.operators]
+    ends = [
+        [
+            (graph.size_bytes(t), sum(1 << i for i in graph.consumers[t]))
+            for t in op.outputs
+            if t in outputs
+        ]
+        for op in graph.operators
+    ]
+
+    def low(mask: int) -> int | None:
+        least = candidates.least_traffic(mask, budget_bytes)
+        if least is None:
+            return None
+        total = least - model.least_traffic(mask)
+        for i in bits(mask):
+            total += always[i] + sum(size for size, readers in ends[i] if not readers & ~mask)
+        return total
+
+    return low
+
+
+def _shares_parameters(model: GroupModel) -> bool:
+    """Whether operators share parameters: COSMA may keep these on chip in between."""
+    graph = model.graph
+    return any(
+        x.kind == "parameter" and len(graph.consumers[t]) > 1 for t, x in graph.tensors.items()
+    )
