@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.session import Session
 
 ENDS = ("done", "cancelled", "died")
+AGAIN = 12
 ABOVE_PEAK = 1.1
 
 
@@ -30,6 +31,7 @@ class LiveGroups:
         self._preview: Job | None = None
         self._wanted: int | None = None
         self.dragging = False
+        self._again = 0
         self._home = ""
 
     @property
@@ -87,11 +89,14 @@ class LiveGroups:
         )
         work.asking = True
 
-    def preview(self, budget_bytes: int) -> None:
-        """Show what the partition at a budget would be; only the last of several is asked for."""
+    def preview(self, budget_bytes: int, *, by_hand: bool = True) -> None:
+        """Show what the partition at a budget would be; only the last of several is asked for.
+
+        `by_hand`: somebody has the slider in hand. Else a plan for it is being made.
+        """
         if not self.offered or self.session.fields_but_budget_differ():
             return
-        self._wanted, self.dragging = budget_bytes, True
+        self._wanted, self.dragging, self._again = budget_bytes, by_hand, AGAIN
         if self._preview is None:
             self._ask()
 
@@ -135,10 +140,17 @@ class LiveGroups:
         match message["type"]:
             case "reach":
                 work.reach = {name: message[name] for name in ("least_bytes", "reach_bytes")}
-            case "preview" if self.dragging:
+            case "preview" if self.dragging or work.planning:
                 work.preview = {k: v for k, v in message.items() if k not in ("type", "job")}
+                self._ask_again(work.preview)
             case "error":
                 work.notice = message["text"]
+
+    def _ask_again(self, preview: dict[str, Any]) -> None:
+        """Where the slider stays, a partition that is not proven is worth another look."""
+        if preview.get("status") == "feasible" and self._wanted is None and self._again:
+            self._again -= 1
+            self._wanted = preview["budget_bytes"]
 
     def close(self) -> None:
         """Nothing goes on running."""

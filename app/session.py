@@ -145,7 +145,10 @@ class Session:
             self.work.notice = NO_BREAKS
             return
         self._asked_for = self.fields()
-        self._begin("plan", problem=self.request())
+        request = self.request()
+        self._begin("plan", problem=request)
+        if isinstance(request["budget"], int):
+            self.live.preview(request["budget"], by_hand=False)
 
     def _begin(self, kind: str, **fields: Any) -> None:
         for job in (self._plan, self._facts):

@@ -86,7 +86,7 @@ def status_html(session: Session) -> str:
     former = f'<span class="former">shown below: still {escape(what)}</span>'
     if work.planning:
         if "groups" in work.preview:
-            former = '<span class="former">groups above: of the new budget</span>' + former
+            former = '<span class="former">groups: of the new budget</span>' + former
         spark = spark_svg(work.history, work.progress.get("at_s", 0.0), 90, 20)
         name = escape(f"{session.problem.model}, {session.problem.budget}")
         doing = f'<span class="working">Planning {name}: {progress_text(work.progress)}</span>'

@@ -1,7 +1,8 @@
-"""The best partition for one budget after the other, at once: groups are found and costed once."""
+"""The best partition for one budget after the other, at once: what one taught stays known."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,23 +13,34 @@ from planners.fusion.bound import forced_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.group import GroupModel
 from planners.fusion.lattice import count_downsets
+from planners.fusion.offers import Offers
 from planners.fusion.online import SizeTable, online_partition, size_table
 from planners.fusion.options import checked
 from planners.fusion.partition import Partition, Traits, require_singles
 from planners.fusion.search import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS, prefixes
-from planners.fusion.shortest import NEVER, Bytes, Lattice, lattice, shortest_paths
+from planners.fusion.shortest import (
+    NEVER,
+    Bytes,
+    cheapest_through,
+    lattice,
+    shortest_paths,
+)
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.progress import Clock
+
+GRID = 10  # budgets, evenly in ratio, at which every group gets a bound beforehand
+AT_ONCE = 8  # groups near the best way that are costed together
 
 
 class Live:
     """A graph's partitions by budget, for a slider.
 
-    The groups within the largest budget asked for so far are kept, with their staircases and the
-    lattice of downsets: none of these change with a smaller budget, so a partition is then one
-    pass over costs and one shortest path. A larger budget finds the groups anew. With `online` or
-    a baseline it is that search, on a cost model that knows its groups already.
+    The groups within the largest budget asked for are found once, with the lattice of downsets,
+    and bounded at a grid of budgets: a bound at one holds for every smaller one. Staircases of
+    the groups that mattered are kept. A partition at a budget in between is then a shortest path
+    or a few, with hardly a group to be costed. With `online` or a baseline it is that search, on
+    a cost model that knows its groups already.
     """
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
@@ -53,12 +65,10 @@ class Live:
         if budget_bytes <= self.reach_bytes:
             return
         require_singles(self.model, self.graph, budget_bytes)
-        if self.chosen["online"] and self._table is None:
-            self._table = size_table(self.model, self.graph, clock)
-        if not (self.chosen["online"] or self.chosen["baseline"]):
-            self._candidates = Candidates(self.model, self.graph, Traits())
-            self._candidates.grow(budget_bytes, None, clock, MOST_GROUPS)
-            self._keep(budget_bytes, clock)
+        if self.chosen["online"]:
+            self._table = self._table or size_table(self.model, self.graph, clock)
+        elif not self.chosen["baseline"]:
+            self._prepare(budget_bytes, clock)
         self.reach_bytes = budget_bytes
 
     def partition(self, budget_bytes: int, clock: Clock) -> Partition:
@@ -72,49 +82,77 @@ class Live:
             return online_partition(self.model, self.graph, budget_bytes, clock, self._table)
         if self.chosen["baseline"]:
             return BASELINES[self.chosen["baseline"]](self.model, self.graph, budget_bytes)
-        costs = self._costs(budget_bytes)
-        (cost,), (path,) = shortest_paths(self._lattice, costs[:, None])
+        path, cost, least = self._shortest(budget_bytes, clock)
+        whole = self._exact and self._complete(budget_bytes)
         forced = forced_bytes(self.graph, self._candidates, budget_bytes)
-        proven = self._exact and self._complete(budget_bytes)
-        bound = int(cost) if proven else min(int(cost), forced)
+        bound = min(cost, max(least, forced) if whole else forced)
         return Partition(
-            groups=tuple(self._groups[k] for k in path),
-            objective_bytes=int(cost),
+            groups=tuple(self._offers.groups[row] for row in path),
+            objective_bytes=cost,
             bound_bytes=bound,
             status="optimal" if bound == cost else "feasible",
-            considered=int((costs < NEVER).sum()),
+            considered=len(self._offers.groups),
         )
 
-    def _keep(self, budget_bytes: int, clock: Clock) -> None:
-        """The groups that fit with their staircases end to end, and the ways through them."""
-        found, dag = self._candidates, self._candidates.dag
-        self._groups = [mask for mask in found.steps if found.fits(mask, budget_bytes)]
-        ways = [found.steps[mask] for mask in self._groups]
-        flat = np.array([point for steps in ways for point in steps], dtype=np.int64)
-        self._buffers, self._traffic = flat[:, 0], flat[:, 1]
-        self._first = np.cumsum([0, *map(len, ways[:-1])])
-        narrow = count_downsets(dag) <= MOST_DOWNSETS and not clock.expired()
-        exact = lattice(dag, dag.downsets(), self._groups, MOST_STEPS) if narrow else None
-        self._exact = exact is not None
-        self._lattice: Lattice = exact or self._in_order()
+    def _prepare(self, budget_bytes: int, clock: Clock) -> None:
+        """Find the groups, bound them on the grid, and cost those that matter there."""
+        found = self._candidates = Candidates(self.model, self.graph, Traits())
+        found.grow(budget_bytes, None, clock, MOST_GROUPS)
+        least = max(1, min(self.least_bytes, budget_bytes))
+        ratio = budget_bytes / least
+        self._grid = sorted({round(least * ratio ** (k / (GRID - 1))) for k in range(GRID)})
+        self._grid[-1] = budget_bytes
+        offers = self._offers = Offers(found, self._grid)
+        dag, groups = found.dag, offers.groups
+        narrow = count_downsets(dag) <= MOST_DOWNSETS
+        exact = lattice(dag, dag.downsets(), groups, MOST_STEPS) if narrow else None
+        in_order = exact or lattice(dag, prefixes(dag), groups, MOST_STEPS)
+        assert in_order is not None, "an order has no more steps than groups"
+        self._exact, self._lattice = exact is not None, in_order
+        self._floors = np.array([found.floor(mask) for mask in groups], dtype=np.int64)
+        self._staircases: dict[int, Bytes] = {}
+        offers.shortest(self._lattice, clock)
 
-    def _in_order(self) -> Lattice:
-        """The ways through the default order of operators: of any width, without a proof."""
-        dag = self._candidates.dag
-        found = lattice(dag, prefixes(dag), self._groups, MOST_STEPS)
-        assert found is not None, "an order has no more steps than groups"
-        return found
+    def _shortest(self, budget_bytes: int, clock: Clock) -> tuple[list[int], int, int]:
+        """The cheapest way, by row, its cost, and what none is cheaper than."""
+        offers, way, costs = self._offers, self._lattice, self._costs(budget_bytes)
+        while True:
+            (least,), (path,) = shortest_paths(way, costs)
+            if all(offers.known[path]):
+                return path, int(least), int(least)
+            if clock.expired():
+                known = np.where(offers.known[:, None], costs, NEVER)
+                (cost,), (path,) = shortest_paths(way, known)
+                return path, int(cost), int(least)
+            through = np.where(offers.known[:, None], NEVER, cheapest_through(way, costs))[:, 0]
+            near = np.argsort(through, kind="stable")[:AT_ONCE]
+            before = offers.known.copy()
+            offers.ask([int(row) for row in near if through[row] < NEVER])
+            for row in np.flatnonzero(offers.known & ~before):
+                costs[row] = self._cost(int(row), budget_bytes)
 
     def _costs(self, budget_bytes: int) -> Bytes:
-        """The least traffic of each group within a budget; `NEVER` where it does not fit."""
-        fitting = np.where(self._buffers <= budget_bytes, self._traffic, NEVER)
-        found: Bytes = np.minimum.reduceat(fitting, self._first)
-        return found
+        """The least traffic of each group within a budget, or a bound on it, as a column."""
+        offers = self._offers
+        column = bisect_left(self._grid, budget_bytes)
+        costs = np.where(self._floors <= budget_bytes, offers.costs[:, column], NEVER)
+        for row in np.flatnonzero(offers.known):
+            costs[row] = self._cost(int(row), budget_bytes)
+        return costs[:, None]
+
+    def _cost(self, row: int, budget_bytes: int) -> int:
+        """The least traffic of a group whose staircase is known; `NEVER` where it does not fit."""
+        steps = self._staircases.get(row)
+        if steps is None:
+            found = self._candidates.cost(self._offers.groups[row])
+            steps = self._staircases[row] = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+        fitting = int(np.searchsorted(steps[:, 0], budget_bytes, side="right"))
+        return int(steps[:fitting, 1].min()) if fitting else NEVER
 
     def _complete(self, budget_bytes: int) -> bool:
         """Whether every group within a budget is there, however early the clock ended."""
         found = self._candidates
         if found.complete is None:
             return True
-        largest = [mask for mask in found.steps if mask.bit_count() == found.complete]
+        largest = [mask for mask in found.masks if mask.bit_count() == found.complete]
         return not any(found.room(mask, budget_bytes) for mask in largest)

@@ -12,6 +12,7 @@ import pytest
 import planners as sp
 from app.fused_jobs import home_of
 from app.jobs import Job, Pool
+from app.live import AGAIN
 from app.options import FUSION
 from app.session import Session
 from app.shown import Shown, show
@@ -22,6 +23,15 @@ from app.views.status import preview_text, status_html
 from planners.fusion.baselines import BASELINES
 
 BUDGET = 128 * 1024
+PARTITION: dict[str, Any] = {
+    "budget_bytes": 2**17,
+    "traffic_bytes": 2**21,
+    "bound_bytes": 2**20,
+    "buffer_bytes": 2**16,
+    "tiles": 9,
+    "groups": [list(range(38))],
+    "worked_s": 0.001,
+}
 FIELDS = {"model": "squeezenet1_0", "planner": FUSION, "budget": "128 KiB"}
 
 
@@ -146,6 +156,35 @@ def test_only_the_last_place_of_the_slider_is_asked_for(visit: Session) -> None:
     visit.poll()
     assert [job.request["budget_bytes"] for job in pool.asked("preview")] == [2**17, 2**19]
     assert visit.work.preview["budget_bytes"] == 2**17
+
+
+def test_a_partition_that_is_not_proven_is_asked_for_again_for_a_while(visit: Session) -> None:
+    pool: Any = visit.pool
+    visit.live.preview(2**17)
+    while visit.live.waiting:
+        job = pool.asked("preview")[-1]
+        assert job.request["budget_bytes"] == 2**17
+        answer(job, "preview", **PARTITION, status="feasible")
+        visit.poll()
+    assert len(pool.asked("preview")) == 1 + AGAIN
+    visit.live.preview(2**18)
+    answer(pool.asked("preview")[-1], "preview", **PARTITION, status="optimal")
+    visit.poll()
+    assert len(pool.asked("preview")) == 2 + AGAIN
+
+
+def test_a_typed_budget_has_its_groups_before_its_program(visit: Session) -> None:
+    pool: Any = visit.pool
+    visit.change(budget="256 KiB")
+    (job,) = pool.asked("preview")
+    assert job.request["budget_bytes"] == 2**18
+    assert not visit.live.dragging
+    answer(job, "preview", **PARTITION, status="optimal")
+    visit.poll()
+    assert visit.work.preview["traffic_bytes"] == PARTITION["traffic_bytes"]
+    answer(pool.asked("plan")[0], "error", text="it failed")
+    visit.poll()
+    assert visit.work.preview == {}
 
 
 def test_an_answer_that_comes_too_late_is_not_shown(visit: Session) -> None:
