@@ -31,7 +31,7 @@ from planners.study.reproduce_optimus_costs import (
 
 Row = dict[str, Any]
 
-MOST_BASES = 24  # that are held at once, for memory's sake
+MOST_BASES = 10  # that are held at once, for memory's sake
 WIDE_DOWNSETS = 20_000  # of a network in which groups are too many to hold them all
 
 

@@ -89,8 +89,14 @@ def _traffic(tables: Tables) -> Iterator[Claim]:
     for key, name in FUSERS.items():
         low, high = SAVED[key]
         for rows, column, how, why in (
-            (tables.traffic_printed, f"{name}, plain", "the paper's equations", _PLAIN),
-            (tables.traffic_printed, f"{name}, kept", "the same, layers alone as Optimus's", _KEPT),
+            (_across(tables), f"{name}, kept", "programs against its costs as in the paper", _KEPT),
+            (
+                tables.traffic_printed,
+                f"{name}, plain",
+                "all by equations, its layers plain",
+                _PLAIN,
+            ),
+            (tables.traffic_printed, f"{name}, kept", "all by equations", _KEPT),
             (tables.traffic, name, "programs, one cost model for all", _FAIR),
         ):
             shares = savings([row for row in rows if row["network"] != NASNET], column)
@@ -115,8 +121,15 @@ def _traffic(tables: Tables) -> Iterator[Claim]:
         )
 
 
+def _across(tables: Tables) -> list[Row]:
+    """What Optimus's programs move beside what the equations say of the others."""
+    moved = {row["network"]: row["Optimus"] for row in tables.traffic}
+    rows = [row for row in tables.traffic_printed if row["network"] in moved]
+    return [row | {"Optimus": moved[row["network"]]} for row in rows]
+
+
 _PLAIN = "how the baselines run a layer alone is not said; here as eq. 3 without Algorithm 2"
-_KEPT = "the baselines' own layers cost more in the paper"
+_KEPT = "the baselines' layers alone, which are as good as Optimus's here, may cost more there"
 _FAIR = "the baselines have the cost model and layers of Optimus here: most of the gain is there"
 
 
@@ -255,22 +268,27 @@ def _registers(rows: Sequence[Row]) -> Claim:
 
 def _accelerators(tables: Tables) -> Iterator[Claim]:
     for name in dict.fromkeys(row["accelerator"] for row in tables.accelerators):
+        # Only the equations keep ShiDianNao's three buffers apart.
+        which, how = (
+            ("printed saves", "equations, its buffers apart, beside own layers")
+            if name == "shidiannao"
+            else ("own layers saves", "programs beside own layers")
+        )
         both = [
-            (row["paper saves"], row["own layers saves"])
+            (row["paper saves"], row[which])
             for row in tables.accelerators
             if row["accelerator"] == name
         ]
         paper = [share for share, _ in both if share is not None]
         ours = [share for other, share in both if None not in (other, share)]
-        if not ours:
-            continue
-        yield Claim(
-            f"Saved against {name}'s own layers (Table 4), programs beside own layers",
-            f"{min(paper):.0%} to {max(paper):.0%}, mean {mean(paper):.0%}",
-            f"{min(ours):.0%} to {max(ours):.0%}, mean {mean(ours):.0%}",
-            abs(mean(ours) - mean(paper)) <= 2 * SLACK,
-            "the layer-by-layer models here are ours, each at its best tiles",
-        )
+        if ours:
+            yield Claim(
+                f"Saved against {name}'s own layers (Table 4), {how}",
+                f"{min(paper):.0%} to {max(paper):.0%}, mean {mean(paper):.0%}",
+                f"{min(ours):.0%} to {max(ours):.0%}, mean {mean(ours):.0%}",
+                abs(mean(ours) - mean(paper)) <= 2 * SLACK,
+                "how its layers run is assumed here, each at its best tiles",
+            )
 
 
 def _seconds(tables: Tables) -> Iterator[Claim]:

@@ -87,7 +87,8 @@ _TABLE_5 = """\
 *Groups* are all convex sets of operators; *fit* those within 128 KB that the search was offered.
 *Search* is ours (shortest path over downsets) with every cost known, *with costs* from nothing;
 *Algorithm 1* is the paper's, over the groups that fit, costs known{same}.
-The paper's milliseconds are those of a Core i7-6700; ours of Python on the machine that ran this.
+The paper's milliseconds are those of a Core i7-6700; ours of Python, CPU time of one core of the
+machine that ran this.
 *Online* has its look-up table built before, as in the paper."""
 
 

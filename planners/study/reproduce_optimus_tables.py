@@ -55,7 +55,7 @@ def search(rows: Sequence[Row]) -> str:
         [
             table(graph, map(_counts, rows)),
             table(chosen, map(_chosen, rows)),
-            "Milliseconds:",
+            "Milliseconds (dashes: the clock ended the search, or groups are too many):",
             table(times, map(_times, rows)),
         ]
     )
