@@ -261,8 +261,8 @@ def test_claims_say_where_they_differ() -> None:
     found = claims(Tables(traffic_printed=[made_up(50, 51)]))
     verdicts = {claim.what: claim.agrees for claim in found}
     assert [ok for what, ok in verdicts.items() if "DNNVM" in what] == [True, False]
-    far = claims(Tables(traffic_printed=[made_up(1, 2)]))
-    assert not any(claim.agrees for claim in far if "equations" in claim.what)
+    far = claims(Tables(traffic_printed=[made_up(1, 100)]))
+    assert not any(claim.agrees for claim in far)
     assert Claim("a", "b", "c", False, "why").verdict == "differs: why"
 
 
