@@ -17,6 +17,7 @@ import numpy as np
 from planners.fusion.bound import compulsory_bytes
 from planners.fusion.candidates import Candidates
 from planners.fusion.lattice import Dag
+from planners.fusion.orders import by_levels
 from planners.fusion.partition import (
     GroupModel,
     Partition,
@@ -28,7 +29,6 @@ from planners.fusion.partition import (
 )
 from planners.fusion.shortest import lattice, shortest_paths
 from planners.graph.model import Graph
-from planners.masks import bits
 
 # Runs that may be fused, and an order of all operators that has each run in one piece.
 Choice: TypeAlias = tuple[list[list[int]], Sequence[int]]
@@ -158,14 +158,6 @@ BASELINES: Mapping[str, Baseline] = {
     "dnnvm": dnnvm,
     "efficient_s": efficient_s,
 }
-
-
-def by_levels(dag: Dag) -> list[int]:
-    """Operators by the longest path that leads to them."""
-    level = [0] * dag.count
-    for i in range(dag.count):
-        level[i] = max((level[j] + 1 for j in bits(dag.predecessors[i])), default=0)
-    return sorted(range(dag.count), key=lambda i: (level[i], i))
 
 
 def _best(

@@ -15,11 +15,13 @@ from math import ceil, floor, gcd
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from planners.fusion.lattice import Dag
-from planners.masks import bits
+from planners.fusion.shortest import Bytes
+from planners.masks import bits, positions
 from planners.progress import Clock
 
 FIRST_WIDTH = 16
@@ -45,27 +47,42 @@ def prices(count: int, groups: Sequence[int], costs: Sequence[int], clock: Clock
 
     They are the duals of set partitioning, rounded so that they hold exactly.
     """
-    rows = [k for k, mask in enumerate(groups) for _ in bits(mask)]
-    columns = [i for mask in groups for i in bits(mask)]
-    scale = max(1, *costs)
-    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(groups), count))
+    found = duals(incidence(count, groups), np.array(costs, dtype=np.int64), clock)
+    if found is None:
+        return _fair_shares(count, groups, costs)
+    return made_exact([floor(x) for x in found], groups, costs)
+
+
+def incidence(count: int, groups: Sequence[int]) -> csr_array:
+    """A row for each group, with a one for each of its operators."""
+    places = [positions(mask) for mask in groups]
+    columns = [i for place in places for i in place]
+    ends = np.cumsum([0, *map(len, places)])
+    return csr_array((np.ones(len(columns)), columns, ends), shape=(len(groups), count))
+
+
+def duals(matrix: csr_array, costs: Bytes, clock: Clock) -> NDArray[np.float64] | None:
+    """Prices of the largest sum that no group's cost is below; None where time ran out."""
+    scale = max(1, int(costs.max(initial=1)))
     solved = linprog(
-        -np.ones(count),
+        -np.ones(matrix.shape[1]),
         A_ub=matrix,
-        b_ub=np.array(costs) / scale,
+        b_ub=costs / scale,
         bounds=(None, None),
         method="highs",
         options={"time_limit": max(0.1, clock.left_s)},
     )
-    if solved.x is None:
-        return _fair_shares(count, groups, costs)
-    price = [floor(x * scale) for x in solved.x]
-    over = [0] * count  # what an operator must give up for the dearest group that it is in
+    return None if solved.x is None else np.asarray(solved.x * scale, dtype=np.float64)
+
+
+def made_exact(price: list[int], groups: Sequence[int], costs: Sequence[int]) -> list[int]:
+    """Prices lowered until every group's hold: by a fair share of what is too much."""
+    over = [0] * len(price)  # what an operator must give up for the dearest group that it is in
     for mask, cost in zip(groups, costs, strict=True):
-        excess = sum(price[i] for i in bits(mask)) - cost
+        excess = sum([price[i] for i in positions(mask)]) - cost
         if excess > 0:
             share = ceil(excess / mask.bit_count())
-            for i in bits(mask):
+            for i in positions(mask):
                 over[i] = max(over[i], share)
     return [x - less for x, less in zip(price, over, strict=True)]
 
@@ -86,14 +103,18 @@ def cheapest_cover(
     costs: Sequence[int],
     clock: Clock,
     known: int,
+    price: Sequence[int] | None = None,
     widest: int = 1 << 20,
 ) -> Cover:
     """The cheapest acyclic partition into these groups that costs less than `known`.
 
     Each round keeps more of every layer, until nothing is cut that could be better; `bound` is
-    proven in any case. Every operator must be among the groups alone.
+    proven in any case. Every operator must be among the groups alone. `price` are prices of
+    operators that no group's cost is below, where they are known.
     """
-    search = _Search(dag, groups, costs, prices(dag.count, groups, costs, clock))
+    if price is None:
+        price = prices(dag.count, groups, costs, clock)
+    search = _Search(dag, groups, costs, price)
     best = Cover(None, known, search.whole(known, search.root))
     width = FIRST_WIDTH
     while best.bound < best.objective and width <= widest and not clock.expired():

@@ -1,13 +1,14 @@
 """Groups on offer to a search, each with a lower bound until its cost is asked for.
 
 A cost model takes longer over a group than a search does, and most groups are on no way that is
-near the best one even at their bounds. So the search is run at the bounds, the groups near the
-best way are costed, and again, until the best way has none that is not: it is the best of all.
+near the best one even at their bounds. So the search is run at the bounds, those of the groups
+near the best way are sharpened or their costs asked for, and again, until the best way has none
+whose cost is not known: it is the best of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from planners.fusion.partition import least_traffic
 from planners.fusion.shortest import NEVER, Bytes, Lattice, cheapest_through, shortest_paths
 from planners.progress import Clock
 
-# So many of the groups nearest to a best way are costed at once.
-AT_ONCE = 48
+# Of the groups nearest to a best way, so many have their bounds sharpened and costs asked at once.
+SHARPENED = 1024
+ASKED = 48
 
 
 class Offers:
@@ -28,44 +30,45 @@ class Offers:
 
     def __init__(self, candidates: Candidates, budgets: Sequence[int]) -> None:
         self.candidates, self.budgets = candidates, budgets
-        self.groups: list[int] = []
+        self.groups = [m for m in candidates.masks if candidates.floor(m) <= max(budgets)]
         self._alike: dict[object, list[int]] = {}
-        lows: list[list[int]] = []
-        bounds: dict[object, list[int]] = {}
-        for mask in candidates.masks:
-            floor = candidates.floor(mask)
-            if floor > max(budgets):
-                continue
-            key = candidates.key(mask)
-            if key not in bounds:
-                bounds[key] = [_bound(candidates, mask, budget) for budget in budgets]
-            if min(bounds[key]) == NEVER:
-                continue
-            self._alike.setdefault(key, []).append(len(self.groups))
-            self.groups.append(mask)
-            lows.append(bounds[key])
-        self.costs: Bytes = np.array(lows, dtype=np.int64)
+        for row, mask in enumerate(self.groups):
+            self._alike.setdefault(candidates.key(mask), []).append(row)
+        self.costs: Bytes = np.empty((len(self.groups), len(budgets)), dtype=np.int64)
+        for rows in self._alike.values():
+            mask = self.groups[rows[0]]
+            least, floor = candidates.model.least_traffic(mask), candidates.floor(mask)
+            self.costs[rows] = [least if floor <= budget else NEVER for budget in budgets]
         self.known = np.zeros(len(self.groups), dtype=bool)
-        self.ask([row for row, mask in enumerate(self.groups) if mask.bit_count() == 1])
+        self.sharp = np.zeros(len(self.groups), dtype=bool)
+        self.ask(row for row, mask in enumerate(self.groups) if mask.bit_count() == 1)
 
-    def ask(self, rows: Sequence[int]) -> None:
-        """Cost these groups, and with them all that look alike."""
+    def ask(self, rows: Iterable[int]) -> None:
+        """Find what these groups cost, and with them all that look alike."""
         for row in rows:
             if not self.known[row]:
-                mask = self.groups[row]
-                steps = self.candidates.cost(mask)
-                least = [least_traffic(steps, budget) for budget in self.budgets]
-                alike = self._alike[self.candidates.key(mask)]
-                self.costs[alike] = [NEVER if cost is None else cost for cost in least]
-                self.known[alike] = True
+                steps = self.candidates.cost(self.groups[row])
+                self._set(row, [least_traffic(steps, budget) for budget in self.budgets])
+                self.known[self._like(row)] = True
 
-    def ask_all(self, clock: Clock) -> bool:
-        """Cost every group; whether the clock allowed it."""
-        for row in range(len(self.groups)):
-            if clock.expired():
-                return False
-            self.ask([row])
-        return True
+    def sharpen(self, rows: Iterable[int]) -> None:
+        """Find a better bound for these groups, and for all that look alike."""
+        for row in rows:
+            if not (self.known[row] or self.sharp[row]):
+                mask = self.groups[row]
+                fits = self.costs[row] < NEVER
+                found = [
+                    self.candidates.least_traffic(mask, budget) if fit else None
+                    for budget, fit in zip(self.budgets, fits, strict=True)
+                ]
+                self._set(row, found)
+                self.sharp[self._like(row)] = True
+
+    def settle(self, rows: Sequence[int], most: int = ASKED) -> None:
+        """Sharpen the bounds of these groups; ask what the first of those cost that were sharp."""
+        sharp = [row for row in rows if self.sharp[row] and not self.known[row]]
+        self.sharpen(rows)
+        self.ask(sharp[:most])
 
     def shortest(self, way: Lattice, clock: Clock) -> tuple[Bytes, list[list[int]], Bytes]:
         """The cheapest way in each column, its groups by row, and what none is cheaper than.
@@ -82,13 +85,12 @@ class Offers:
                 return *shortest_paths(way, costs), least
             through = np.where(self.known[:, None], NEVER, cheapest_through(way, self.costs))
             for column in open_:
-                near = np.argsort(through[:, column], kind="stable")[:AT_ONCE]
+                near = np.argsort(through[:, column], kind="stable")[:SHARPENED]
                 fits = through[near, column] < NEVER
-                self.ask([*paths[column], *(int(row) for row in near[fits])])
+                self.settle([*paths[column], *(int(row) for row in near[fits])])
 
+    def _set(self, row: int, costs: Sequence[int | None]) -> None:
+        self.costs[self._like(row)] = [NEVER if cost is None else cost for cost in costs]
 
-def _bound(candidates: Candidates, mask: int, budget_bytes: int) -> int:
-    if candidates.floor(mask) > budget_bytes:
-        return NEVER
-    least = candidates.least_traffic(mask, budget_bytes)
-    return NEVER if least is None else least
+    def _like(self, row: int) -> list[int]:
+        return self._alike[self.candidates.key(self.groups[row])]

@@ -10,25 +10,25 @@ any other group are convex, no path joins them, and apart they cost no more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from planners.errors import BadInput
 from planners.fusion.bound import compulsory_bytes, forced_bytes
 from planners.fusion.candidates import Candidates
-from planners.fusion.cover import Cover, cheapest_cover
+from planners.fusion.cover import Cover
 from planners.fusion.lattice import Dag, count_downsets
 from planners.fusion.offers import Offers
+from planners.fusion.orders import by_depth, by_levels
 from planners.fusion.partition import (
     GroupModel,
     Partition,
     Traits,
-    executable,
     least_traffic,
     require_singles,
 )
-from planners.fusion.shortest import NEVER, Bytes, lattice
+from planners.fusion.shortest import Bytes, lattice
+from planners.fusion.wide import wide_cover
 from planners.graph.model import Graph
 from planners.progress import Clock
 
@@ -38,6 +38,7 @@ MOST_DOWNSETS = 20_000
 MOST_STEPS = 4_000_000
 # Of the time that is left, what finding groups may take before the search begins.
 SHARE = 0.6
+WIDE_SHARE = 0.2
 
 
 def best_partition(
@@ -96,7 +97,8 @@ def find_groups(
     # What is told is one budget's; of several it is the largest's.
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", unfused, compulsory_bytes(graph))
-    candidates.grow(max(budgets), cap, clock.part(SHARE * clock.left_s), MOST_GROUPS)
+    share = SHARE if count_downsets(candidates.dag) <= MOST_DOWNSETS else WIDE_SHARE
+    candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), MOST_GROUPS)
     offers = Offers(candidates, budgets)
     clock.report(f"{len(offers.groups)} groups", unfused)
     return offers
@@ -118,14 +120,22 @@ def solve(offers: Offers, clock: Clock) -> list[Cover]:
     if count_downsets(dag) <= MOST_DOWNSETS:
         way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS)
         if way is not None:
+            offers.sharpen(range(len(offers.groups)))
             return _covers(offers, *offers.shortest(way, clock))
-    way = lattice(dag, prefixes(dag), offers.groups, MOST_STEPS)
+    linear = _in_an_order(dag, offers, prefixes(dag), clock)
+    for order in (by_levels(dag), by_depth(dag)):
+        other = _in_an_order(dag, offers, downsets_of(order), clock)
+        linear = [min(pair, key=lambda cover: cover.objective) for pair in zip(linear, other)]
+    clock.report("groups of three orders", min(cover.objective for cover in linear))
+    return [wide_cover(offers, k, clock, cover) for k, cover in enumerate(linear)]
+
+
+def _in_an_order(dag: Dag, offers: Offers, downsets: list[int], clock: Clock) -> list[Cover]:
+    """The best partitions into groups of operators that follow each other in one order."""
+    way = lattice(dag, downsets, offers.groups, MOST_STEPS)
     assert way is not None, "an order has no more steps than groups"
     least, paths, _ = offers.shortest(way, clock)
-    linear = _covers(offers, least, paths, 0 * least)
-    clock.report("groups of the default order", min(cover.objective for cover in linear))
-    offers.ask_all(clock)
-    return [_wide(dag, offers, k, clock, cover) for k, cover in enumerate(linear)]
+    return _covers(offers, least, paths, 0 * least)
 
 
 def _covers(offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes) -> list[Cover]:
@@ -136,21 +146,14 @@ def _covers(offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes)
     ]
 
 
-def _wide(dag: Dag, offers: Offers, column: int, clock: Clock, known: Cover) -> Cover:
-    costs = offers.costs[:, column]
-    fits = [int(row) for row in np.flatnonzero(costs < NEVER)]
-    usable = [offers.groups[row] for row in fits]
-    best = cheapest_cover(dag, usable, [int(costs[row]) for row in fits], clock, known.objective)
-    if best.groups is None:
-        return Cover(known.groups, known.objective, best.bound)
-    order = executable(dag, best.groups)
-    assert order is not None, "a cover without cycles has an order"
-    return Cover(order, best.objective, best.bound)
-
-
 def prefixes(dag: Dag) -> list[int]:
     """The downsets of the default order of operators."""
-    return [(1 << k) - 1 for k in range(dag.count + 1)]
+    return downsets_of(range(dag.count))
+
+
+def downsets_of(order: Iterable[int]) -> list[int]:
+    """What has run after each operator of an order, and before the first."""
+    return [0, *accumulate((1 << i for i in order), int.__or__)]
 
 
 def _judged(cover: Cover, candidates: Candidates, forced: int, considered: int) -> Partition:
