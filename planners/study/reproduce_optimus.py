@@ -103,15 +103,18 @@ def reproduce(
     Raises `BadInput` for a file that is not of such results.
     """
     bench = Bench(Memo(resume, on_result), study.time_limit_s)
-    networks, all_networks = study.networks, (*study.networks, *study.wide)
+    networks = study.networks
     traffic = reproduce_optimus_traffic.rows
     energy = reproduce_optimus_energy
     sweeps = reproduce_optimus_sweeps
     return Tables(
         search=reproduce_optimus_search.rows(bench, study.searched),
-        traffic=traffic(bench, all_networks, free_local=False, printed=False),
-        traffic_free=traffic(bench, networks, free_local=True, printed=False),
-        traffic_printed=traffic(bench, networks, free_local=False, printed=True),
+        traffic=[
+            *traffic(bench, networks, joint=True),
+            *traffic(bench, study.wide),
+        ],
+        traffic_free=traffic(bench, networks, free_local=True),
+        traffic_printed=traffic(bench, networks, printed=True),
         traffic_printed_free=traffic(bench, networks, free_local=True, printed=True),
         checked=reproduce_optimus_checked.rows(bench, networks),
         energy=energy.rows(bench, networks, printed=False),

@@ -16,8 +16,10 @@ from planners.fusion.lattice import Dag, count_downsets
 from planners.fusion.online import SizeTable, online_partition, size_table
 from planners.fusion.partition import GroupModel as Costs
 from planners.fusion.partition import Partition
+from planners.fusion.planner import plan
 from planners.fusion.search import sweep_partitions
 from planners.graph.model import Graph
+from planners.machine import load_machine
 from planners.progress import Clock
 from planners.study.reproduce_optimus_costs import (
     Case,
@@ -163,11 +165,22 @@ class Bench:
         model, graph = self.model(case), graph_of(case.network, case.images)
         need = largest_need(model, graph)
         fit = [budget for budget in budgets if budget >= need]
+        if case.fuser == "joint":
+            return [jointly(case, budget, self.time_limit_s) for budget in budgets]
         began = time.perf_counter()
         found = partitions(case, model, graph, fit, self.time_limit_s) if fit else []
         seconds = (time.perf_counter() - began) / max(1, len(fit))
         by_budget = {b: Found.of(f, seconds) for b, f in zip(fit, found, strict=True)}
         return [by_budget.get(b, Found(None, need_bytes=need)) for b in budgets]
+
+
+def jointly(case: Case, budget_bytes: int, time_limit_s: float) -> Found:
+    """Groups and what stays on chip between them, decided together. Raises `BudgetTooSmall`."""
+    options = {"joint": True, "channel_tile": case.channel_tile, "time_limit": time_limit_s}
+    graph = graph_of(case.network, case.images)
+    claims = plan(graph, load_machine("optimus"), budget_bytes, options).claims
+    moved, bound = claims.objective_bytes, claims.bound_bytes
+    return Found(moved, bound, claims.status, seconds=claims.plan_s)
 
 
 def partitions(

@@ -40,7 +40,7 @@ class Claim:
 
 def claims(tables: Tables) -> list[Claim]:
     """All that can be told of these tables."""
-    parts = (_groups, _model, _traffic, _energy, _sweeps, _arrays, _accelerators, _seconds)
+    parts = (_groups, _model, _traffic, _joint, _energy, _sweeps, _arrays, _accelerators, _seconds)
     return [claim for part in parts for claim in part(tables)]
 
 
@@ -118,6 +118,21 @@ def _traffic(tables: Tables) -> Iterator[Claim]:
             f"{mean(worse):.1%} more on average, at most {max(worse):.1%}",
             mean(worse) < SLACK,
             "its rules leave out what now pays",
+        )
+
+
+def _joint(tables: Tables) -> Iterator[Claim]:
+    rows = [row for row in tables.traffic if row.get("joint") and row["Optimus"]]
+    if rows:
+        shares = [1 - row["joint"] / row["Optimus"] for row in rows]
+        proven = sum(not row["joint gap"] for row in rows)
+        yield Claim(
+            "All maps between groups go off chip (eq. 1)",
+            "assumed",
+            f"keeping some where that pays saves {min(shares):.1%} to {max(shares):.1%} more; "
+            f"{proven} of {len(rows)} proven",
+            max(shares) < SLACK,
+            "they need not, and some stay",
         )
 
 

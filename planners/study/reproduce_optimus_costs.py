@@ -24,7 +24,10 @@ Accounting = Literal["program", "program, kept", "printed", "printed, kept", "pr
 
 
 class Case(NamedTuple):
-    """All that a partition depends on, but for the code. Fusers: `BASELINES`, optimus, online."""
+    """All that a partition depends on, but for the code.
+
+    Fusers: `BASELINES`, optimus, online, and joint, which may keep maps on chip between groups.
+    """
 
     network: str
     fuser: str = "optimus"

@@ -31,6 +31,7 @@ earlier fusers) | as Optimus's |
 * *Fused-layer* fuses chains; *DNNVM* paths without branch operators (the space of *w/o full space
   1*); *Efficient-S* neighbours in one order of all operators (*w/o full space 2*). Each is the best
   of its space, found exactly: no heuristic of theirs is copied.
+* *Joint* is not the paper's: groups and what stays on chip between them are decided together.
 * *Oracle*: everything once. No partition reaches it where maps must leave the chip.
 * MobileNet is V2 (the paper cites V1); AlexNet and VGG16 are without their classifiers, which
   makes the paper's 18 operators of VGG16.

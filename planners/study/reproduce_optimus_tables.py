@@ -97,10 +97,24 @@ def _times(row: Row) -> list[str]:
 
 def traffic(rows: Sequence[Row]) -> str:
     """Figures 14 and 15: megabytes, one column a fuser."""
-    about = {"network", "status", "gap", "groups", "cap", "need"}
+    about = {"network", "status", "gap", "groups", "cap", "need", "joint gap"}
     columns = [name for name in rows[0] if name not in about] if rows else []
-    body = [[r["network"], *(megabytes(r[c]) for c in columns), proof(r)] for r in rows]
-    return table(["network", *columns, "Optimus is"], body)
+    jointly = ["joint is"] * ("joint" in columns)
+    body = [
+        [r["network"], *(_moved(r, c) for c in columns), proof(r), *(_joint(r) for _ in jointly)]
+        for r in rows
+    ]
+    return table(["network", *columns, "Optimus is", *jointly], body)
+
+
+def _moved(row: Row, column: str) -> str:
+    return megabytes(row[column]) if column in row else "–"
+
+
+def _joint(row: Row) -> str:
+    if "joint" not in row:
+        return "–"
+    return f"gap {row['joint gap']:.1%}" if row["joint gap"] else "proven"
 
 
 def reductions(rows: Sequence[Row], against: Sequence[str]) -> str:

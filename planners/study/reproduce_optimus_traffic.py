@@ -18,6 +18,7 @@ PROGRAM: tuple[tuple[str, str, Accounting], ...] = (
     ("online", "online", "program"),
     ("Optimus", "optimus", "program"),
 )
+JOINT: tuple[tuple[str, str, Accounting], ...] = (("joint", "joint", "program"),)
 KEPT: tuple[tuple[str, str, Accounting], ...] = (
     ("DNNVM, kept", "dnnvm", "program, kept"),
     ("Efficient-S, kept", "efficient_s", "program, kept"),
@@ -37,9 +38,18 @@ PRINTED: tuple[tuple[str, str, Accounting], ...] = (
 )
 
 
-def rows(bench: Bench, networks: Sequence[str], free_local: bool, printed: bool) -> list[Row]:
-    """Traffic in bytes of each network by each fuser, with the proof of Optimus's."""
-    columns = PRINTED if printed else (*PROGRAM, *KEPT)
+def rows(
+    bench: Bench,
+    networks: Sequence[str],
+    *,
+    free_local: bool = False,
+    printed: bool = False,
+    joint: bool = False,
+) -> list[Row]:
+    """Traffic in bytes of each network by each fuser, with the proof of Optimus's, and of `joint`
+    where it is asked for.
+    """
+    columns = PRINTED if printed else (*PROGRAM, *JOINT * joint, *KEPT)
     return [_row(bench, network, free_local, columns) for network in networks]
 
 
@@ -56,6 +66,8 @@ def _row(
         if name == "Optimus":
             row |= {"status": found.status, "gap": found.gap, "groups": len(found.groups)}
             row |= {"cap": found.cap, "need": found.need_bytes}
+        if name == "joint":
+            row["joint gap"] = found.gap
     return row | {"oracle": oracle(graph_of(network, 4)).objective_bytes}
 
 
