@@ -73,7 +73,9 @@ class Space:
         self._lows: dict[int, int | None] = {}
 
     def low(self, mask: int) -> int | None:
-        """No more than `inner` in all of the budget, for which the model need not be asked."""
+        """No more than what a group moves beside the maps around it, whatever is held within the
+        budget; the model need not be asked for it.
+        """
         if mask not in self._lows:
             self._lows[mask] = self._low(mask)
         return self._lows[mask]
