@@ -51,7 +51,9 @@ def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
     found = Regions()
     inside = [groups_in(node, group_of) for node in drawn.nodes]
     places = {
-        (drawn.x[i], drawn.y[i]): groups[0] for i, groups in enumerate(inside) if len(groups) == 1
+        (drawn.x[i], _row(drawn.y[i])): groups[0]
+        for i, groups in enumerate(inside)
+        if len(groups) == 1
     }
     for i, groups in enumerate(inside):
         if len(groups) == 1:
@@ -85,13 +87,18 @@ def _region(
     x, y, colour = drawn.x[i], drawn.y[i], group_colour(group)
     wide, half = drawn.width + 2 * HALO, drawn.height / 2
     _add(found.boxes, (x, y - TAB / 2, wide, drawn.height + 2 * HALO + TAB, colour))
-    first = places.get((x - 1, y)) != group
+    first = places.get((x - 1, _row(y))) != group
     room = 1
-    while places.get((x + room, y)) == group:
+    while places.get((x + room, _row(y))) == group:
         room += 1
     name = f"g{group}" if first else ""
     tab = (x, y - half - HALO / 2 - TAB / 2, wide, TAB + HALO, x - drawn.width / 2)
     _add(found.tabs, (*tab, colour, ink_on(colour) == DARK_INK, name, room, group))
+
+
+def _row(y: float) -> float:
+    """Nodes of a row may be a hair apart."""
+    return round(y, 1)
 
 
 def _stripes(found: Regions, drawn: Drawing, i: int, groups: list[int]) -> None:

@@ -20,6 +20,7 @@ from planners.fusion.explain import FusedGroup
 from planners.units import format_bytes
 
 NEVER = "–"
+STAYS = "maps may stay on chip between groups; the costs below are without"
 
 
 def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -32,6 +33,7 @@ def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[
     return [
         _head(shown, group),
         _row(f"{tiles_words(group)}, each {tile_words(shown.graph, group)}"),
+        *([_row(STAYS)] if shown.plan.options.get("joint") else []),
         *_worth(group, known),
         *_neighbours(shown, known),
         _row(f"on chip at most, {lines} of it line buffers", buffer_bytes(shown, group)),

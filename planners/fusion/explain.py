@@ -154,12 +154,21 @@ def around(one: Box | None, other: Box) -> Box:
 class Explainer:
     """Why groups are as they are: what they cost, alone and together, within a budget.
 
-    `groups` are masks over `model.graph.operators`, in an order that can run. Nothing is worked
-    out before it is asked for.
+    `groups` are masks over `model.graph.operators`, in an order that can run. Costs are of groups
+    that leave nothing on chip behind them; `joint` says that those of the plan may. Nothing is
+    worked out before it is asked for.
     """
 
-    def __init__(self, model: GroupModel, groups: Sequence[int], budget_bytes: int) -> None:
+    def __init__(
+        self,
+        model: GroupModel,
+        groups: Sequence[int],
+        budget_bytes: int,
+        *,
+        joint: bool = False,
+    ) -> None:
         self.model, self.groups, self.budget_bytes = model, tuple(groups), budget_bytes
+        self.joint = joint
         self.dag = Dag.of(model.graph)
 
     @staticmethod
@@ -168,7 +177,8 @@ class Explainer:
         index = plan.graph.index
         masks = [sum(1 << index[name] for name in g.operators) for g in groups_of(plan)]
         model = GroupModel(plan.graph, plan.machine, plan.options)
-        return Explainer(model, masks, plan.budget_bytes)
+        joint = bool(plan.options.get("joint"))
+        return Explainer(model, masks, plan.budget_bytes, joint=joint)
 
     def way(self, group: int) -> GroupPlan | None:
         """The way of least traffic to run a group; None where none fits."""
@@ -259,6 +269,8 @@ class Explainer:
         rest = [m for k, m in enumerate(self.groups) if k not in (here, there)]
         if executable(self.dag, [*rest, self.groups[here] | self.groups[there]]) is None:
             return "saves traffic, but then groups would wait for each other"
+        if self.joint:
+            return "saves traffic here, but then less can stay on chip around them"
         return "saves traffic: this plan is not the best"
 
     def _need(self, mask: int) -> int | None:

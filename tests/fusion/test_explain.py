@@ -129,6 +129,15 @@ def test_a_plan_that_is_not_the_best_is_told() -> None:
     assert any("it would save" in why.why_single(k) for k in range(len(graph.operators)))
 
 
+def test_plans_that_keep_maps_on_chip_are_told_so() -> None:
+    plan = sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024, joint=True)
+    groups, why = explained(plan)
+    assert sum(group.traffic_bytes for group in groups) == sp.check(plan).traffic_bytes
+    reasons = [pair.reason for k in range(len(groups)) for pair in why.neighbours(k)]
+    assert any("less can stay on chip" in reason for reason in reasons)
+    assert not any("not the best" in reason for reason in reasons)
+
+
 def test_a_path_that_comes_back_is_named() -> None:
     graph = graph_of("residual", 1)
     model = GroupModel(graph, MACHINE, DEFAULTS)
