@@ -59,6 +59,9 @@ ExportMps = Annotated[
     Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
 ]
 Online = Annotated[bool, typer.Option("--online", help="fusion: fast, without a proof")]
+Joint = Annotated[
+    bool, typer.Option("--joint", help="fusion: tensors may stay on chip between groups")
+]
 Baseline = Annotated[
     str, typer.Option("--baseline", help="fusion: no_fusion, fused_layer, dnnvm, efficient_s")
 ]
