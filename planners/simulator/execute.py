@@ -24,6 +24,8 @@ from planners.simulator.boxes import common, hull
 from planners.simulator.check import replay
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
+MANY = 5_000
+
 Made: TypeAlias = tuple[torch.Tensor, Box]
 """A value, and the box of its tensor that it is."""
 
@@ -50,9 +52,9 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
     Raises `InvalidPlan` for a program that is not right (it is replayed first) and `BadInput`
     where the module is not the one that the graph was made from.
     """
-    replay(plan.graph, plan.program)
+    report = replay(plan.graph, plan.program)
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    with torch.no_grad(), frozen(module):
+    with torch.no_grad(), frozen(module), _threads(report.instructions):
         runner = Runner(plan, SourceModel(module, inputs), inputs)
         for item in plan.program.instructions:
             runner.run(item)
@@ -67,6 +69,18 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
     )
+
+
+@contextmanager
+def _threads(instructions: int) -> Iterator[None]:
+    """One thread for programs of many small pieces: others would wait longer than they work."""
+    before = torch.get_num_threads()
+    try:
+        if instructions > MANY:
+            torch.set_num_threads(1)
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager
