@@ -29,14 +29,14 @@ def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[
     kinds = shown.graph.tensors
     loaded = sum(n for t, n in group.loads.items() if kinds[t].kind != "parameter")
     stored = sum(group.stores.values())
-    lines = format_bytes(sum(group.lines.values()))
     return [
         _head(shown, group),
         _row(f"{tiles_words(group)}, each {tile_words(shown.graph, group)}"),
         *([_row(STAYS)] if shown.plan.options.get("joint") else []),
         *_worth(group, known),
         *_neighbours(shown, known),
-        _row(f"on chip at most, {lines} of it line buffers", buffer_bytes(shown, group)),
+        _row("on chip at most", buffer_bytes(shown, group)),
+        _row("line buffers, if all were full", sum(group.lines.values())),
         _row("maps that come in", loaded),
         _row("maps that go out", stored),
         _row(f"parameters: {parameter_words(shown.graph, group)}"),

@@ -112,6 +112,19 @@ def test_another_budget_is_the_plans_before_there_is_one(fused: Session, until: 
     assert fused.work.shown.report.traffic_bytes == preview["traffic_bytes"]
 
 
+def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(pool: Pool, until: Any) -> None:
+    session = Session(pool)
+    session.problem.param.update(**FIELDS, joint=True)
+    problem = session.request()
+    job = pool.submit("preview", home=home_of(problem), problem=problem, budget_bytes=BUDGET)
+    found: list[dict[str, Any]] = []
+    until(lambda: found.extend(job.drain()) or job.state == "ended")
+    preview = next(m for m in [*found, *job.drain()] if m["type"] == "preview")
+    made = sp.plan(sp.load("squeezenet1_0"), FUSION, BUDGET, joint=True)
+    assert preview["status"] == "heuristic"
+    assert preview["bound_bytes"] <= made.claims.objective_bytes <= preview["traffic_bytes"]
+
+
 def test_below_the_least_budget_it_says_what_is_least(fused: Session, until: Any) -> None:
     fused.live.preview(1024)
     until(lambda: fused.poll() or not fused.live.waiting)
