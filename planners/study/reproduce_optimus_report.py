@@ -36,8 +36,8 @@ earlier fusers) | as Optimus's |
   which groups: the row with one cost model for all says how much is.
 * *Joint* is not the paper's: groups and what stays on chip between them are decided together.
 * *Oracle*: everything once. No partition reaches it where maps must leave the chip.
-* MobileNet is V2 (the paper cites V1); AlexNet and VGG16 are without their classifiers, which
-  makes the paper's 18 operators of VGG16.
+* MobileNet is V2 (the paper cites V1), AlexNet torchvision's; AlexNet and VGG16 are without their
+  classifiers, which makes the paper's 18 operators of VGG16. ResNet-1202 is CIFAR's, on 32 × 32.
 * The paper's figures are not in numbers: only what its text says of them can be compared."""
 
 ENERGY = """\
