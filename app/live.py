@@ -40,6 +40,11 @@ class LiveGroups:
         return self.session.problem.planner == FUSION
 
     @property
+    def least_bytes(self) -> int | None:
+        """From which budget on the chosen planner has plans, where that is known."""
+        return self.session.work.reach.get("least_bytes") if self.offered else None
+
+    @property
     def waiting(self) -> bool:
         """Whether somebody at the slider waits for an answer."""
         return self._preview is not None

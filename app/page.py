@@ -31,6 +31,7 @@ HELP = """
 | `Esc` | take the selection away |
 | `p` `c` | pin this plan; swap it with the pinned one |
 | `b` | cut the network at the selected operator, or no more (divide and conquer) |
+| `g` | select the fused group at the cursor, then the next one |
 | `e` | open all blocks, or close them |
 | `?` | this help |
 
@@ -144,6 +145,8 @@ def press(session: Session, key: str, show_help: Any) -> None:
             look.expanded = comfortable if opened else sorted(shown.tree.everything())
         case "b":
             session.breaks.toggle(session.breaks.selected)
+        case "g":
+            session.next_group()
         case "p":
             session.pin()
         case "c":

@@ -23,6 +23,7 @@ from app.state import (
     Look,
     Problem,
     Work,
+    group_selection,
     moved,
     operator_selection,
 )
@@ -183,7 +184,7 @@ class Session:
         """Plan the problem under a dozen budgets between MR and what the default order needs."""
         self.cancel_sweep()
         problem, work = self.request(), self.work
-        budgets = sweep_budgets(work.budgets)
+        budgets = sweep_budgets(work.budgets, self.live.least_bytes)
         kept = points_beside(work.points, problem)
         self._sweep = self.pool.submit("sweep", problem=problem, budgets=budgets)
         total = len(kept) + len(budgets)
@@ -244,6 +245,16 @@ class Session:
         look.selection = operator_selection(name)
         if (step := shown.first_step(name)) is not None:
             look.step = step
+
+    def next_group(self) -> None:
+        """Select the fused group at the cursor, or the one after it where that is selected."""
+        shown, look = self.work.shown, self.look
+        here = shown.group_at(look.step) if shown else None
+        if here is None:
+            return
+        number = shown.groups.index(here) + (look.selection == group_selection(here.name))
+        group = shown.groups[number % len(shown.groups)]
+        look.param.update(selection=group_selection(group.name), step=group.start_step)
 
     def step_by(self, by: int) -> None:
         """Move the cursor."""

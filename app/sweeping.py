@@ -9,12 +9,20 @@ from app.options import series
 from app.sizes import NAMED_BUDGETS
 
 SWEEP_POINTS = 12
+DEEPEST = 64
 GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
 
 
-def sweep_budgets(budgets: Mapping[str, Any], points: int = SWEEP_POINTS) -> list[int]:
-    """Budgets from MR to what the default order needs at its peak, evenly in ratio."""
+def sweep_budgets(
+    budgets: Mapping[str, Any], least: int | None = None, points: int = SWEEP_POINTS
+) -> list[int]:
+    """Budgets from MR to what the default order needs at its peak, evenly in ratio.
+
+    Where plans begin at `least`, far below MR, so does the sweep, down to a part of the highest.
+    """
     low, high = budgets["MR"], max(budgets["default_peak"], budgets["MR"])
+    if least is not None:
+        low = min(low, max(least, high // DEEPEST))
     ratio = (high / low) ** (1 / (points - 1))
     even = [round(low * ratio**i) for i in range(points)]
     return sorted({*even, *(budgets[name] for name in NAMED_BUDGETS), high})

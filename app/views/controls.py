@@ -280,9 +280,9 @@ class Controls(pn.viewable.Viewer):
         self._mirroring = True
         try:
             if budgets:
-                self.sizes = slider_sizes(budgets, self.session.work.reach.get("least_bytes"))
+                self.sizes = slider_sizes(budgets, self.session.live.least_bytes)
                 self.slider.param.update(start=0, end=len(self.sizes) - 1)
-            least = self.session.work.reach.get("least_bytes")
+            least = self.session.live.least_bytes
             named = {**budgets, **({"least": least} if least else {})}
             self.ticks.object = ticks_html(named, self.sizes)
             self._place_slider()

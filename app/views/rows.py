@@ -172,7 +172,7 @@ async function save(kind, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 export function render({ model, el }) {
-  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpb'];
+  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbg'];
   document.addEventListener('keydown', (event) => {
     const at = event.composedPath()[0];
     const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));

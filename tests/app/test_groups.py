@@ -12,6 +12,7 @@ import planners as sp
 from app.explorer import Explorer
 from app.groups import chosen_groups, part_words, range_words
 from app.live import group_of
+from app.page import press
 from app.session import Session
 from app.shown import Shown, show
 from app.state import group_selection, operator_selection, tensor_selection
@@ -289,6 +290,25 @@ def test_a_group_is_selected_in_all_views(drawn: Shown) -> None:
     look.selection = operator_selection(group.operators[0])
     assert explorer.map.groups.chosen.data["left"] == [group.start_step]
     assert f"in the fused group {group.name}" in [r["text"] for r in explorer.corner.details.rows]
+
+
+def test_a_key_goes_from_group_to_group(drawn: Shown) -> None:
+    session = open_explorer(drawn).session
+    session.look.step = drawn.groups[1].stop_step - 1
+    for k in (1, 2, 3):
+        press(session, "g", lambda: None)
+        assert session.look.selection == group_selection(drawn.groups[k].name)
+        assert session.look.step == drawn.groups[k].start_step
+    session.look.step = drawn.steps - 1
+    press(session, "g", lambda: None)
+    press(session, "g", lambda: None)
+    assert session.look.selection == "group:g0"
+
+
+def test_a_key_for_groups_does_nothing_without_any(shown: Shown) -> None:
+    session = open_explorer(shown).session
+    press(session, "g", lambda: None)
+    assert session.look.selection == ""
 
 
 def test_what_a_selection_means_in_groups(drawn: Shown) -> None:

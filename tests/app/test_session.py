@@ -190,6 +190,13 @@ def test_a_sweep_covers_the_named_budgets() -> None:
     assert sweep_budgets(dict.fromkeys(budgets, 7)) == [7]
 
 
+def test_a_sweep_of_fused_groups_begins_where_they_do() -> None:
+    budgets = {"MR": 10**6, "MH": 10**6, "MP": 10**6, "default_peak": 2 * 10**6}
+    assert sweep_budgets(budgets, 300_000)[0] == 300_000
+    assert sweep_budgets(budgets, 10)[0] == 2 * 10**6 // 64
+    assert sweep_budgets(budgets, 3 * 10**6)[0] == 10**6
+
+
 def test_points_share_a_chart_only_where_the_network_is_the_same(session: Session) -> None:
     points, problem = session.work.points, session.request()
     assert points_beside(points, problem) == []
