@@ -30,7 +30,7 @@ from app.views.palette import DARK_INK, STAYS, YELLOW, Theme, cursor_band, dress
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
 WHOLE = (-1.0, -1.0)
-MORE_PIECES = "pieces are bundled: zoom in to see each"
+MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
 FIT_LABELS = """
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
@@ -194,7 +194,8 @@ class AddressMap:
         if self.rows.count(start, stop) > MOST:
             if self.drawn != WHOLE:
                 self.drawn = WHOLE
-                self._draw(self.rows.bundles, MORE_PIECES)
+                told = ZOOM if self.rows.densest <= MOST else ""
+                self._draw(self.rows.bundles, MORE_PIECES + told)
             return
         if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
             return

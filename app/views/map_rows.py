@@ -16,7 +16,7 @@ MOST = 5000  # rectangles at once: more take the browser seconds, and none could
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
 MORE = ("steps", "story", "label", "label_x", "label_y")
 REFILLED = "parameters in turn"
-ZOOM = "too many to tell apart: zoom in to see each"
+MANY = "too many to tell apart"
 Row = dict[str, Any]
 
 
@@ -40,6 +40,14 @@ class MapRows:
     def count(self, start: float, stop: float) -> int:
         """How many stays there are in a window of steps."""
         return int(self._inside(start, stop).sum())
+
+    @property
+    def densest(self) -> int:
+        """The most stays that there are in one step."""
+        change = np.zeros(self.shown.steps + 1, dtype=np.int64)
+        np.add.at(change, self._left, 1)
+        np.add.at(change, self._right, -1)
+        return int(change.cumsum().max())
 
     def rows(self, start: float, stop: float) -> list[Row]:
         """A row for each span of each stay in a window."""
@@ -104,7 +112,7 @@ class MapRows:
         row = row_of(place, bytes_, kind, name)
         row["what"] = describe(self.shown, name) if name != REFILLED else "weight tiles"
         row["size"] = f"{len(found)} pieces in {format_bytes(bytes_[1] - bytes_[0])}"
-        row["story"] = f"{row['story']}; {ZOOM}" if len(found) > 1 else row["story"]
+        row["story"] = f"{row['story']}; {MANY}" if len(found) > 1 else row["story"]
         return row
 
 

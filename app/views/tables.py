@@ -141,13 +141,15 @@ def _tensor_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs
         rows.append(_link("made by" if made else "read by", operator, operator_selection(operator)))
-    for residency in shown.report.residencies:
-        if residency.tensor == name:
-            left, right = shown.columns(residency)
-            stay = stay_of(residency.origin, residency.ending, name in graph.outputs)
-            text = f"steps {left + 1} – {right}: {stay}"
-            where = address_text(residency.spans[0].start, "KiB")
-            rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
+    stays = [stay for stay in shown.report.residencies if stay.tensor == name]
+    for residency in stays[:MOST_LIVE]:
+        left, right = shown.columns(residency)
+        stay = stay_of(residency.origin, residency.ending, name in graph.outputs)
+        text = f"steps {left + 1} – {right}: {stay}"
+        where = address_text(residency.spans[0].start, "KiB")
+        rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
+    if len(stays) > MOST_LIVE:
+        rows.append(_fact(f"and {len(stays) - MOST_LIVE} stays more", ""))
     return rows
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -196,6 +197,17 @@ def test_a_window_holds_what_meets_it(drawn: Shown) -> None:
     assert rows.count(0, drawn.steps) == len(rows.stays)
 
 
+def test_zooming_in_is_told_only_where_it_helps(
+    drawn: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = MapRows(drawn, drawn.memories[0])
+    assert rows.densest == max(rows.count(step, step + 1) for step in range(drawn.steps))
+    monkeypatch.setattr("app.views.address_map.MOST", rows.densest - 1)
+    assert "zoom in" not in open_explorer(drawn).map.note.text
+    monkeypatch.setattr("app.views.address_map.MOST", rows.densest)
+    assert "zoom in" in open_explorer(drawn).map.note.text
+
+
 def test_the_largest_are_drawn_where_there_are_no_groups(
     shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +277,15 @@ def test_many_pieces_are_a_row_a_tensor(drawn: Shown) -> None:
         assert len(rows) == len({r.tensor for r in live})
     shares = [row["share"] for row in rows]
     assert shares == sorted(shares, reverse=True)
+
+
+def test_a_tensor_of_many_stays_has_the_first_listed(drawn: Shown) -> None:
+    stays = Counter(stay.tensor for stay in drawn.report.residencies)
+    (name, count), *_ = stays.most_common(1)
+    rows = detail_rows(drawn, tensor_selection(name))
+    listed = [row for row in rows if row["text"].startswith("steps ")]
+    assert len(listed) == MOST_LIVE < count
+    assert rows[-1]["text"] == f"and {count - MOST_LIVE} stays more"
 
 
 def open_explorer(shown: Shown) -> Explorer:
