@@ -10,7 +10,7 @@ need not be grown.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from itertools import count
 
 from planners.fusion.floor import Floors
@@ -144,13 +144,13 @@ class Candidates:
             found = self._low[key] = self._floors(mask)
         return found
 
-    def least_traffic(self, mask: int, budget_bytes: int) -> int | None:
-        """Bytes that no way to run a group within the budget is below; None where none fits."""
+    def least_traffic(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
+        """Bytes that no way to run a group within each budget is below; None where none fits."""
         least = self.model.least_traffic(mask)
         if self._refills is None or mask.bit_count() == 1:
-            return least
-        again = self._refills(mask, budget_bytes)
-        return None if again is None else least + again
+            return [least] * len(budgets)
+        again = self._refills(mask, budgets)
+        return [None if extra is None else least + extra for extra in again]
 
     def _can_be_one(self, mask: int) -> bool:
         key = self.key(mask)

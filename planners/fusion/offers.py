@@ -55,13 +55,7 @@ class Offers:
         """Find a better bound for these groups, and for all that look alike."""
         for row in rows:
             if not (self.known[row] or self.sharp[row]):
-                mask = self.groups[row]
-                fits = self.costs[row] < NEVER
-                found = [
-                    self.candidates.least_traffic(mask, budget) if fit else None
-                    for budget, fit in zip(self.budgets, fits, strict=True)
-                ]
-                self._set(row, found)
+                self._set(row, self.candidates.least_traffic(self.groups[row], self.budgets))
                 self.sharp[self._like(row)] = True
 
     def settle(self, rows: Sequence[int], most: int = ASKED) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from planners.fusion.floor import Floors
 from planners.fusion.rows import Counts, RowTables, Window, rows_of
+from planners.fusion.shortest import NEVER
 from planners.graph.model import Graph
 from planners.masks import positions
 
@@ -60,31 +61,28 @@ class Refills:
         self._fewest = np.concatenate(([1], self._levels[:-1] + 1))
         self._known: dict[int, dict[int, Pace]] = {0: {}}
 
-    def __call__(self, mask: int, budget_bytes: int) -> int | None:
-        """Bytes beyond each parameter once; None where the group does not fit."""
+    def __call__(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
+        """Bytes beyond each parameter once, for each budget; None where the group does not fit."""
         paces = self._paces(mask)
         rows = np.array([pace.least - pace.skipped for pace in paces.values()])
         held = self._floors.held(mask, tuple(paces), rows)
         members = positions(mask)
         holders = [i for i in members if self._parameters[i]]
         sizes = np.array([self._parameters[i] for i in holders], dtype=np.int64)
-        turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows
+        turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows[:0]
         images = max(self._images[i] for i in members)
         apart = all(self._by_image[i] for i in members)
-        least = None
+        least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
+        limits = np.array(budgets, dtype=np.int64)[:, None]
         for together in (n for n in range(1, images + 1) if images % n == 0):
-            if not apart and together < images:
-                continue
-            spare = budget_bytes - held * together
-            fits = spare >= 0
-            if not fits.any():
-                continue
-            extra = 0
-            if holders:
-                again = turns[:, fits] * (images // together) - 1
-                extra = int(_refilled(sizes, again, spare[fits]).min())
-            least = extra if least is None else min(least, extra)
-        return least
+            if apart or together == images:
+                # Columns: the levels for the first budget, then those for the next.
+                spare = (limits - held * together).ravel()
+                again = np.tile(turns * (images // together) - 1, len(budgets))
+                extra = _refilled(sizes, again, np.maximum(spare, 0))
+                extra[spare < 0] = NEVER
+                np.minimum(least, extra.reshape(len(budgets), -1).min(axis=1), out=least)
+        return [None if extra == NEVER else int(extra) for extra in least]
 
     def _paces(self, mask: int) -> dict[int, Pace]:
         """The pace of each tensor of a group; of one with an operator more in front in one step."""

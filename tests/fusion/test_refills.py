@@ -26,7 +26,7 @@ def test_bounds_hold_at_every_budget(name: str, tile: int) -> None:
             # The budget of this step, and the largest that is not yet enough for the next.
             last = steps[number + 1][0] - 1 if number + 1 < len(steps) else 4 * buffer
             for budget in {buffer, last}:
-                bound = found.least_traffic(mask, budget)
+                (bound,) = found.least_traffic(mask, [budget])
                 assert bound is not None
                 assert bound <= traffic
                 seen += 1
