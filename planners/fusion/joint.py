@@ -8,12 +8,11 @@ tensors and operators alone: it is asked for where it may be better than what wa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planners.errors import BudgetTooSmall
 from planners.fusion.bound import forced_bytes
-from planners.fusion.candidates import Candidates
 from planners.fusion.emit import Laid
 from planners.fusion.group import GroupModel
 from planners.fusion.held import HeldCosts
@@ -29,11 +28,12 @@ from planners.masks import bits
 from planners.plan import Plan
 from planners.progress import Clock
 
-# Of the time that is left: for groups alone, the search over all downsets, that along one order.
-ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.5, 0.3
+# Of the time that is left: for groups alone, over all downsets, along one order.
+ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
 # Where addresses do not fit, the search goes on with so much of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
+MANY_GROUPS = 10_000
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
 
@@ -57,8 +57,9 @@ def best_joint(model: GroupModel, budget_bytes: int, clock: Clock, double_buffer
     """
     part = clock.share(ALONE_SHARE, bounds=False)
     offers = find_groups(model, model.graph, [budget_bytes], part)
+    low = lower_bounds(model, offers)
     (alone,) = settle(offers, model.graph, part)
-    return _Joint(model, offers, alone, clock, double_buffer).run()
+    return _Joint(model, offers, alone, low, clock, double_buffer).run()
 
 
 class _Joint:
@@ -67,64 +68,85 @@ class _Joint:
         model: GroupModel,
         offers: Offers,
         alone: Partition,
+        low: Callable[[int], int | None],
         clock: Clock,
         double_buffer: bool,
     ) -> None:
         self.model, self.graph, self.offers = model, model.graph, offers
         self.budget, self.clock, self.double_buffer = offers.budgets[0], clock, double_buffer
         self.costs = HeldCosts(model, model.graph)
-        self.low = lower_bounds(model, offers.candidates, self.budget)
+        self.low = low
         forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
         self.bound = min(forced, alone.objective_bytes)
         self.best = Joint(alone, alone.objective_bytes, self.bound)
 
     def run(self) -> Joint:
-        """All downsets where they are few, else one order; then addresses, then COSMA."""
+        """Along one order first, then over all downsets where these are few; COSMA last."""
         self._tell("groups alone")
+        few = {*self.best.partition.groups, *(m for m in self.offers.groups if m.bit_count() < 3)}
+        for groups in (sorted(few), self.offers.groups):
+            if not self._proven():
+                self._look_along(groups, WIDTHS[0])
         dag = self.offers.candidates.dag
         way = None
-        if count_downsets(dag) <= MOST_DOWNSETS:
+        if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
             way = lattice(dag, dag.downsets(), self.offers.groups, MOST_STEPS)
-        if way is None or not self._search_all(way):
-            self._search_order()
-        if self.best.objective_bytes > self.bound or _shares_parameters(self.model):
+        if way is not None:
+            self._search_all(way)
+        if not self._proven():
+            self._look_along(self.offers.groups, WIDTHS[1])
+        if not self._proven() or _shares_parameters(self.model):
             self._ask_cosma()
         return self._judged()
 
-    def _search_all(self, way: Lattice) -> bool:
-        """Whether the search over all downsets came to its end."""
+    def _proven(self) -> bool:
+        return self.best.objective_bytes <= self.bound
+
+    def _search_all(self, way: Lattice) -> None:
+        """The best of all, or a bound on it."""
         clock = self.clock.part(SEARCH_SHARE * self.clock.left_s)
-        search = self._search(way, self.budget, clock)
+        groups = self.offers.groups
+        search = self._search(way, groups, self.budget, clock)
         if self.offers.candidates.complete is None:
             self.bound = max(self.bound, min(search.least, self.best.objective_bytes))
+        if search.done:
+            self._place(
+                search.route(), lambda budget: self._search(way, groups, budget, clock).route()
+            )
         self._tell("residency")
-        if not search.done:
-            return False
-        self._place(search.route(), lambda budget: self._search(way, budget, clock).route())
-        return True
 
-    def _search_order(self) -> None:
-        """Look along the order of the groups alone, narrowly."""
-        dag = self.offers.candidates.dag
+    def _order(self, groups: Sequence[int]) -> Lattice:
+        """Downsets of the operators in the order of the groups alone."""
         done, prefixes = 0, [0]
         for mask in self.best.partition.groups:
             for i in bits(mask):
                 done |= 1 << i
                 prefixes.append(done)
-        way = lattice(dag, prefixes, self.offers.groups, MOST_STEPS)
+        way = lattice(self.offers.candidates.dag, prefixes, groups, MOST_STEPS)
         assert way is not None, "an order has no more steps than groups"
-        for width in WIDTHS:
-            clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
+        return way
 
-            def narrow(budget: int, width: int = width, clock: Clock = clock) -> Route | None:
-                return self._search(way, budget, clock, width).route()
+    def _look_along(self, groups: Sequence[int], width: int) -> None:
+        """Narrowly, along one order, for something better soon."""
+        way = self._order(groups)
+        clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
 
-            self._place(narrow(self.budget), narrow)
-            self._tell(f"residency in one order, {width} states wide")
+        def narrow(budget: int) -> Route | None:
+            return self._search(way, groups, budget, clock, width).route()
 
-    def _search(self, way: Lattice, budget_bytes: int, clock: Clock, width: int = 0) -> Search:
+        self._place(narrow(self.budget), narrow)
+        self._tell(f"residency in one order, {width} states wide")
+
+    def _search(
+        self,
+        way: Lattice,
+        groups: Sequence[int],
+        budget_bytes: int,
+        clock: Clock,
+        width: int = 0,
+    ) -> Search:
         """Search below the best so far; the bounds of the whole budget hold for less too."""
-        space = Space(way, self.offers.groups, self.costs, budget_bytes, self.low)
+        space = Space(way, groups, self.costs, budget_bytes, self.low)
         search = Search(space, self.best.objective_bytes, width)
         search.run(clock, MOST_TURNS)
         return search
@@ -185,15 +207,24 @@ class _Joint:
         self.clock.report(stage, self.best.objective_bytes, bound)
 
 
-def lower_bounds(
-    model: GroupModel, candidates: Candidates, budget_bytes: int
-) -> Callable[[int], int | None]:
+def lower_bounds(model: GroupModel, offers: Offers) -> Callable[[int], int | None]:
     """What a group moves at least beside the maps around it: parameters, and outputs of the graph.
 
     A way with tensors held whole is a way without, in no more room than they and its buffer take
-    together; so what parameters cost at least in the budget (`refills`) holds for it too.
+    together; so what parameters cost at least in the budget (`refills`) holds for it too. That is
+    not worked out where there are very many groups.
     """
-    graph = model.graph
+    graph, candidates, budgets = model.graph, offers.candidates, offers.budgets
+    again: dict[object, int | None] = {}
+
+    def refills(mask: int) -> int | None:
+        key = candidates.key(mask)
+        if key not in again:
+            (least,) = candidates.least_traffic(mask, budgets)
+            again[key] = None if least is None else least - model.least_traffic(mask)
+        return again[key]
+
+    quick = len(offers.groups) > MANY_GROUPS
     outputs = set(graph.outputs)
     always = [sum(graph.size_bytes(t) for t in op.parameters) for op in graph.operators]
     ends = [
@@ -206,10 +237,9 @@ def lower_bounds(
     ]
 
     def low(mask: int) -> int | None:
-        least = candidates.least_traffic(mask, budget_bytes)
-        if least is None:
+        total = 0 if quick else refills(mask)
+        if total is None:
             return None
-        total = least - model.least_traffic(mask)
         for i in bits(mask):
             total += always[i] + sum(size for size, readers in ends[i] if not readers & ~mask)
         return total

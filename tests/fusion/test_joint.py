@@ -101,7 +101,7 @@ def test_more_held_never_costs_more_and_bounds_are_bounds(name: str) -> None:
     costs, rng = HeldCosts(model, graph), random.Random(name)
     for budget in (low_budget, 3 * low_budget, 20 * low_budget):
         offers = find_groups(model, graph, [budget], Clock(60))
-        low = lower_bounds(model, offers.candidates, budget)
+        low = lower_bounds(model, offers)
         for mask in rng.sample(offers.groups, min(20, len(offers.groups))):
             around = costs.around(mask)
             held = sum(1 << k for k in bits(around.reads | around.makes) if rng.random() < 0.5)
