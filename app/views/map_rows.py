@@ -12,7 +12,7 @@ from app.shown import Shown
 from app.views.palette import STAYS, stay_of
 from planners.units import format_bytes
 
-MOST = 5000  # rectangles at once: more take the browser seconds, and none could be told apart
+MOST = 9000  # rectangles at once: more take the browser seconds, and none could be told apart
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
 MORE = ("steps", "story", "label", "label_x", "label_y")
 REFILLED = "parameters in turn"
