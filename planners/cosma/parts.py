@@ -113,6 +113,7 @@ def induced(whole: Problem, part: Part, without: frozenset[str] = frozenset()) -
             op,
             inputs=tuple(t for t in op.inputs if t not in without),
             parameters=tuple(t for t in op.parameters if t not in without),
+            parts=(),  # They would name what is left out.
         )
         for op in (graph.operators[i] for i in part)
     ]
