@@ -33,7 +33,9 @@ ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
 # Where addresses do not fit, the search goes on with so much of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
-MANY_GROUPS = 10_000
+# COSMA has a second at least: where groups alone took the time, its plan may be far ahead.
+COSMA_SHARE, COSMA_S = 0.25, 1.0
+MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
 
@@ -79,14 +81,18 @@ class _Joint:
         forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
         self.bound = min(forced, alone.objective_bytes)
         self.best = Joint(alone, alone.objective_bytes, self.bound)
+        # No plan of COSMA's is below it, where it may do what groups cannot.
+        self.least_whole = alone.objective_bytes
 
     def run(self) -> Joint:
-        """Along one order first, then over all downsets where these are few; COSMA last."""
+        """A quick look, COSMA, then along one order, and over all downsets where these are few."""
         self._tell("groups alone")
         few = {*self.best.partition.groups, *(m for m in self.offers.groups if m.bit_count() < 3)}
-        for groups in (sorted(few), self.offers.groups):
-            if not self._proven():
-                self._look_along(groups, WIDTHS[0])
+        self._look_along(sorted(few), WIDTHS[0])
+        if not self._proven() or _shares_parameters(self.model):
+            self._ask_cosma()
+        if not self._proven():
+            self._look_along(self.offers.groups, WIDTHS[0])
         dag = self.offers.candidates.dag
         way = None
         if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
@@ -95,8 +101,6 @@ class _Joint:
             self._search_all(way)
         if not self._proven():
             self._look_along(self.offers.groups, WIDTHS[1])
-        if not self._proven() or _shares_parameters(self.model):
-            self._ask_cosma()
         return self._judged()
 
     def _proven(self) -> bool:
@@ -108,7 +112,8 @@ class _Joint:
         groups = self.offers.groups
         search = self._search(way, groups, self.budget, clock)
         if self.offers.candidates.complete is None:
-            self.bound = max(self.bound, min(search.least, self.best.objective_bytes))
+            least = min(search.least, self.best.objective_bytes, self.least_whole)
+            self.bound = max(self.bound, least)
         if search.done:
             self._place(
                 search.route(), lambda budget: self._search(way, groups, budget, clock).route()
@@ -180,7 +185,7 @@ class _Joint:
         options = {
             "schedule": "joint",
             "parameters": True,
-            "time_limit": max(0.01, self.clock.left_s),
+            "time_limit": max(COSMA_S, COSMA_SHARE * self.clock.left_s),
         }
         try:
             found = cosma_plan(
@@ -189,7 +194,7 @@ class _Joint:
         except BudgetTooSmall:
             return
         if _shares_parameters(self.model):
-            self.bound = min(self.bound, found.claims.bound_bytes + found.claims.compulsory_bytes)
+            self.least_whole = found.claims.bound_bytes + found.claims.compulsory_bytes
         if found.claims.offchip_bytes < self.best.objective_bytes:
             alone, traffic = self.best.partition, found.claims.offchip_bytes
             self.best = Joint(alone, traffic, self.bound, cosma=found)
