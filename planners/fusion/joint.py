@@ -35,6 +35,7 @@ LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
 # COSMA has a second at least: where groups alone took the time, its plan may be far ahead.
 COSMA_SHARE, COSMA_S = 0.25, 1.0
+LOOK_S = 1.0
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
 MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
@@ -135,6 +136,9 @@ class _Joint:
         """Narrowly, along one order, for something better soon."""
         way = self._order(groups)
         clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
+        if self.best.objective_bytes == self.best.partition.objective_bytes:
+            # Where groups alone took all of the time there is a short look all the same.
+            clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
 
         def narrow(budget: int) -> Route | None:
             return self._search(way, groups, budget, clock, width).route()

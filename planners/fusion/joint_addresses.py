@@ -20,7 +20,7 @@ from planners.fusion.ways import GroupPlan
 from planners.masks import bits
 from planners.progress import Clock
 
-PACKING_S = 5.0
+PACKING_S, LEAST_S = 5.0, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,8 @@ def lay_out_jointly(
     size = costs.tensors.size
     lifetimes = [Lifetime(f"{k} {first}", first, last, size[k]) for k, first, last in stays]
     lifetimes += [Lifetime(f"g{n}", n, n + 1, way.buffer_bytes) for n, way in enumerate(ways)]
-    packing = pack(
-        lifetimes, budget_bytes, time_limit_s=min(PACKING_S, clock.left_s), explain=False
-    )
+    limit_s = min(PACKING_S, max(LEAST_S, clock.left_s))
+    packing = pack(lifetimes, budget_bytes, time_limit_s=limit_s, explain=False)
     if packing.status != "packed":
         return None
     places: list[dict[int, int]] = [{} for _ in steps]
