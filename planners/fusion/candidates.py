@@ -45,7 +45,7 @@ class Candidates:
         self._refills: Refills | None = None
         if lines:
             tables = RowTables(graph)
-            self._floors = Floors(graph, tables, traits.least_channels)
+            self._floors = Floors(graph, tables, traits.least_channels, traits.bands)
             self._refills = Refills(graph, tables, self._floors)
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}

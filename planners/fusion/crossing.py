@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planners.fusion.rows import Rows, Window, rows_of
+from planners.fusion.rows import Rows, Window, columns_of, rows_of
 from planners.graph.model import Graph
 
 
@@ -39,10 +39,10 @@ class Crossing:
         read = tuple(
             Read(
                 number[window.tensor],
-                _rows_read(graph, window) * _row_bytes(graph, window.tensor),
+                _read_bytes(graph, member, k),
                 1 << graph.producer[window.tensor] if window.tensor in graph.producer else 0,
             )
-            for window in member.windows
+            for k, window in enumerate(member.windows)
         )
         made = []
         for name in member.op.outputs:
@@ -53,15 +53,21 @@ class Crossing:
         return Crossing(member.parameter_bytes, read, tuple(made))
 
 
-def _rows_read(graph: Graph, window: Window) -> int:
-    """Rows of an input that are loaded at least: none before the first and past the last needed,
-    nor between the windows of rows that follow each other."""
-    rows = reached = 0
+def _read_bytes(graph: Graph, member: Rows, k: int) -> int:
+    """Bytes of an input that are loaded at least: of rows, and of columns where they are apart."""
+    tensor = graph.tensors[member.windows[k].tensor]
+    size = graph.size_bytes(tensor.name) // rows_of(tensor)
+    size *= _covered(member.windows[k], rows_of(tensor))
+    if member.columns:
+        size = size // columns_of(tensor) * _covered(member.columns[k], columns_of(tensor))
+    return size
+
+
+def _covered(window: Window, count: int) -> int:
+    """How many are read: none before the first and past the last needed, nor between windows that
+    follow each other."""
+    found = reached = 0
     for start, upto in zip(window.start[:-1], window.upto[1:], strict=True):
-        rows += max(0, int(upto) - max(reached, int(start)))
+        found += max(0, int(upto) - max(reached, int(start)))
         reached = max(reached, int(upto))
-    return min(rows, rows_of(graph.tensors[window.tensor]))
-
-
-def _row_bytes(graph: Graph, name: str) -> int:
-    return graph.size_bytes(name) // rows_of(graph.tensors[name])
+    return min(found, count)

@@ -134,6 +134,7 @@ class GroupEmitter:
         self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
         self.images: Range | None = None
+        self.columns: dict[str, Range] = {}  # of this band, where there are several
         self.part: Range | None = None  # the output channels of this pass
         self.wanted: dict[str, Range] | None = None  # the input channels of this pass
         self.turn = 0
@@ -148,7 +149,7 @@ class GroupEmitter:
         return sorted(marks)
 
     def run(self) -> Iterator[Instruction]:
-        """Pass by pass over the channels, tile by tile of the images, strip by strip."""
+        """Pass by pass over the channels, then over tiles of images and bands, strip by strip."""
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
         for part in self.laid.arranger.passes():
@@ -158,10 +159,13 @@ class GroupEmitter:
             for batch in range(self.batches):
                 if self.batches > 1:
                     self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
-                for strip in range(len(self.flows.upto[self.group.made[0]])):
-                    yield from self._strip(strip)
-                    self.step += 1
-                self.turn += 1
+                for band in range(self.laid.arranger.bands.count):
+                    columns = self.laid.arranger.bands.columns.items()
+                    self.columns = {tensor: ranges[band] for tensor, ranges in columns}
+                    for strip in range(len(self.flows.upto[self.group.made[0]])):
+                        yield from self._strip(strip)
+                        self.step += 1
+                    self.turn += 1
             yield from self._drop_parameters()
         for tensor in self.laid.stays.over:
             yield from self.residents.leave(tensor, self.step - 1)
@@ -238,7 +242,7 @@ class GroupEmitter:
         """Load what parameters are not there, compute, and let them go unless they are kept."""
         member = self.group.members[index]
         op, out = member.op, self.graph.tensors[member.op.outputs[0]]
-        box = box_of(out, rows, channels, self.images)
+        box = box_of(out, rows, channels, self.images, self.columns.get(out.name))
         sums, last = (None, True) if part is None else part
         wanted = needs(self.graph, op, out.name, box, sums, last)
         reads = tuple(
@@ -308,7 +312,8 @@ class GroupEmitter:
     def _operand(self, tensor: str, rows: Range, channels: Range | None) -> Operand:
         """A piece in its line buffer, whose addresses count on from turn to turn."""
         shape = self.graph.tensors[tensor]
-        piece = Piece(tensor, box_of(shape, rows, channels, self.images))
+        columns = self.columns.get(tensor)
+        piece = Piece(tensor, box_of(shape, rows, channels, self.images, columns))
         if tensor in self.held:
             return Operand(piece, self.residents.place(piece, self.held[tensor], channels))
         size = piece_bytes(self.graph, piece)

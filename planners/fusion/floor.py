@@ -34,11 +34,14 @@ class _Needs:
 class Floors:
     """Lower bounds on the buffer of groups of two operators or more, monotone in the group.
 
-    `least_channels`: the least channels that are held, the paper's T_c.
+    `least_channels`: the least channels that are held, the paper's T_c. `bands`: the most bands
+    of columns.
     """
 
-    def __init__(self, graph: Graph, tables: RowTables, least_channels: int = 1) -> None:
-        self._least = least_channels
+    def __init__(
+        self, graph: Graph, tables: RowTables, least_channels: int = 1, bands: int = 1
+    ) -> None:
+        self._least, self.bands = least_channels, bands
         self._number = {name: k for k, name in enumerate(graph.tensors)}
         rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
         channels = [channels_of(tensor) for tensor in graph.tensors.values()]
@@ -63,7 +66,7 @@ class Floors:
                     total += paid
                     rest[a] -= paid
                     rest[b] -= paid
-        return total + max(member.parameters for member in members)
+        return total // self.bands + max(member.parameters for member in members)
 
     def held(self, mask: int, tensors: Sequence[int], rows: Counts) -> Counts:
         """Bytes of line buffers for one image, the same bound where these tensors have so many

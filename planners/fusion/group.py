@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from planners.fusion.advance import candidates, least_buffer
+from planners.fusion.bands import bands
 from planners.fusion.crossing import Crossing
 from planners.fusion.lattice import Dag
 from planners.fusion.passes import channel_row, pass_ways
@@ -35,7 +36,8 @@ class GroupModel:
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
         self.graph, self.machine = graph, machine
-        self.tables = RowTables(graph)
+        self._most_bands = int(options.get("bands", 1))
+        self.tables = RowTables(graph, columns=self._most_bands > 1)
         self.evaluations = 0
         self._dag = Dag.of(graph)
         self._least_channels = int(options.get("channel_tile", 1))
@@ -128,7 +130,11 @@ class GroupModel:
     def _ways(self, group: Group, held: frozenset[str]) -> list[Ways]:
         options = heights(self.graph, group)
         flows = self._choices(group, held, options)
-        found = [strip_ways(self.graph, group, held, options, flows, self._least_channels)]
+        counts = [1 << k for k in range(self._most_bands.bit_length())] if not held else [1]
+        bandings = [b for n in counts if (b := bands(self.graph, group, n)) is not None]
+        found = [
+            strip_ways(self.graph, group, held, options, flows, bandings, self._least_channels)
+        ]
         if len(group.members) == 1:
             found += pass_ways(self.graph, group, held, self._least_channels)
         return found

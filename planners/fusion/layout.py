@@ -10,8 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from planners.fusion.advance import Unit, units
+from planners.fusion.bands import WHOLE, bands
 from planners.fusion.passes import channel_row, input_channels, pass_ranges
-from planners.fusion.rows import channels_of
+from planners.fusion.rows import channels_of, columns_of
 from planners.fusion.strips import Flow, Group, flow
 from planners.fusion.ways import GroupPlan
 from planners.graph.model import Graph
@@ -68,6 +69,7 @@ class Arranger:
         self.units: tuple[Unit, ...] = units(graph, group, self.sliced)
         self.flows: Flow = flow(graph, group, (plan.rows_per_strip,), self.sliced)
         shape = graph.tensors[group.made[0]].shape
+        self.bands = bands(graph, group, plan.bands) or WHOLE
         self.batches = (shape[0] if shape else 1) // plan.images
         self.inside = [t for t in group.tensors if t not in held]
         rows = self.flows.held(*group.tensors)[:, 0]
@@ -172,7 +174,9 @@ class Arranger:
                 more = self.tile_bytes(index, unit, 2) - self.tile_bytes(index, unit, 1)
                 weights = max(weights, more)
         for tensor in self._sliced_in(unit):
-            rows += self._rows(tensor, room) * channel_row(self.graph, tensor) // self.batches
+            row = channel_row(self.graph, tensor) // columns_of(self.graph.tensors[tensor])
+            row = row * self.bands.widest(self.graph, tensor) // self.batches
+            rows += self._rows(tensor, room) * row
         return rows + weights * room.tiles
 
     def _sliced_in(self, unit: Unit) -> list[str]:
@@ -187,7 +191,8 @@ class Arranger:
             count = next(
                 n for n, unit in zip(channels, self.units) if tensor in self._sliced_in(unit)
             )
-        return channel_row(self.graph, tensor) * count // self.batches
+        row = channel_row(self.graph, tensor) // columns_of(self.graph.tensors[tensor])
+        return row * self.bands.widest(self.graph, tensor) * count // self.batches
 
     def _widest(self) -> dict[str, int]:
         """The most channels of each tensor in a pass, where there are passes over channels."""

@@ -45,7 +45,8 @@ class Traits:
     """What a search may take for granted of a cost model.
 
     `footprint`: that of a group of two operators or more `grows` with it; or has `lines`, at
-    least the line buffers of `planners.fusion.floor`, with `least_channels`; or is `any`. Unless
+    least the line buffers of `planners.fusion.floor`, with `least_channels` and `bands`; or is
+    `any`. Unless
     it is any, what cannot be fused at all cannot be with more operators either.
     `local`: groups that look alike, wherever in the network, cost alike.
     `splits`: two groups that share no tensor cost no more apart than as one, in no more buffer.
@@ -55,6 +56,7 @@ class Traits:
     local: bool = True
     splits: bool = True
     least_channels: int = 1
+    bands: int = 1
 
 
 Status = Literal["optimal", "feasible", "bound"]

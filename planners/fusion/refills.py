@@ -75,10 +75,12 @@ class Refills:
         least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
         limits = np.array(budgets, dtype=np.int64)[:, None]
         for together in (n for n in range(1, images + 1) if images % n == 0):
-            if apart or together == images:
+            if not apart and together < images:
+                continue
+            for bands in (1 << k for k in range(self._floors.bands.bit_length())):
                 # Columns: the levels for the first budget, then those for the next.
-                spare = (limits - held * together).ravel()
-                again = np.tile(turns * (images // together) - 1, len(budgets))
+                spare = (limits - held * together // bands).ravel()
+                again = np.tile(turns * (images // together * bands) - 1, len(budgets))
                 extra = _refilled(sizes, again, np.maximum(spare, 0))
                 extra[spare < 0] = NEVER
                 np.minimum(least, extra.reshape(len(budgets), -1).min(axis=1), out=least)

@@ -55,13 +55,19 @@ def channels_of(tensor: Tensor) -> int:
     return 1 if axis is None else tensor.shape[axis]
 
 
+def columns_of(tensor: Tensor) -> int:
+    """Columns of a tensor: one where it has no axis of columns."""
+    return tensor.shape[3] if len(tensor.shape) == 4 else 1
+
+
 def box_of(
     tensor: Tensor,
     rows: tuple[int, int],
     channels: tuple[int, int] | None = None,
     images: tuple[int, int] | None = None,
+    columns: tuple[int, int] | None = None,
 ) -> Box:
-    """The box of these rows, of all channels and images unless some are given."""
+    """The box of these rows, of all channels, images and columns unless some are given."""
     axes = Axes.of(tensor.shape)
     box = [(0, n) for n in tensor.shape]
     if axes.row is not None:
@@ -70,6 +76,8 @@ def box_of(
         box[axes.channel] = channels
     if images is not None and tensor.shape:
         box[0] = images
+    if columns is not None and len(box) == 4:
+        box[3] = columns
     return tuple(box)
 
 
@@ -88,7 +96,7 @@ def channels_in(tensor: Tensor, box: Box) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class Window:
     """Rows of an input by rows of the output: `upto[k]` are needed for the first k of them,
-    and none before `start[k]` for those from k on."""
+    and none before `start[k]` for those from k on. Or columns by columns."""
 
     tensor: str
     upto: Counts
@@ -110,6 +118,7 @@ class Rows:
     position: int
     op: Operator
     windows: tuple[Window, ...]
+    columns: tuple[Window, ...]
     alone: str
     sliced: bool
     channels: int
@@ -138,9 +147,10 @@ class Rows:
 class RowTables:
     """The rows of every operator of a graph; operators of equal content share their tables."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, columns: bool = False) -> None:
+        self.graph, self._with_columns = graph, columns
         self._tables: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
+        self._columns: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
         self._made: dict[int, Rows] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
 
@@ -154,9 +164,12 @@ class RowTables:
         out = graph.tensors[op.outputs[0]]
         content = _content(graph, op)
         if content not in self._tables:
-            self._tables[content] = _tables(graph, op, out)
-        windows = tuple(
-            Window(name, *table) for name, table in zip(op.inputs, self._tables[content])
+            self._tables[content] = _tables(graph, op, out, 2)
+            if self._with_columns and _has_columns(graph, op):
+                self._columns[content] = _tables(graph, op, out, 3)
+        windows, columns = (
+            tuple(Window(name, *table) for name, table in zip(op.inputs, tables.get(content, ())))
+            for tables in (self._tables, self._columns)
         )
         sliced, channels = _sliced(graph, op, out)
         size = sum(graph.size_bytes(name) for name in op.parameters)
@@ -165,6 +178,7 @@ class RowTables:
             position=position,
             op=op,
             windows=windows,
+            columns=columns,
             alone=_alone(graph, op, out, windows),
             sliced=sliced,
             channels=channels,
@@ -188,20 +202,31 @@ def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
     return (op.kind, op.look, shapes, window)
 
 
-def _tables(graph: Graph, op: Operator, out: Tensor) -> list[tuple[Counts, Counts]]:
-    """The rows of each input that rows of the output need."""
-    rows = rows_of(out)
+def _has_columns(graph: Graph, op: Operator) -> bool:
+    tensors = [graph.tensors[name] for name in (*op.inputs, *op.outputs)]
+    return len(op.outputs) == 1 and all(len(tensor.shape) == 4 for tensor in tensors)
+
+
+def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Counts, Counts]]:
+    """The rows (axis 2) or columns (3) of each input that those of the output need."""
+    count = rows_of if axis == 2 else columns_of
+    size = count(out)
     sources = [graph.tensors[name] for name in op.inputs]
-    need = np.zeros((len(sources), rows, 2), dtype=np.int64)
-    for y in range(rows):
-        boxes = dict(needs(graph, op, out.name, box_of(out, (y, y + 1))))
+    need = np.zeros((len(sources), size, 2), dtype=np.int64)
+    for y in range(size):
+        part = (y, y + 1)
+        box = box_of(out, part) if axis == 2 else box_of(out, (0, rows_of(out)), columns=part)
+        boxes = dict(needs(graph, op, out.name, box))
         for k, source in enumerate(sources):
-            box = boxes.get(source.name)
-            need[k, y] = rows_in(source, box) if box is not None else (rows_of(source), 0)
+            found = boxes.get(source.name)
+            if found is None:
+                need[k, y] = (count(source), 0)
+            else:
+                need[k, y] = rows_in(source, found) if axis == 2 else found[3]
     return [
         (
             np.concatenate(([0], np.maximum.accumulate(need[k, :, 1]))),
-            np.concatenate((np.minimum.accumulate(need[k, ::-1, 0])[::-1], [rows_of(source)])),
+            np.concatenate((np.minimum.accumulate(need[k, ::-1, 0])[::-1], [count(source)])),
         )
         for k, source in enumerate(sources)
     ]

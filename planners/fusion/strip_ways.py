@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from planners.fusion.bands import Bands
 from planners.fusion.passes import batch_sizes, channel_row
-from planners.fusion.rows import Counts, Rows, channels_of, rows_of
+from planners.fusion.rows import Counts, Rows, channels_of, columns_of, rows_of
 from planners.fusion.strips import Flow, Group
 from planners.fusion.ways import GroupPlan, Ways
 from planners.graph.model import Graph
@@ -24,9 +25,10 @@ def strip_ways(
     held: Collection[str],
     options: Sequence[int],
     flows: Sequence[Flow],
+    bandings: Sequence[Bands],
     least_channels: int,
 ) -> Ways:
-    """Ways by what is kept and, in columns, by flow, images and height.
+    """Ways by what is kept and, in columns, by flow, bands, images and height.
 
     `options` are the heights of each of the flows.
     """
@@ -35,14 +37,15 @@ def strip_ways(
     outs = [group.members[i].op.outputs[0] for i in holders]
     rings, moved, turns, tiles = [], [], [], []
     for each in flows:
-        ring, crossing = _maps(graph, group, held, each, least_channels)
         refills = each.turns(*outs) if outs else np.zeros((0, len(options)), dtype=np.int64)
         tile = [tile_bytes(group.members[i], least_channels, each.sliced) for i in holders]
-        for _, count in batches:
-            rings.append(ring // count)
-            moved.append(crossing)
-            turns.append(refills * count)
-            tiles.append(np.repeat([tile], len(options), axis=0).T)
+        for banding in bandings:
+            ring, crossing = _maps(graph, group, held, each, banding, least_channels)
+            for _, count in batches:
+                rings.append(ring // count)
+                moved.append(crossing)
+                turns.append(refills * count * banding.count)
+                tiles.append(np.repeat([tile], len(options), axis=0).T)
     sizes = np.array([group.members[i].parameter_bytes for i in holders], dtype=np.int64)
     kept = _subsets(sizes)
     buffers, traffic = np.concatenate(rings)[None], np.concatenate(moved)[None]
@@ -52,13 +55,15 @@ def strip_ways(
         buffers = buffers + stays[:, None] + largest
         again = sizes[:, None] * np.concatenate(turns, axis=1)
         traffic = traffic + stays[:, None] + ~kept @ again
-    columns = len(flows) * len(batches) * len(options)
+    columns = len(flows) * len(bandings) * len(batches) * len(options)
 
     def make(at: int) -> GroupPlan:
         way, column = divmod(at, columns)
         rest, height = divmod(column, len(options))
-        chosen, tile = divmod(rest, len(batches))
+        rest, tile = divmod(rest, len(batches))
+        chosen, band = divmod(rest, len(bandings))
         images, count = batches[tile]
+        count *= bandings[band].count
         sliced = flows[chosen].sliced
         return GroupPlan(
             buffer_bytes=int(buffers[way, column]),
@@ -69,13 +74,19 @@ def strip_ways(
             kept=tuple(i for i, stays in zip(holders, kept[way]) if stays),
             channel_tile=least_channels,
             sliced=tuple(i for i, t in enumerate(group.tensors) if t in sliced),
+            bands=bandings[band].count,
         )
 
     return Ways(buffers.ravel(), traffic.ravel(), make)
 
 
 def _maps(
-    graph: Graph, group: Group, held: Collection[str], flows: Flow, least_channels: int
+    graph: Graph,
+    group: Group,
+    held: Collection[str],
+    flows: Flow,
+    banding: Bands,
+    least_channels: int,
 ) -> tuple[Counts, Counts]:
     """Bytes of the line buffers for all images at once, and bytes of maps that cross, by height."""
     rings: Counts = np.zeros(len(flows.first), dtype=np.int64)
@@ -83,12 +94,18 @@ def _maps(
     inside = [t for t in group.tensors if t not in held]
     if inside:
         slots = [
-            slot_bytes(graph, t, least_channels if t in flows.sliced else None) for t in inside
+            slot_bytes(graph, t, least_channels if t in flows.sliced else None)
+            // columns_of(graph.tensors[t])
+            * banding.widest(graph, t)
+            for t in inside
         ]
         rings = np.array(slots, dtype=np.int64) @ flows.held(*inside)
     loaded = [t for t in group.loaded if t not in held]
     if loaded:
-        slots = [slot_bytes(graph, t) for t in loaded]
+        slots = [
+            slot_bytes(graph, t) // columns_of(graph.tensors[t]) * banding.total(graph, t)
+            for t in loaded
+        ]
         moved = moved + np.array(slots, dtype=np.int64) @ flows.loaded(*loaded)
     return rings, moved
 

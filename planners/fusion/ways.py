@@ -21,7 +21,8 @@ class GroupPlan:
     places in `group.tensors` of those held by the channel, `channel_tile` or more at a time.
     `kept` are the places in the group of operators whose parameters stay on chip; the others'
     are loaded anew for each tile, for `channel_tile` channels or more at a time. An operator
-    alone may be run in `channel_passes` over its input, each making `pass_channels`.
+    alone may be run in `channel_passes` over its input, each making `pass_channels`. Tiles are
+    `bands` of columns, one band after the other.
     """
 
     buffer_bytes: int
@@ -34,6 +35,7 @@ class GroupPlan:
     sliced: tuple[int, ...] = ()
     channel_passes: int = 1
     pass_channels: int = 0
+    bands: int = 1
 
 
 @dataclass(frozen=True)

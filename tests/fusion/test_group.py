@@ -97,17 +97,18 @@ def brute_force(graph: sp.Graph, group: Group, step: int) -> tuple[dict[str, int
 
 @pytest.mark.parametrize("name", CASES)
 def test_buffers_are_what_addresses_need(name: str) -> None:
-    for model in (model_of(name), model_of(name, width=2, channel_tile=3)):
+    for model in (model_of(name), model_of(name, width=2, channel_tile=3), model_of(name, bands=4)):
         for mask in groups_of(model):
             for way in model.staircase(mask):
                 layout = Arranger(model.graph, model.group(mask), way).layout(Room(False, 1, 0))
                 assert layout.size_bytes == way.buffer_bytes
 
 
+@pytest.mark.parametrize("most_bands", [1, 4])
 @pytest.mark.parametrize("name", CASES)
-def test_traffic_is_what_a_replay_moves(name: str) -> None:
+def test_traffic_is_what_a_replay_moves(name: str, most_bands: int) -> None:
     """Every group and every way to run it, the other operators alone, in just enough memory."""
-    model = model_of(name)
+    model = model_of(name, bands=most_bands)
     dag = Dag.of(model.graph)
     for mask in groups_of(model):
         singles = [1 << i for i in range(dag.count) if not mask >> i & 1]
@@ -115,7 +116,8 @@ def test_traffic_is_what_a_replay_moves(name: str) -> None:
         assert order is not None
         least = [model.staircase(single)[0] for single in singles]
         ways = model.staircase(mask)
-        for way in {ways[0], ways[len(ways) // 2], ways[-1]}:
+        banded = [way for way in ways if way.bands > 1]
+        for way in {ways[0], ways[len(ways) // 2], ways[-1], *banded[::5]}:
             budget = max(p.buffer_bytes for p in (way, *least))
             chosen = {mask: way} | dict(zip(singles, least, strict=True))
             assert_moves(model, [(m, chosen[m]) for m in order], budget)
@@ -140,7 +142,7 @@ def assert_moves(model: GroupModel, groups: list[tuple[int, GroupPlan]], budget_
 
 def computed_anew(group: Group, way: GroupPlan) -> bool:
     sliced = {group.tensors[i] for i in way.sliced}
-    return bool(sliced & set(group.made) - group.sinks)
+    return way.bands > 1 or bool(sliced & set(group.made) - group.sinks)
 
 
 @pytest.mark.parametrize("name", CASES)
