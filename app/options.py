@@ -25,6 +25,7 @@ FUSION_OPTIONS = (
     "joint",
     "online",
     "baseline",
+    "bands",
     "channel_tile",
     "double_buffer",
     "free_local_layers",

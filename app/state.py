@@ -69,6 +69,9 @@ class Problem(param.Parameterized):
         objects=["", *BASELINES],
         doc="What fused groups are compared with: an earlier rule for them, or none.",
     )
+    bands = param.Selector(
+        default=8, objects=[1, 2, 4, 8, 16], doc="The most bands of columns in a tile."
+    )
     channel_tile = param.Integer(
         1, bounds=(1, 65536), doc="The least output channels computed at once (the paper's T_c)."
     )

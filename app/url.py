@@ -97,7 +97,8 @@ def _value(spec: param.Parameter, text: str) -> Any:
         return text == "1"
     if isinstance(spec, param.List):
         return None if text == AUTO else _names(text)
-    return int(text) if isinstance(spec, param.Integer) else text
+    numbers = isinstance(spec, param.Selector) and isinstance(spec.default, int)
+    return int(text) if isinstance(spec, param.Integer) or numbers else text
 
 
 def _names(text: str) -> list[str]:

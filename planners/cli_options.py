@@ -68,6 +68,9 @@ Baseline = Annotated[
 ChannelTile = Annotated[
     int, typer.Option("--channel-tile", min=1, help="fusion: least output channels at once (T_c)")
 ]
+Bands = Annotated[
+    int, typer.Option("--bands", min=1, help="fusion: most bands of columns, 1, 2, 4, 8, ...")
+]
 FreeLocalLayers = Annotated[
     bool, typer.Option("--free-local-layers", help="fusion: the search counts none of them alone")
 ]
@@ -80,6 +83,7 @@ USUAL: Mapping[str, Any] = {
     "method": "search",
     "objective": "traffic",
     "break_nodes": "auto",
+    "bands": 8,
     "channel_tile": 1,
 }
 

@@ -10,6 +10,7 @@ import typer
 import planners as sp
 from planners.cli_options import (
     AsJson,
+    Bands,
     Baseline,
     BreakNodes,
     ChannelTile,
@@ -126,6 +127,7 @@ def plan(
     online: Online = False,
     joint: Joint = False,
     baseline: Baseline = "",
+    bands: Bands = 8,
     channel_tile: ChannelTile = 1,
     free_local_layers: FreeLocalLayers = False,
     export_lp: ExportLp = None,
@@ -150,6 +152,7 @@ def plan(
         "online": online,
         "joint": joint,
         "baseline": baseline,
+        "bands": bands,
         "channel_tile": channel_tile,
         "free_local_layers": free_local_layers,
     }

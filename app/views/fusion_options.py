@@ -8,6 +8,7 @@ import panel as pn
 
 from app.options import FUSION, takes
 from app.session import Session
+from app.state import Problem
 from app.style import COMPACT, TEXT
 from app.views.following import follow
 from planners.fusion.baselines import BASELINES
@@ -46,6 +47,12 @@ class FusionOptions:
             "joint": self._check("keep maps on chip between groups (joint)", "joint"),
             "double_buffer": self._check("load ahead where there is room", "double-buffer"),
             "free_local_layers": self._check("local layers alone for free", "free-local"),
+            "bands": pn.widgets.Select(
+                label="Bands of columns, at most",
+                options=Problem.param["bands"].objects,
+                css_classes=["bands"],
+                **WIDE,
+            ),
             "channel_tile": pn.widgets.IntInput(
                 label="Channels at once, at least",
                 start=1,
@@ -61,6 +68,7 @@ class FusionOptions:
         about = pn.pane.HTML(f'<span class="faint">{ALWAYS}</span>', margin=(0, 8))
         about.stylesheets = [TEXT]
         self.rest = pn.Column(
+            w["bands"],
             w["channel_tile"],
             w["double_buffer"],
             w["free_local_layers"],

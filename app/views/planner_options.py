@@ -38,7 +38,7 @@ LABELS = {
     "method": {"search": "our search", "ilp": "the paper's ILP"},
 }
 MORE = ("method", "replacement", "solver", "paper_strict")
-MORE_FUSED = ("channel_tile", "double_buffer", "free_local_layers")
+MORE_FUSED = ("bands", "channel_tile", "double_buffer", "free_local_layers")
 WIDE: dict[str, Any] = {
     "sizing_mode": "stretch_width",
     "margin": (2, 8),
@@ -223,6 +223,7 @@ class PlannerOptions(pn.viewable.Viewer):
 
 SHORT = {
     "paper_strict": "strict",
+    "bands": "{} bands",
     "channel_tile": "{} channels",
     "double_buffer": "no loading ahead",
     "free_local_layers": "local for free",

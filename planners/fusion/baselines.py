@@ -26,6 +26,7 @@ from planners.fusion.partition import (
     executable,
     least_traffic,
     require_singles,
+    traits_of,
 )
 from planners.fusion.shortest import lattice, shortest_paths
 from planners.graph.model import Graph
@@ -82,7 +83,7 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
         *,
         traits: Traits | None = None,
     ) -> Partition:
-        known = Candidates(model, graph, traits or Traits())
+        known = Candidates(model, graph, traits or traits_of(model))
         found = [_best(known, graph, budget_bytes, *choice) for choice in rule(known.dag)]
         return min(found, key=lambda partition: partition.objective_bytes)
 

@@ -47,7 +47,7 @@ class Crossing:
         made = []
         for name in member.op.outputs:
             readers = sum(1 << i for i in graph.consumers[name])
-            if name in graph.outputs or not readers:
+            if name in graph.outputs:
                 readers |= 1 << len(graph.operators)
             made.append(Made(graph.size_bytes(name), readers))
         return Crossing(member.parameter_bytes, read, tuple(made))

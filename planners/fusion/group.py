@@ -14,6 +14,7 @@ from planners.fusion.advance import candidates, least_buffer
 from planners.fusion.bands import bands
 from planners.fusion.crossing import Crossing
 from planners.fusion.lattice import Dag
+from planners.fusion.partition import Traits
 from planners.fusion.passes import channel_row, pass_ways
 from planners.fusion.rows import Rows, RowTables, channels_of
 from planners.fusion.strip_ways import strip_ways
@@ -30,8 +31,9 @@ FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is 
 class GroupModel:
     """The cost of every group of a graph; groups that differ in names only are evaluated once.
 
-    `options`: `channel_tile` (the least output channels computed at once, the paper's T_c) and
-    `free_local_layers` (element-wise, pooling and depth-wise operators alone cost nothing).
+    `options`: `channel_tile` (the least channels computed at once, the paper's T_c), `bands` (the
+    most bands of columns, 1, 2, 4, ...; the paper has 1) and `free_local_layers` (element-wise,
+    pooling and depth-wise operators alone cost nothing).
     """
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
@@ -49,6 +51,11 @@ class GroupModel:
         self._crossing = [
             Crossing.of(graph, self.tables[i], number) for i in range(self._dag.count)
         ]
+
+    @property
+    def traits(self) -> Traits:
+        """What a search may take for granted of these costs."""
+        return Traits(least_channels=self._least_channels, bands=self._most_bands)
 
     def group(self, mask: int) -> Group:
         """The operators of a mask and the tensors around them."""
@@ -130,7 +137,7 @@ class GroupModel:
     def _ways(self, group: Group, held: frozenset[str]) -> list[Ways]:
         options = heights(self.graph, group)
         flows = self._choices(group, held, options)
-        counts = [1 << k for k in range(self._most_bands.bit_length())] if not held else [1]
+        counts = [1 << k for k in range(self._most_bands.bit_length())]
         bandings = [b for n in counts if (b := bands(self.graph, group, n)) is not None]
         found = [
             strip_ways(self.graph, group, held, options, flows, bandings, self._least_channels)

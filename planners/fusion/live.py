@@ -16,7 +16,7 @@ from planners.fusion.lattice import count_downsets
 from planners.fusion.offers import Offers
 from planners.fusion.online import SizeTable, online_partition, size_table
 from planners.fusion.options import checked
-from planners.fusion.partition import Partition, Traits, require_singles
+from planners.fusion.partition import Partition, require_singles
 from planners.fusion.search import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS, prefixes
 from planners.fusion.shortest import (
     NEVER,
@@ -96,7 +96,7 @@ class Live:
 
     def _prepare(self, budget_bytes: int, clock: Clock) -> None:
         """Find the groups, bound them on the grid, and cost those that matter there."""
-        found = self._candidates = Candidates(self.model, self.graph, Traits())
+        found = self._candidates = Candidates(self.model, self.graph, self.model.traits)
         found.grow(budget_bytes, None, clock, MOST_GROUPS)
         least = max(1, min(self.least_bytes, budget_bytes))
         ratio = budget_bytes / least

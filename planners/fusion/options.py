@@ -12,6 +12,7 @@ DEFAULTS: Mapping[str, Any] = {
     "online": False,
     "baseline": "",
     "joint": False,
+    "bands": 8,
     "channel_tile": 1,
     "double_buffer": True,
     "free_local_layers": False,
@@ -40,6 +41,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     tile = chosen["channel_tile"]
     if not isinstance(tile, int) or isinstance(tile, bool) or tile < 1:
         raise BadInput(f"channel_tile must be whole channels above zero, not {tile!r:.40}")
+    most = chosen["bands"]
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1 or most & (most - 1):
+        raise BadInput(f"bands must be 1, 2, 4, 8 or so on, not {most!r:.40}")
     # Written so that NaN and what is no number at all fail.
     if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
         raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")

@@ -59,6 +59,12 @@ class Traits:
     bands: int = 1
 
 
+def traits_of(model: GroupModel) -> Traits:
+    """The traits that a model says that it has, or those of any."""
+    found = getattr(model, "traits", None)
+    return found if isinstance(found, Traits) else Traits()
+
+
 Status = Literal["optimal", "feasible", "bound"]
 
 

@@ -43,8 +43,9 @@ def plan(
     """Partition a graph into fused groups of least off-chip traffic within a budget (Optimus).
 
     Options: `online` (the paper's section 6: fast, without proof), `baseline` (what Optimus is
-    compared with: `no_fusion`, `fused_layer`, `dnnvm`, `efficient_s`), `channel_tile` (the least
-    output channels computed at once, the paper's T_c), `double_buffer` (use what the budget
+    compared with: `no_fusion`, `fused_layer`, `dnnvm`, `efficient_s`), `bands` (the most bands of
+    columns in a tile: 1, as the paper has it, 2, 4, 8, ...), `channel_tile` (the least channels
+    computed at once, the paper's T_c), `double_buffer` (use what the budget
     leaves to load ahead), `free_local_layers` (the search takes element-wise, pooling and
     depth-wise operators alone for free, for comparison; what is claimed and moved counts them),
     `joint` (tensors may stay on chip, whole, between groups: what and when is decided together

@@ -26,6 +26,7 @@ from planners.fusion.partition import (
     Traits,
     least_traffic,
     require_singles,
+    traits_of,
 )
 from planners.fusion.shortest import Bytes, lattice
 from planners.fusion.wide import wide_cover
@@ -92,7 +93,7 @@ def find_groups(
     if cap is not None and cap < 1:
         raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
     require_singles(model, graph, min(budgets))
-    candidates = Candidates(model, graph, traits or Traits())
+    candidates = Candidates(model, graph, traits or traits_of(model))
     alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
     # What is told is one budget's; of several it is the largest's.
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planners.fusion.rows import rows_in, rows_of
+from planners.fusion.rows import channels_of, rows_in, rows_of
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import (
@@ -67,13 +67,17 @@ class Residents:
             yield Release(step, *operand)
 
     def place(self, piece: Piece, base: int, channels: tuple[int, int] | None = None) -> Region:
-        """Where a piece lies in its tensor's place: some images', some rows', some channels'."""
+        """Where a piece lies in its tensor's place: some images', rows', columns', channels'."""
         tensor = self.graph.tensors[piece.tensor]
         size, start = piece_bytes(self.graph, piece), rows_in(tensor, piece.box)[0]
         first, last = piece.box[0] if len(tensor.shape) > 1 else (0, 1)
         images = tensor.shape[0] if len(tensor.shape) > 1 else 1
+        unit = self.graph.bytes_per_element
         image = self.graph.size_bytes(piece.tensor) // images
         at = base + first * image + start * (image // rows_of(tensor)) * (last - first)
+        if len(piece.box) == 4:  # All channels of a band of columns after those of the last.
+            rows = piece.box[2][1] - start
+            at += piece.box[3][0] * rows * channels_of(tensor) * (last - first) * unit
         if channels is not None:
             at += size // (channels[1] - channels[0]) * channels[0]
         return Region(self.machine.onchip, at, size)
