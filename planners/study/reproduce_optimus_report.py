@@ -34,7 +34,8 @@ earlier fusers) | as Optimus's |
 * *Programs against its costs as in the paper* sets what runs here beside what the equations (kept)
   give the baselines: two accountings. Much of what it shows is better layers alone, and tiles, not
   which groups: the row with one cost model for all says how much is.
-* *Joint* is not the paper's: groups and what stays on chip between them are decided together.
+* Not the paper's: *2-D tiles* may cut maps into up to 8 bands of columns, *joint* decides groups
+  and what stays on chip between them together, *both* does both.
 * *Oracle*: everything once. No partition reaches it where maps must leave the chip.
 * MobileNet is V2 (the paper cites V1), AlexNet torchvision's; AlexNet and VGG16 are without their
   classifiers, which makes the paper's 18 operators of VGG16. ResNet-1202 is CIFAR's, on 32 × 32.

@@ -97,9 +97,9 @@ def _times(row: Row) -> list[str]:
 
 def traffic(rows: Sequence[Row]) -> str:
     """Figures 14 and 15: megabytes, one column a fuser."""
-    about = {"network", "status", "gap", "groups", "cap", "need", "joint gap"}
+    about = {"network", "status", "gap", "groups", "cap", "need", "both gap"}
     columns = [name for name in rows[0] if name not in about] if rows else []
-    jointly = ["joint is"] * ("joint" in columns)
+    jointly = ["both are"] * ("both" in columns)
     body = [
         [r["network"], *(_moved(r, c) for c in columns), proof(r), *(_joint(r) for _ in jointly)]
         for r in rows
@@ -112,9 +112,9 @@ def _moved(row: Row, column: str) -> str:
 
 
 def _joint(row: Row) -> str:
-    if "joint" not in row:
+    if "both" not in row:
         return "–"
-    return f"gap {row['joint gap']:.1%}" if row["joint gap"] else "proven"
+    return f"gap {row['both gap']:.1%}" if row["both gap"] else "proven"
 
 
 def reductions(rows: Sequence[Row], against: Sequence[str]) -> str:

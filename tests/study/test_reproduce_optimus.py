@@ -214,6 +214,7 @@ def test_the_columns_are_in_order(tables: Tables) -> None:
         assert row["DNNVM"] <= row["DNNVM, kept"]
     (row,) = tables.traffic
     assert row["oracle"] <= row["joint"] <= row["Optimus"]
+    assert row["both"] <= row["2-D tiles"] <= row["Optimus"]
     (row,) = tables.traffic_printed
     assert row["Optimus"] <= row["w/o full space 2"] <= row["Efficient-S, kept"]
     assert row["Efficient-S, kept"] <= row["Efficient-S, plain"]
