@@ -25,7 +25,7 @@ from planners.progress import Clock, ProgressCallback
 SEARCH = "downset search"
 BOUND_ALONE = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
-    "partitions into groups that keep their halo in line buffers"
+    "partitions into groups, each in the best of the tilings that are tried"
 )
 BOUND_JOINTLY = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
