@@ -100,6 +100,10 @@ class Compute:
     of a linear's) whose products this instruction adds to its writes; None for all of them. The
     first part of a piece places it; it is unfinished until its parts' ranges are complete. What
     follows the sum (bias, norm, activation) is applied by the part that completes it.
+
+    `parts` holds for each write the box of that piece that this instruction makes; empty where it
+    makes all of them. The first part of a piece places it; it is unfinished until its parts, which
+    must not overlap, cover it. There are `sums` or `parts`, never both.
     """
 
     step: int
@@ -110,6 +114,25 @@ class Compute:
     frees: tuple[int, ...] = ()
     engine: str = "compute"
     sums: tuple[int, int] | None = None
+    parts: tuple[Box, ...] = ()
+
+    @property
+    def made(self) -> tuple[Piece, ...]:
+        """What this instruction makes of each write: the piece, or its part."""
+        if not self.parts:
+            return tuple(operand.piece for operand in self.writes)
+        both = zip(self.writes, self.parts, strict=True)
+        return tuple(Piece(operand.piece.tensor, part) for operand, part in both)
+
+    @property
+    def written(self) -> tuple[tuple[Region, int], ...]:
+        """Each region written, with the bytes that are: all, or those of its part."""
+        if not self.parts:
+            return tuple((region, region.size_bytes) for _, region in self.writes)
+        return tuple(
+            (region, region.size_bytes * part.elements // max(1, piece.elements))
+            for (piece, region), part in zip(self.writes, self.made, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from planners.program import (
     Barrier,
+    Box,
     Compute,
     Instruction,
     Load,
@@ -39,8 +40,11 @@ def program_to_json(program: Program) -> dict[str, Any]:
             case Compute():
                 sides = [operands(item.reads), operands(item.writes)]
                 tail = [item.macs, list(item.frees), item.engine]
-                sums = [] if item.sums is None else [list(item.sums)]
-                return ["compute", item.step, item.operator, *sides, *tail, *sums]
+                more: list[Any] = [] if item.sums is None else [list(item.sums)]
+                if item.parts:
+                    sums = more[0] if more else None
+                    more = [sums, [[list(axis) for axis in box] for box in item.parts]]
+                return ["compute", item.step, item.operator, *sides, *tail, *more]
             case Release():
                 return ["release", item.step, number(item.piece), list(item.region)]
             case Barrier():
@@ -74,11 +78,11 @@ def program_from_json(data: Any) -> Program:
             kind = Load if name == "load" else Store
             return kind(int(step), pieces[piece], region(source), region(target), str(engine))
         if name == "compute":
-            operator, reads, writes, macs, frees, engine, *sums = rest
+            operator, reads, writes, macs, frees, engine, *more = rest
             sides = (operands(reads), operands(writes))
             ends = tuple(map(int, frees))
-            last = _sums(sums)
-            return Compute(int(step), str(operator), *sides, int(macs), ends, str(engine), last)
+            last = (_sums(more), ()) if len(more) < 2 else (None, _parts(more, len(writes)))
+            return Compute(int(step), str(operator), *sides, int(macs), ends, str(engine), *last)
         if name == "release":
             return Release(int(step), pieces[rest[0]], region(rest[1]))
         if name == "barrier":
@@ -100,6 +104,24 @@ def _sums(items: list[Any]) -> tuple[int, int] | None:
     if not isinstance(found, list) or [type(n) for n in found] != [int, int]:
         raise ValueError(f"the sums of a compute must be two whole numbers, not {items!r:.60}")
     return found[0], found[1]
+
+
+def _parts(items: list[Any], writes: int) -> tuple[Box, ...]:
+    if len(items) > 2 or items[0] is not None:
+        raise ValueError(f"a compute has sums or parts, not both: {items!r:.60}")
+    found = items[1]
+    if not (
+        isinstance(found, list)
+        and len(found) == writes > 0
+        and all(isinstance(box, list) and all(map(_is_axis, box)) for box in found)
+    ):
+        reason = f"one box of whole numbers for each of its {writes} writes"
+        raise ValueError(f"the parts of a compute must be {reason}, not {found!r:.60}")
+    return tuple(tuple((start, stop) for start, stop in box) for box in found)
+
+
+def _is_axis(item: Any) -> bool:
+    return isinstance(item, list) and [type(n) for n in item] == [int, int]
 
 
 def _memory(data: Any) -> Memory:

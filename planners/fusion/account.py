@@ -20,7 +20,10 @@ class Account:
 
 
 def account(graph: Graph, program: Program) -> Account:
-    """Count a program whose pieces stay until released, and whose sums begin with channel 0."""
+    """Count a program whose pieces stay until released.
+
+    Sums must begin with channel 0, and the parts of a piece with its first corner.
+    """
     spaces = AddressSpace(program.memories)
     live = peak = extent = 0
     fetched: dict[str, dict[Box, None]] = defaultdict(dict)
@@ -40,6 +43,12 @@ def account(graph: Graph, program: Program) -> Account:
                 if item.sums and item.sums[0]:
                     continue  # It adds to what the first part has placed.
                 placed = list(item.writes)
+                if item.parts:
+                    placed = [
+                        o
+                        for o, part in zip(placed, item.parts, strict=True)
+                        if _first(o.piece.box, part)
+                    ]
             case Release():
                 live -= item.region.size_bytes
                 continue
@@ -47,5 +56,10 @@ def account(graph: Graph, program: Program) -> Account:
                 continue
         live += sum(operand.region.size_bytes for operand in placed)
         peak = max(peak, live)
-        extent = max(extent, *(end(operand) for operand in placed))
+        extent = max([extent, *(end(operand) for operand in placed)])
     return Account(peak, extent, compulsory_bytes(graph, fetched))
+
+
+def _first(box: Box, part: Box) -> bool:
+    """Whether a part is the one that places its piece."""
+    return all(start == first for (start, _), (first, _) in zip(part, box, strict=True))

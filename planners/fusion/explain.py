@@ -117,7 +117,7 @@ class _Reading:
     def ran(self, item: Compute) -> None:
         self.operators[item.operator] = None
         if item.step == self.start_step:
-            for piece, _ in item.writes:
+            for piece in item.made:
                 self.first[piece.tensor] = around(self.first.get(piece.tensor), piece.box)
 
     def group(self, graph: Graph) -> FusedGroup:

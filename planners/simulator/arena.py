@@ -7,7 +7,8 @@ from math import prod
 import torch
 
 from planners.errors import BadInput
-from planners.program import AddressSpace, Memory, Operand, Piece, Region, Span
+from planners.program import AddressSpace, Box, Memory, Operand, Piece, Region, Span
+from planners.simulator.boxes import within
 
 ELEMENT_BYTES = 4
 LARGEST = 2**34  # Bytes: filling more than a machine has would take down more than this process.
@@ -58,6 +59,16 @@ class Arena:
         flat = torch.empty_strided(value.shape, strides, dtype=held_dtype(value.dtype))
         flat.copy_(checked(value))
         self.write_bytes(operand.region, flat.as_strided((flat.numel(),), (1,)).view(torch.uint8))
+
+    def write_part(self, operand: Operand, box: Box, value: torch.Tensor) -> None:
+        """Put a value at a box of a piece, which is held in the order of its axes."""
+        shape = tuple(stop - start for start, stop in operand.piece.box)
+        self.layout[self.key(operand)] = (value.dtype, contiguous(shape))
+        held = self.read_bytes(operand.region)
+        part = held.view(held_dtype(value.dtype)).view(shape)[within(box, operand.piece.box)]
+        part.copy_(checked(value))
+        if len(self._slices(operand.region)) > 1:  # It was no view.
+            self.write_bytes(operand.region, held)
 
     def read(self, operand: Operand) -> torch.Tensor:
         """The value of a resident piece: a view of the arena where its bytes are in one place."""

@@ -62,6 +62,11 @@ def common(a: Box, b: Box) -> Box | None:
     return both if all(start < stop for start, stop in both) else None
 
 
+def within(box: Box, around: Box) -> tuple[slice, ...]:
+    """Where a box lies in the one around it."""
+    return tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(box, around, strict=True))
+
+
 def hull(boxes: Sequence[Box]) -> Box | None:
     """The box that disjoint boxes fill together; None where they leave gaps."""
     around = tuple(

@@ -27,12 +27,13 @@ from planners.program import (
     Program,
     Release,
     Store,
+    piece_bytes,
 )
 from planners.simulator.boxes import joined, uncovered, volume
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, residencies
 from planners.simulator.state import State, name_of
-from planners.simulator.sums import PartialSum
+from planners.simulator.unfinished import Unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +189,25 @@ class Replay(State):
         read = {name: joined(boxes) if len(boxes) > 1 else boxes for name, boxes in read.items()}
         self._free(item)
         macs = 0
-        for operand in item.writes:
+        for operand, made in zip(item.writes, self._made(item), strict=True):
             tensor = operand.piece.tensor
             if tensor not in op.outputs:
                 raise self.fail(f"{op.name} does not write {tensor}", "operand", operand.region)
             complete = True
-            if item.sums is None:
-                self.place(operand, computed=True)
+            if item.sums is not None:
+                complete = self._add_sum(op, operand, item.sums)
+            elif item.parts:
+                begun = Unfinished(operand.piece.box, sums=False)
+                complete = self._add(op, operand, begun, made.box)
             else:
-                complete = self._add(op, operand, item.sums)
+                self.place(operand, computed=True)
             if self.memory(operand.region).offchip:
-                self.stored += operand.region.size_bytes
-            self._check_needs(item, operand.piece, read, complete)
+                self.stored += piece_bytes(self.graph, made)
+            self._check_needs(item, made, read, complete)
             if complete:
                 self.written[tensor][operand.piece.box] = None
             if tensor == op.outputs[0]:
-                macs += share_of_macs(self.graph, op, tensor, operand.piece.box, item.sums)
+                macs += share_of_macs(self.graph, op, tensor, made.box, item.sums)
         if macs != item.macs:
             raise self.fail(f"{op.name} does {macs} MACs here, not {item.macs}", "macs")
         self.macs += macs
@@ -227,25 +231,41 @@ class Replay(State):
                 raise self.fail(f"{item.operator} frees read number {at}, and has none", "frees")
             self.release(item.reads[at])
 
-    def _add(self, op: Operator, operand: Operand, sums: tuple[int, int]) -> bool:
-        """Add a part to a piece, which the first part places; whether it is then complete."""
+    def _made(self, item: Compute) -> tuple[Piece, ...]:
+        """What an instruction makes of each of its writes."""
+        if item.parts and item.sums is not None:
+            raise self.fail(f"{item.operator} has sums and parts, and may have one", "parts")
+        if item.parts and len(item.parts) != len(item.writes):
+            reason = f"{len(item.parts)} parts for {len(item.writes)} writes"
+            raise self.fail(f"{item.operator} has {reason}", "parts")
+        return item.made
+
+    def _add_sum(self, op: Operator, operand: Operand, sums: tuple[int, int]) -> bool:
+        """Add the products of some channels to a piece; whether it is then complete."""
         channels = reduced(self.graph, op)
         if channels is None:
             raise self.fail(f"{op.name} ({op.kind}) cannot be summed in parts", "sums")
+        root = self.spaces.root(self.memory(operand.region).name)
+        if root.offchip and (root.name, operand.piece) in self.resident:
+            self.loaded += operand.region.size_bytes
+        return self._add(op, operand, Unfinished(((0, channels),), sums=True), (sums,))
+
+    def _add(self, op: Operator, operand: Operand, begun: Unfinished, part: Box) -> bool:
+        """Add a part to a piece, which the first part places; whether it is then complete."""
         piece, region = operand
         root = self.spaces.root(self.memory(region).name)
         if (root.name, piece) not in self.resident:
-            self.place(operand, computed=True).unfinished = PartialSum(channels)
-        elif root.offchip:
-            self.loaded += region.size_bytes
+            self.place(operand, computed=True).unfinished = begun
         stay = self.find_any(operand)
         try:
             if stay.unfinished is None:
                 raise ValueError("it is complete")
-            stay.unfinished.add(*sums)
+            if stay.unfinished.sums != begun.sums:
+                raise ValueError("sums and parts make no piece together")
+            stay.unfinished.add(part)
         except ValueError as error:
             reason = f"{op.name} cannot add to {name_of(piece)}: {error}"
-            raise self.fail(reason, "sums", region) from None
+            raise self.fail(reason, "sums" if begun.sums else "parts", region) from None
         if stay.unfinished.complete:
             stay.unfinished = None
         return stay.unfinished is None

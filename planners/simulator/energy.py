@@ -14,8 +14,8 @@ def energy(program: Program, machine: Machine) -> Mapping[str, float]:
     """Joules by where they go: `compute` and one entry for each memory, by its name.
 
     An instruction reads each operand once from its memory and writes each result once; a part of a
-    sum after the first reads what it adds to. What happens between a memory and the arithmetic is
-    part of the machine's energy per MAC.
+    sum after the first reads what it adds to, a part of a piece writes its own bytes. What happens
+    between a memory and the arithmetic is part of the machine's energy per MAC.
     """
     spaces = AddressSpace(program.memories)
     level = {name: machine.memory(spaces.root(name).name) for name in spaces.memories}
@@ -23,17 +23,17 @@ def energy(program: Program, machine: Machine) -> Mapping[str, float]:
     for item in reading_sums(program, spaces):
         match item:
             case Load() | Store():
-                reads, writes = [item.source], [item.target]
+                reads, writes = [item.source], [(item.target, item.target.size_bytes)]
             case Compute():
                 reads = [operand.region for operand in item.reads]
-                writes = [operand.region for operand in item.writes]
+                writes = list(item.written)
                 picojoules["compute"] += item.macs * machine.mac_pj
             case _:
                 continue
         for region in reads:
             memory = level[region.memory]
             picojoules[memory.name] += region.size_bytes * memory.read_pj_per_byte
-        for region in writes:
+        for region, size_bytes in writes:
             memory = level[region.memory]
-            picojoules[memory.name] += region.size_bytes * memory.write_pj_per_byte
+            picojoules[memory.name] += size_bytes * memory.write_pj_per_byte
     return {name: value * 1e-12 for name, value in picojoules.items()}

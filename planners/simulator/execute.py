@@ -20,7 +20,7 @@ from planners.graph.model import Operator
 from planners.plan import Plan
 from planners.program import AddressSpace, Box, Compute, Load, Operand, Piece, Release, Store, whole
 from planners.simulator.arena import Arena, HostCopy
-from planners.simulator.boxes import common, hull
+from planners.simulator.boxes import common, hull, within
 from planners.simulator.check import replay
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
@@ -195,13 +195,13 @@ class Runner:
             made = {name: (value.clone(), box) for name, (value, box) in made.items()}
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
-        for operand in item.writes:
-            self._write(op, operand, made)
+        for operand, piece in zip(item.writes, item.made, strict=True):
+            self._write(op, operand, piece, made)
         self.computed += 1
 
     def _part(self, op: Operator, item: Compute) -> dict[str, Made] | None:
         """The part that is written, from what it needs; None where that cannot be done apart."""
-        written = [operand.piece for operand in item.writes]
+        written = item.made
         if not written or {piece.tensor for piece in written} != {op.outputs[0]}:
             return None
         box = hull([piece.box for piece in written])
@@ -217,7 +217,7 @@ class Runner:
 
         def fetch(name: str, wanted: Box) -> torch.Tensor:
             if name in op.parameters and name not in reads:  # not counted by this program
-                return self.model.parameter(name)[_within(wanted, self.whole[name].box)]
+                return self.model.parameter(name)[within(wanted, self.whole[name].box)]
             return self._assembled(reads.get(name, []), wanted)
 
         return fetch
@@ -254,15 +254,19 @@ class Runner:
         results = self.model.evaluate([part.name for part in op.parts], known)
         return {n: (v, self.whole[n].box) for n, v in results.items() if n in self.whole}
 
-    def _write(self, op: Operator, operand: Operand, made: dict[str, Made]) -> None:
-        piece = operand.piece
+    def _write(self, op: Operator, operand: Operand, piece: Piece, made: dict[str, Made]) -> None:
+        """Keep a piece, or the part of it that was made."""
         if piece.tensor not in made or tuple(made[piece.tensor][0].shape) != _shape(
             made[piece.tensor][1]
         ):
             raise InvalidPlan(f"{op.name} made no {piece.tensor} of its shape", kind="shape")
         value, box = made[piece.tensor]
         full = piece == self.whole[piece.tensor]
-        self.arena.write(operand, value if full else value[_within(piece.box, box)], whole=full)
+        value = value if full else value[within(piece.box, box)]
+        if piece == operand.piece:
+            self.arena.write(operand, value, whole=full)
+        else:
+            self.arena.write_part(operand, piece.box, value)
 
     def _assembled(self, pieces: Sequence[Operand], box: Box) -> torch.Tensor:
         """A box of a tensor: a whole one as it lies; parts together, zeros around them."""
@@ -270,11 +274,11 @@ class Runner:
             if operand.piece.box == box:
                 return self._value(operand)
         parts = [(operand, common(operand.piece.box, box)) for operand in pieces]
-        values = [(self._value(o)[_within(part, o.piece.box)], part) for o, part in parts if part]
+        values = [(self._value(o)[within(part, o.piece.box)], part) for o, part in parts if part]
         dtype = values[0][0].dtype if values else torch.float32
         found = torch.zeros(_shape(box), dtype=dtype)
         for value, part in values:
-            found[_within(part, box)] = value
+            found[within(part, box)] = value
         return found
 
     def _value(self, operand: Operand) -> torch.Tensor:
@@ -302,11 +306,6 @@ def _by_tensor(operands: Sequence[Operand]) -> dict[str, list[Operand]]:
 
 def _shape(box: Box) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in box)
-
-
-def _within(box: Box, around: Box) -> tuple[slice, ...]:
-    """Where a box lies in the one around it."""
-    return tuple(slice(a - c, b - c) for (a, b), (c, _) in zip(box, around, strict=True))
 
 
 def _leaves(tree: Any) -> list[torch.Tensor]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planners.program import Operand, Piece, Region, Span
-from planners.simulator.sums import PartialSum
+from planners.simulator.unfinished import Unfinished
 
 Origin = Literal["load", "retrieve", "compute"]
 Ending = Literal["spill", "drop", "dead", "output"]
@@ -55,7 +55,7 @@ class Stay:
     stored: bool = False
     stop_step: int = -1
     stop_instruction: int = -1
-    unfinished: PartialSum | None = None
+    unfinished: Unfinished | None = None
 
     @property
     def region(self) -> Region:

@@ -20,7 +20,7 @@ from planners.program import (
 from planners.simulator.boxes import joined, lies_in, uncovered
 from planners.simulator.residency import Stay
 from planners.simulator.spans import TakenRanges
-from planners.simulator.sums import PartialSum
+from planners.simulator.unfinished import Unfinished
 
 MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
 
@@ -85,9 +85,9 @@ class State:
             raise self.unfinished(stay, stay.unfinished)
         return stay
 
-    def unfinished(self, stay: Stay, partial: PartialSum) -> InvalidPlan:
+    def unfinished(self, stay: Stay, missing: Unfinished) -> InvalidPlan:
         """What is wrong with a piece to which parts are still to be added."""
-        reason = f"{name_of(stay.operand.piece)} is {partial.state}"
+        reason = f"{name_of(stay.operand.piece)} is {missing.state}"
         return self.fail(reason, "unfinished", stay.region)
 
     def find_any(self, operand: Operand) -> Stay:

@@ -3,38 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from planners.program import AddressSpace, Compute, Instruction, Operand, Piece, Program, Release
-
-
-@dataclass(slots=True)
-class PartialSum:
-    """The ranges of channels, of `channels` in all, that a piece is the sum of so far."""
-
-    channels: int
-    ranges: list[tuple[int, int]] = field(default_factory=list)
-    added: int = 0
-
-    @property
-    def complete(self) -> bool:
-        return self.added == self.channels
-
-    @property
-    def state(self) -> str:
-        """What is left to do, in words."""
-        left = self.channels - self.added
-        return f"unfinished: {left} of {self.channels} channels are still to be added"
-
-    def add(self, start: int, stop: int) -> None:
-        """Add a range. Raises `ValueError` where it is none, or has been added before."""
-        if not 0 <= start < stop <= self.channels:
-            raise ValueError(f"channels {start}:{stop} are out of range of {self.channels}")
-        for a, b in self.ranges:
-            if a < stop and start < b:
-                raise ValueError(f"channels {max(a, start)}:{min(b, stop)} are added already")
-        self.ranges.append((start, stop))
-        self.added += stop - start
 
 
 def reading_sums(program: Program, spaces: AddressSpace) -> Iterator[Instruction]:

@@ -208,7 +208,8 @@ class Durations:
                     r.size_bytes / self.level[r.memory].read_bytes_per_s for _, r in item.reads
                 )
                 writes = sum(
-                    r.size_bytes / self.level[r.memory].write_bytes_per_s for _, r in item.writes
+                    size / self.level[region.memory].write_bytes_per_s
+                    for region, size in item.written
                 )
                 engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
                 return engine.latency_s + max(item.macs / self.machine.macs_per_s, reads, writes)

@@ -389,7 +389,7 @@ def test_more_than_sums_is_refused() -> None:
     case = two_layers()
     data = plan_of(case.graph, case.program(), case.budget_bytes).to_json()
     next(row for row in data["program"]["instructions"] if row[0] == "compute").append([0, 1])
-    with pytest.raises(sp.BadInput, match="sums of a compute must be two whole numbers"):
+    with pytest.raises(sp.BadInput, match="a compute has sums or parts, not both"):
         Plan.from_json(data)
 
 
