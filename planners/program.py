@@ -130,7 +130,7 @@ class Compute:
         if not self.parts:
             return tuple((region, region.size_bytes) for _, region in self.writes)
         return tuple(
-            (region, region.size_bytes * part.elements // max(1, piece.elements))
+            (region, region.size_bytes * part.elements // piece.elements)
             for (piece, region), part in zip(self.writes, self.made, strict=True)
         )
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from planners.fusion.advance import Unit
 from planners.fusion.layout import Arranger, Layout
 from planners.fusion.passes import input_channels, pass_ranges
-from planners.fusion.rows import Rows, box_of, rows_in, rows_of
+from planners.fusion.rows import Axes, box_of, rows_in, rows_of
 from planners.fusion.stays import Residents, Stays, home
 from planners.fusion.strips import Group
 from planners.fusion.ways import GroupPlan
@@ -197,10 +197,10 @@ class GroupEmitter:
         parts: Sequence[Range | None] = (self.part,)
         if self.part is None and member.sliced and count < member.channels:
             parts = pass_ranges(member.channels, count)
+        writes = self._places(member.op.outputs, strip, self.part)
         for channels in parts:
-            writes = self._places(member, strip, channels)
             yield from self._compute(index, writes, rows, channels, None)
-            yield from self._leave(writes)
+        yield from self._leave(writes)
 
     def _channel_by_channel(self, unit: Unit, strip: int, count: int) -> Iterator[Instruction]:
         """Operators that pass channels on: a few of them through all, then the next few."""
@@ -208,7 +208,7 @@ class GroupEmitter:
         around = {t for _, m in members for t in m.op.inputs}
         loaded = [t for t in self.group.loaded if t in self.sliced and t in around]
         made = [t for _, m in members for t in m.op.outputs if t in self.sliced]
-        sums: dict[int, tuple[Operand, ...]] = {}
+        whole: dict[int, tuple[Operand, ...]] = {}  # complete after the last channels
         parts = pass_ranges(unit.channels, count)
         for channels in parts:
             for tensor in loaded:
@@ -217,18 +217,20 @@ class GroupEmitter:
                 rows = self._fresh(member.op.outputs[0], strip)
                 if rows[0] == rows[1]:
                     continue
+                outputs = member.op.outputs
+                if index not in whole:
+                    others = [t for t in outputs if t not in self.sliced]
+                    whole[index] = self._places(others, strip, self.part)
+                few = self._places([t for t in outputs if t in self.sliced], strip, channels)
                 if any(member.sums(t) for t in member.op.inputs if t in self.sliced):
-                    writes = sums.get(index) or self._places(member, strip, self.part)
-                    sums[index] = writes
                     part = Sum(channels, channels == parts[-1]) if len(parts) > 1 else None
-                    yield from self._compute(index, writes, rows, self.part, part)
+                    yield from self._compute(index, whole[index] + few, rows, self.part, part)
                 else:
-                    writes = self._places(member, strip, channels)
-                    yield from self._compute(index, writes, rows, channels, None)
-                    yield from self._leave(writes)
+                    yield from self._compute(index, whole[index] + few, rows, channels, None)
+                yield from self._leave(few)
             for tensor in (*loaded, *made):
                 yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
-        for writes in sums.values():
+        for writes in whole.values():
             yield from self._leave(writes)
 
     def _compute(
@@ -263,15 +265,26 @@ class GroupEmitter:
                 yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
             if kept:
                 self.parameters[key] = parameters
+        made = [self._of_channels(operand.piece, channels) for operand in writes]
         macs = sum(
-            share_of_macs(self.graph, op, out.name, operand.piece.box, sums)
-            for operand in writes
-            if operand.piece.tensor == out.name
+            share_of_macs(self.graph, op, out.name, box, sums)
+            for (piece, _), box in zip(writes, made, strict=True)
+            if piece.tensor == out.name
         )
-        yield Compute(self.step, op.name, reads + parameters, writes, macs, sums=sums)
+        all_of_it = all(box == piece.box for (piece, _), box in zip(writes, made, strict=True))
+        parts = () if all_of_it else tuple(made)
+        sides = (reads + parameters, writes)
+        yield Compute(self.step, op.name, *sides, macs, sums=sums, parts=parts)
         if not kept:
             for operand in parameters:
                 yield Release(self.step, *operand)
+
+    def _of_channels(self, piece: Piece, channels: Range | None) -> Box:
+        """The box of these channels of a piece."""
+        axis = Axes.of(self.graph.tensors[piece.tensor].shape).channel
+        if channels is None or axis is None:
+            return piece.box
+        return (*piece.box[:axis], channels, *piece.box[axis + 1 :])
 
     def _leave(self, writes: Iterable[Operand]) -> Iterator[Instruction]:
         """What goes off chip is stored; a few channels that nothing here reads are let go."""
@@ -293,11 +306,13 @@ class GroupEmitter:
         begin = self.flows.start if tensor in self.sliced else self.flows.before
         return int(begin[tensor][strip]), int(self.flows.upto[tensor][strip])
 
-    def _places(self, member: Rows, strip: int, channels: Range | None) -> tuple[Operand, ...]:
-        """Where an operator writes its rows of a strip."""
+    def _places(
+        self, outputs: Sequence[str], strip: int, channels: Range | None
+    ) -> tuple[Operand, ...]:
+        """Where the rows of a strip of what an operator makes are written."""
         return tuple(
             self._operand(name, rows, channels)
-            for name in member.op.outputs
+            for name in outputs
             for rows in self._pieces(name, self._fresh(name, strip))
         )
 
