@@ -1,0 +1,38 @@
+"""Maps made some channels at a time: whole pieces of rows that their readers name once."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+import planners as sp
+from planners.program import Compute
+from tests.simulator.test_sums import whole_numbers
+
+
+def network() -> nn.Module:
+    """A network whose last weights, refilled, leave no room for all output channels at once."""
+    torch.manual_seed(0)
+    layers = (
+        nn.Conv2d(3, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, padding=1),
+        nn.Conv2d(32, 32, 3, padding=1),
+        nn.MaxPool2d(2),
+    )
+    return whole_numbers(nn.Sequential(*layers)).eval()
+
+
+@pytest.mark.parametrize(("images", "budget"), [(1, 4000), (2, 6000)])
+def test_a_map_made_in_parts_is_whole_pieces_of_rows(images: int, budget: int) -> None:
+    module, inputs = network(), (torch.randint(-2, 3, (images, 3, 12, 12)).float(),)
+    plan = sp.plan(sp.from_torch(module, inputs), "fusion", budget, machine="optimus")
+    computes = [i for i in plan.program.instructions if isinstance(i, Compute)]
+    some = [item for item in computes if item.parts]
+    assert some
+    for item in some:
+        for piece, _ in item.writes:
+            assert piece.box[1] == (0, plan.graph.tensors[piece.tensor].shape[1])
+    sp.check(plan)
+    assert sp.execute(plan, module, inputs).bit_exact
