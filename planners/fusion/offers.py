@@ -20,6 +20,7 @@ from planners.progress import Clock
 # Of the groups nearest to a best way, so many have their bounds sharpened and costs asked at once.
 SHARPENED = 1024
 ASKED = 48
+LAST_LOOKS = 6
 
 
 class Offers:
@@ -51,9 +52,11 @@ class Offers:
                 self._set(row, [least_traffic(steps, budget) for budget in self.budgets])
                 self.known[self._like(row)] = True
 
-    def sharpen(self, rows: Iterable[int]) -> None:
-        """Find a better bound for these groups, and for all that look alike."""
+    def sharpen(self, rows: Iterable[int], clock: Clock | None = None) -> None:
+        """Find a better bound for these groups, and for all that look alike, while time allows."""
         for row in rows:
+            if clock is not None and clock.expired():
+                return
             if not (self.known[row] or self.sharp[row]):
                 self._set(row, self.candidates.least_traffic(self.groups[row], self.budgets))
                 self.sharp[self._like(row)] = True
@@ -75,13 +78,19 @@ class Offers:
             if not open_:
                 return least, paths, least
             if clock.expired():
-                costs = np.where(self.known[:, None], self.costs, NEVER)
-                return *shortest_paths(way, costs), least
+                return *self._last_look(way), least
             through = np.where(self.known[:, None], NEVER, cheapest_through(way, self.costs))
             for column in open_:
                 near = np.argsort(through[:, column], kind="stable")[:SHARPENED]
                 fits = through[near, column] < NEVER
                 self.settle([*paths[column], *(int(row) for row in near[fits])])
+
+    def _last_look(self, way: Lattice) -> tuple[Bytes, list[list[int]]]:
+        """The cheapest way by groups whose cost is known, and a few more of the best ways'."""
+        for _ in range(LAST_LOOKS):
+            _, paths = shortest_paths(way, self.costs)
+            self.ask(row for path in paths for row in path)
+        return shortest_paths(way, np.where(self.known[:, None], self.costs, NEVER))
 
     def _set(self, row: int, costs: Sequence[int | None]) -> None:
         self.costs[self._like(row)] = [NEVER if cost is None else cost for cost in costs]

@@ -121,7 +121,7 @@ def solve(offers: Offers, clock: Clock) -> list[Cover]:
     if count_downsets(dag) <= MOST_DOWNSETS:
         way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS)
         if way is not None:
-            offers.sharpen(range(len(offers.groups)))
+            offers.sharpen(range(len(offers.groups)), clock.part(0.5 * clock.left_s))
             return _covers(offers, *offers.shortest(way, clock))
     linear = _in_an_order(dag, offers, prefixes(dag), clock)
     for order in (by_levels(dag), by_depth(dag)):
