@@ -39,7 +39,7 @@ class Candidates:
         self.masks: dict[int, None] = {}
         self.complete: int | None = 0
         self.evaluated = 0
-        self.model, self._traits = model, traits
+        self.model, self.traits = model, traits
         lines = traits.footprint == "lines"
         self._floors: Floors | None = None
         self._refills: Refills | None = None
@@ -109,13 +109,13 @@ class Candidates:
         """Whether no group within the budget can hold these operators; False where not known."""
         mask |= self.dag.between(mask)
         seen = self.complete is None or mask.bit_count() <= self.complete
-        if not seen or self._traits.footprint == "any":
+        if not seen or self.traits.footprint == "any":
             return False
         return mask not in self.masks or not self.room(mask, budget_bytes)
 
     def _goes_on(self, mask: int, layer: Container[int], budget_bytes: int) -> bool:
         """Whether a group, or one that it is part of, may fit."""
-        if self._traits.footprint == "any":
+        if self.traits.footprint == "any":
             return True
         if not self._floors:
             return self._may_go_on(mask, layer) and self.fits(mask, budget_bytes)
@@ -130,7 +130,7 @@ class Candidates:
             inner = dag.ancestors[i] & less and dag.descendants[i] & less
             if less in layer or inner:
                 continue
-            if not self._traits.splits or next(dag.pieces(less)) == less:
+            if not self.traits.splits or next(dag.pieces(less)) == less:
                 return False
         return True
 
@@ -161,7 +161,7 @@ class Candidates:
 
     def key(self, mask: int) -> object:
         """Equal for groups that look alike."""
-        if not self._traits.local:
+        if not self.traits.local:
             return mask
         members = positions(mask)
         return mask >> members[0], tuple([self._looks[i] for i in members])
@@ -169,7 +169,7 @@ class Candidates:
     def _singles(self) -> Iterator[tuple[int, _Around]]:
         dag = self.dag
         for i in range(dag.count):
-            near = dag.relatives[i] if self._traits.splits else dag.everything
+            near = dag.relatives[i] if self.traits.splits else dag.everything
             yield 1 << i, (near, dag.ancestors[i], dag.descendants[i])
 
     def _larger(self, layer: dict[int, _Around]) -> Iterator[tuple[int, _Around]]:

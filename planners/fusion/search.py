@@ -11,6 +11,7 @@ any other group are convex, no path joins them, and apart they cost no more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from planners.errors import BadInput
@@ -23,6 +24,7 @@ from planners.fusion.orders import by_depth, by_levels
 from planners.fusion.partition import (
     GroupModel,
     Partition,
+    Status,
     Traits,
     least_traffic,
     require_singles,
@@ -40,6 +42,7 @@ MOST_STEPS = 4_000_000
 # Of the time that is left, what finding groups may take before the search begins.
 SHARE = 0.6
 WIDE_SHARE = 0.2
+BANDED_SHARE = 0.5  # the search with all groups that bands of columns let in
 
 
 def best_partition(
@@ -99,6 +102,7 @@ def find_groups(
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", unfused, compulsory_bytes(graph))
     share = SHARE if count_downsets(candidates.dag) <= MOST_DOWNSETS else WIDE_SHARE
+    share *= BANDED_SHARE if candidates.traits.bands > 1 else 1
     candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), MOST_GROUPS)
     offers = Offers(candidates, budgets)
     clock.report(f"{len(offers.groups)} groups", unfused)
@@ -108,11 +112,28 @@ def find_groups(
 def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     """The best partition into these groups for each of their budgets."""
     candidates = offers.candidates
-    found = solve(offers, clock)
-    return [
+    banded = candidates.traits.bands > 1
+    found = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
+    judged = [
         _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
         for cover, budget in zip(found, offers.budgets, strict=True)
     ]
+    if not banded or all(partition.status == "optimal" for partition in judged):
+        return judged
+    # Bands let far more groups in than time allows: those that fit without come first.
+    few = Candidates(candidates.model, graph, replace(candidates.traits, bands=1))
+    few.grow(max(offers.budgets), None, clock.part(SHARE * clock.left_s), MOST_GROUPS)
+    others = solve(Offers(few, offers.budgets), clock)
+    return [_better(one, other) for one, other in zip(judged, others, strict=True)]
+
+
+def _better(found: Partition, other: Cover) -> Partition:
+    """A partition, or a cheaper cover of which nothing is proven."""
+    if other.groups is None or other.objective >= found.objective_bytes:
+        return found
+    proven = other.objective == found.bound_bytes
+    status: Status = "optimal" if proven else "feasible"
+    return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
 
 
 def solve(offers: Offers, clock: Clock) -> list[Cover]:
