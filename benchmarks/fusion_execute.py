@@ -55,7 +55,8 @@ def run(name: str, side: int, budget_bytes: int) -> bool:
         f"{name} {side}×{side}: {plan.claims.status}, {report.instructions} instructions, "
         f"{result.compute_steps} computes in an arena of {result.arena_bytes} bytes; error "
         f"{result.max_abs_error:.2g}, eager's own {own:.2g}{'' if right else ' WRONG'}; seconds: "
-        f"plan {planned - began:.1f}, check {checked - planned:.1f}, execute {executed - checked:.1f}",
+        f"plan {planned - began:.1f}, check {checked - planned:.1f}, "
+        f"execute {executed - checked:.1f}",
         flush=True,
     )
     return right
