@@ -127,7 +127,7 @@ def _beyond(tables: Tables) -> Iterator[Claim]:
     for name, what, then in (
         ("joint", "All maps between groups go off chip (eq. 1)", "keeping some where that pays"),
         ("2-D tiles", "Line buffers are as wide as their maps (eq. 4)", "up to 8 bands of columns"),
-        ("both", "Both", "neither"),
+        ("both", "Both of these", "neither taken for granted"),
     ):
         if rows:
             shares = [1 - row[name] / row["Optimus"] for row in rows]
