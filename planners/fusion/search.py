@@ -37,6 +37,7 @@ from planners.progress import Clock
 
 # Groups, downsets and steps between them that are held at most, for memory's sake.
 MOST_GROUPS = 300_000
+MOST_WIDE_PLACES = 12_000_000  # groups times operators, where prices are found for all of them
 MOST_DOWNSETS = 20_000
 MOST_STEPS = 4_000_000
 # Of the time that is left, what finding groups may take before the search begins.
@@ -101,9 +102,11 @@ def find_groups(
     # What is told is one budget's; of several it is the largest's.
     unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", unfused, compulsory_bytes(graph))
-    share = SHARE if count_downsets(candidates.dag) <= MOST_DOWNSETS else WIDE_SHARE
+    wide = count_downsets(candidates.dag) > MOST_DOWNSETS
+    share = WIDE_SHARE if wide else SHARE
     share *= BANDED_SHARE if candidates.traits.bands > 1 else 1
-    candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), MOST_GROUPS)
+    most = MOST_WIDE_PLACES // candidates.dag.count if wide else MOST_GROUPS
+    candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), min(most, MOST_GROUPS))
     offers = Offers(candidates, budgets)
     clock.report(f"{len(offers.groups)} groups", unfused)
     return offers
