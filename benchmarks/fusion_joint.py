@@ -1,6 +1,6 @@
 """Fused groups and residency together, beside either alone, on all of torchvision's models.
 
-    python benchmarks/fusion_joint.py [MODEL ...] [--limit 20] [--out joint.jsonl] [--check]
+    python benchmarks/fusion_joint.py [MODEL ...] [--limit 20] [--bands 8] [--out joint.jsonl] [--check]
 
 For each model three budgets: the least in which every operator fits alone, rounded up to a KiB,
 four times that, and 1 MiB (or 16 times the least, if that is more). For each the bytes of all
@@ -56,15 +56,17 @@ def cosma_bytes(graph: Graph, budget: int, limit: float) -> int | None:
     return plan.claims.offchip_bytes
 
 
-def compare(model: GroupModel, budget: int, limit: float, check: bool) -> dict[str, Any]:
-    """All planners at one budget."""
+def compare(
+    model: GroupModel, budget: int, limit: float, bands: int, check: bool
+) -> dict[str, Any]:
+    """All planners at one budget; `check` makes the joint plan again and replays it."""
     graph = model.graph
     began = time.perf_counter()
     joint = best_joint(model, budget, Clock(limit / ALONE_SHARE), True)
     seconds = time.perf_counter() - began
     if check:
-        plan = sp.plan(graph, "fusion", budget, MACHINE, limit / ALONE_SHARE, joint=True)
-        sp.check(plan)
+        most = limit / ALONE_SHARE
+        sp.check(sp.plan(graph, "fusion", budget, MACHINE, most, joint=True, bands=bands))
     alone = best_partition(model, graph, budget, Clock(limit))
     return {
         "oracle": compulsory_bytes(graph),
@@ -106,6 +108,7 @@ def main() -> int:
     )
     parser.add_argument("models", nargs="*", default=[])
     parser.add_argument("--limit", type=float, default=20.0, help="seconds")
+    parser.add_argument("--bands", type=int, default=8, help="bands of a tile, 1 as the paper")
     parser.add_argument("--out", type=Path, help="JSON lines, read and added to")
     parser.add_argument("--check", action="store_true", help="replay each joint plan")
     chosen = parser.parse_args()
@@ -123,9 +126,11 @@ def main() -> int:
         for at in range(3):
             row = known.get((name, at))
             if row is None:
-                model = model or GroupModel(sp.load(name), sp.load_machine(MACHINE), {})
+                model = model or GroupModel(
+                    sp.load(name), sp.load_machine(MACHINE), {"bands": chosen.bands}
+                )
                 budget = budgets(model)[at]
-                found = compare(model, budget, chosen.limit, chosen.check)
+                found = compare(model, budget, chosen.limit, chosen.bands, chosen.check)
                 row = {"model": name, "at": at, "budget": budget, **found}
                 if chosen.out:
                     with chosen.out.open("a") as file:
