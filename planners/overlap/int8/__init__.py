@@ -1,0 +1,1 @@
+"""Quantised networks, and kernels that run overlap plans on them exactly."""
