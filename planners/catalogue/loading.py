@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planners.catalogue import cache, names
+from planners.catalogue import cache, names, vmcu
 from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.files import read_json
 from planners.graph.model import Graph
@@ -31,7 +31,10 @@ _NOT_YET = {
 
 
 def models() -> list[str]:
-    """Torchvision's names, sorted, and then our own; `timm:NAME` and files load besides."""
+    """Torchvision's names, sorted, and then our own.
+
+    `timm:NAME`, the vMCU paper's blocks (`vmcu:S1`) and files load besides.
+    """
     return list(names.CATALOGUE)
 
 
@@ -43,21 +46,24 @@ def load(
     bytes_per_element: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Graph:
-    """The graph of a catalogue model, a `timm:` model or a graph JSON file.
+    """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a graph JSON file.
 
-    `input_shape` is the shape of the input, or one shape an input; a file has its own. A detector
-    is loaded as its dense part (`planners.catalogue.detectors`). The first load of a model imports
-    torch and takes seconds; the graph is then kept on disk.
+    `input_shape` is the shape of the input, or one shape an input; files and blocks have their own
+    (and their own granularity). A detector is loaded as its dense part
+    (`planners.catalogue.detectors`). The first load of a model imports torch and takes seconds; the
+    graph is then kept on disk.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
-    if isinstance(name_or_path, Path) or _is_file(name):
+    block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
+    if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
             raise BadInput(f"{name} has its own input shape; leave input_shape out")
-        graph = _from_file(Path(name_or_path))
+        path = Path(name_or_path)
+        graph = vmcu.named(name.removeprefix(vmcu.PREFIX)) if block else _from_file(path)
         return graph if bytes_per_element == 1 else graph.with_bytes_per_element(bytes_per_element)
     shapes = _shapes(name, input_shape)
     graph = _shipped(name, shapes, granularity) or _traced(name, shapes, granularity, progress)
