@@ -6,6 +6,7 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -14,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from planners.catalogue import names
 from planners.catalogue.detectors import DenseDetector
-from planners.catalogue.networks import amoebanet_d, darts, transformer
+from planners.catalogue.networks import amoebanet_d, darts, mcunet, transformer
 from planners.errors import BadInput, ImportFailed, UnknownName
 
 
@@ -27,6 +28,7 @@ _FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_")
 _OWN: dict[str, Callable[[], torch.nn.Module]] = {
     "amoebanet_d": amoebanet_d.AmoebaNetD,
     "darts": darts.Darts,
+    **{name: partial(mcunet.mcunet, name) for name in mcunet.TABLES},
     "transformer": transformer.transformer,
 }
 _building = threading.RLock()

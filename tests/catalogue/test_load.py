@@ -29,7 +29,8 @@ def test_the_names_are_torchvisions_and_our_own() -> None:
 
     theirs, ours = models()[:121], models()[121:]
     assert theirs == sorted(_import_torchvision().list_models())
-    assert ours == ["amoebanet_d", "darts", "transformer"]
+    mcunets = [f"mcunet_{name}" for name in ("vww1", "in0", "in1", "in2", "in3", "in4")]
+    assert ours == ["amoebanet_d", "darts", *mcunets, "transformer"]
 
 
 def test_shipped_models_load_without_torch() -> None:

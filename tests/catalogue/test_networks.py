@@ -19,10 +19,26 @@ from planners.graph.passes import GRANULARITIES
 OPERATORS = {
     "amoebanet_d": (1050, 770, 500),
     "darts": (715, 548, 389),
+    "mcunet_vww1": (131, 85, 55),
+    "mcunet_in0": (131, 85, 55),
+    "mcunet_in1": (122, 79, 51),
+    "mcunet_in2": (158, 103, 67),
+    "mcunet_in3": (158, 103, 67),
+    "mcunet_in4": (149, 97, 63),
     "transformer": (512, 158, 146),
 }
 """At `aten`, `folded` and `fused`."""
-MACS = {"amoebanet_d": 14_193_506_656, "darts": 529_911_552, "transformer": 21_276_917_760}
+MACS = {
+    "amoebanet_d": 14_193_506_656,
+    "darts": 529_911_552,
+    "mcunet_vww1": 11_578_816,
+    "mcunet_in0": 6_364_224,
+    "mcunet_in1": 12_790_096,
+    "mcunet_in2": 67_287_200,
+    "mcunet_in3": 81_785_520,
+    "mcunet_in4": 125_874_400,
+    "transformer": 21_276_917_760,
+}
 
 
 def learned(module: torch.nn.Module) -> int:
