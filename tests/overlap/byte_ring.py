@@ -1,0 +1,117 @@
+"""Kernels on symbolic bytes in a ring: what each element of an output reads, by naive loops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from planners.graph.model import Graph, Operator, Part, Tensor
+
+Reads = list[list[int]]
+"""For each element of the output, in torch's order, the elements that it reads, in torch's."""
+
+
+def one_operator(op: Operator, shapes: dict[str, tuple[int, ...]]) -> Graph:
+    """A graph of one operator; `shapes` of its inputs, parameters and output."""
+    kinds = dict.fromkeys(op.inputs, "input") | dict.fromkeys(op.parameters, "parameter")
+    tensors = {n: Tensor(n, s, kinds.get(n, "activation")) for n, s in shapes.items()}
+    return Graph("one", tensors, (op,), op.inputs, op.outputs)
+
+
+def addresses(shape: tuple[int, ...]) -> np.ndarray:
+    """The place of each element in memory: channels of a pixel together where there are pixels."""
+    n = int(np.prod(shape))
+    if len(shape) != 4:
+        return np.arange(n)
+    b, c, h, w = shape
+    return np.arange(n).reshape(b, h, w, c).transpose(0, 3, 1, 2).ravel()
+
+
+def survives(
+    reads: Reads,
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+    d: int,
+    order: str,
+    *,
+    reverse: bool = False,
+) -> bool:
+    """Whether every read finds the input's own element, with the output `d` in front of it.
+
+    The ring has just the bytes of both together: at d the footprint, at less what it would be.
+    """
+    given, made = (int(np.prod(shape)) for shape in shapes)
+    ring = np.full(max(given + d, made), -1)
+    if reverse:
+        start_in, start_out = max(0, made - given - d), max(0, given + d - made)
+    else:
+        start_in, start_out = d, 0
+    ring[(start_in + np.arange(given)) % len(ring)] = np.arange(given)
+    where = addresses(shapes[0])
+    for place, wanted in _kernel(reads, shapes[1], order, reverse):
+        read = where[np.array(wanted, int)]
+        if (ring[(start_in + read) % len(ring)] != read).any():
+            return False
+        ring[(start_out + place) % len(ring)] = given + place
+    written = (start_out + np.arange(made)) % len(ring)
+    return bool((ring[written] == given + np.arange(made)).all())
+
+
+def _kernel(
+    reads: Reads, shape: tuple[int, ...], order: str, reverse: bool
+) -> list[tuple[int, list[int]]]:
+    """Each element written, in the kernel's order, and what is read just before."""
+    places = addresses(shape)
+    size = shape[1 if len(shape) == 4 else -1] if shape else 1
+    turn = sorted(range(len(places)), key=places.__getitem__)
+    wanted = {t: reads[t] for t in turn}
+    if order != "element":
+        for first in range(0, len(turn), size):
+            segment = turn[first : first + size]
+            together = sorted({i for t in segment for i in reads[t]})
+            wanted |= dict.fromkeys(segment, together)
+    steps = [(int(places[t]), wanted[t]) for t in turn]
+    if order == "buffered":  # all the segment's reads, then all its writes
+        for first in range(0, len(steps), size):
+            ends = first + size - 1 if reverse else first
+            for i in range(first, first + size):
+                if i != ends:
+                    steps[i] = (steps[i][0], [])
+    return steps[::-1] if reverse else steps
+
+
+def window_reads(
+    shape: tuple[int, ...],
+    out: tuple[int, ...],
+    slide: tuple[Sequence[int], ...],
+    channels: Callable[[int], Sequence[int]],
+) -> Reads:
+    """What a window over [N, C, H, W] reads; `channels` are those of an output channel."""
+    (kernel, stride, padding, dilation), (_, c, h, w) = slide, shape
+    found = []
+    for n, k, i, j in itertools.product(*map(range, out)):
+        rows = [i * stride[0] - padding[0] + r * dilation[0] for r in range(kernel[0])]
+        columns = [j * stride[1] - padding[1] + r * dilation[1] for r in range(kernel[1])]
+        found.append(
+            [
+                ((n * c + m) * h + y) * w + x
+                for m in channels(k)
+                for y in rows
+                if 0 <= y < h
+                for x in columns
+                if 0 <= x < w
+            ]
+        )
+    return found
+
+
+def moved(index: np.ndarray) -> Reads:
+    """What a move of elements reads: one each; −1 for none."""
+    return [[int(i)] if i >= 0 else [] for i in index.ravel()]
+
+
+def told(name: str, reads: tuple[str, ...], shape: tuple[int, ...], *relation: object) -> Operator:
+    """An operator of one call that says how it reads; its output is `y`."""
+    part = Part("y", name, shape, reads, tuple(relation))
+    return Operator("op", name, reads, ("y",), parts=(part,))
