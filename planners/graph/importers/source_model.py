@@ -67,6 +67,23 @@ class SourceModel:
         except KeyError:
             raise BadInput(f"the model has no parameter named {name!r}") from None
 
+    def is_parameter(self, name: str) -> bool:
+        """Whether `parameter` has this name."""
+        return name in self._traced.parameters
+
+    def arguments(self, name: str) -> dict[str, Any]:
+        """A call's arguments by schema name, defaults included; a `Ref` for each traced value.
+
+        A call without a schema, as that which picks an item, has none.
+        """
+        step = self._traced.steps[name]
+        schema = getattr(step.target, "_schema", None)
+        if schema is None:
+            return {}
+        defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+        named = {a.name: value for a, value in zip(schema.arguments, step.args)}
+        return defaults | named | dict(step.kwargs)
+
     def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         """The tensors of the model's arguments by graph input name."""
         leaves = torch.utils._pytree.tree_leaves(tuple(inputs))
