@@ -55,7 +55,7 @@ class Plan:
     """A program for a graph on a machine within a budget, with its planner's claims.
 
     `budget_bytes` bounds the on-chip memory, `options` are the planner's, `notes` say in words
-    what the numbers rest on.
+    what the numbers rest on. `details` are plain data of the planner's own, for its views.
     """
 
     planner: str
@@ -66,6 +66,7 @@ class Plan:
     claims: Claims
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -75,6 +76,7 @@ class Plan:
             "budget_bytes": self.budget_bytes,
             "options": dict(self.options),
             "notes": list(self.notes),
+            **({"details": dict(self.details)} if self.details else {}),
             "claims": asdict(self.claims),
             "machine": self.machine.to_json(),
             "graph": self.graph.to_json(),
@@ -98,6 +100,7 @@ class Plan:
                 claims=_claims_from(data["claims"]),
                 options=dict(data["options"]),
                 notes=tuple(str(note) for note in data["notes"]),
+                details=dict(data.get("details", {})),
             )
         except (
             KeyError,

@@ -57,12 +57,18 @@ COSMA = PlannerInfo(
     },
 )
 FUSION = PlannerInfo("fusion", "Optimus: fused groups", "planners.fusion:plan", always_counts=True)
+OVERLAP = PlannerInfo(
+    "overlap",
+    "vMCU: outputs over dying inputs",
+    "planners.overlap:plan",
+    {"objective": ("macs", "ram")},
+)
 
 
 @cache
 def planners() -> Mapping[str, PlannerInfo]:
     """All planners by name. An entry point in the group `spillway.planners` adds one."""
-    found = {info.name: info for info in (COSMA, FUSION)}
+    found = {info.name: info for info in (COSMA, FUSION, OVERLAP)}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
     return found

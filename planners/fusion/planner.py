@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from planners.errors import BadInput
-from planners.fusion.account import Account, account
 from planners.fusion.baselines import BASELINES
 from planners.fusion.emit import Laid, emit, lay_out
 from planners.fusion.group import GroupModel
@@ -21,6 +20,7 @@ from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan
 from planners.progress import Clock, ProgressCallback
+from planners.simulator.account import Account, account
 
 SEARCH = "downset search"
 BOUND_ALONE = (

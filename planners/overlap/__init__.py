@@ -3,3 +3,7 @@
 Source: "vMCU: Coordinated Memory Management and Kernel Optimization for DNN Inference on MCUs",
 MLSys 2024.
 """
+
+from planners.overlap.planner import plan
+
+__all__ = ["plan"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import planners as sp
-from planners.fusion.account import account
+from planners.simulator.account import account
 from planners.fusion.emit import emit
 from planners.fusion.group import GroupModel
 from planners.fusion.held import HeldCosts

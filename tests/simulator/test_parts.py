@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.fusion.account import account
+from planners.simulator.account import account
 from planners.plan import Plan
 from planners.program import Compute, Instruction, Operand, Piece, Release, Store
 from planners.program_json import program_from_json, program_to_json

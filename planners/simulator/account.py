@@ -1,4 +1,4 @@
-"""What a program of fused groups holds and must move, counted from its instructions."""
+"""What a program holds and must move, counted from its instructions without checking them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from planners.graph.model import Graph
-from planners.program import AddressSpace, Box, Compute, Load, Operand, Program, Region, Release
+from planners.program import (
+    AddressSpace,
+    Box,
+    Compute,
+    Load,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Store,
+)
 from planners.simulator.check import compulsory_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Bytes at the fullest moment, the highest address, and what must cross once."""
+    """Bytes at the fullest moment, the highest address, what must cross once, and what does."""
 
     peak_bytes: int
     extent_bytes: int
     compulsory_bytes: int
+    traffic_bytes: int
 
 
 def account(graph: Graph, program: Program) -> Account:
@@ -25,7 +36,8 @@ def account(graph: Graph, program: Program) -> Account:
     Sums must begin with channel 0, and the parts of a piece with its first corner.
     """
     spaces = AddressSpace(program.memories)
-    live = peak = extent = 0
+    offchip = {memory.name for memory in program.memories if memory.offchip}
+    live = peak = extent = moved = 0
     fetched: dict[str, dict[Box, None]] = defaultdict(dict)
     ends: dict[Region, int] = {}
 
@@ -38,10 +50,16 @@ def account(graph: Graph, program: Program) -> Account:
         match item:
             case Load():
                 fetched[item.piece.tensor][item.piece.box] = None
+                moved += item.source.size_bytes
                 placed = [Operand(item.piece, item.target)]
             case Compute():
+                for operand in item.reads:  # In place, from off chip.
+                    if operand.region.memory in offchip:
+                        fetched[operand.piece.tensor][operand.piece.box] = None
+                        moved += operand.region.size_bytes
                 if item.sums and item.sums[0]:
                     continue  # It adds to what the first part has placed.
+                live -= sum(item.reads[at].region.size_bytes for at in item.frees)
                 placed = list(item.writes)
                 if item.parts:
                     placed = [
@@ -49,6 +67,9 @@ def account(graph: Graph, program: Program) -> Account:
                         for o, part in zip(placed, item.parts, strict=True)
                         if _first(o.piece.box, part)
                     ]
+            case Store():
+                moved += item.source.size_bytes
+                continue
             case Release():
                 live -= item.region.size_bytes
                 continue
@@ -57,7 +78,7 @@ def account(graph: Graph, program: Program) -> Account:
         live += sum(operand.region.size_bytes for operand in placed)
         peak = max(peak, live)
         extent = max([extent, *(end(operand) for operand in placed)])
-    return Account(peak, extent, compulsory_bytes(graph, fetched))
+    return Account(peak, extent, compulsory_bytes(graph, fetched), moved)
 
 
 def _first(box: Box, part: Box) -> bool:

@@ -1,0 +1,140 @@
+"""Runs of one operator, or of several with line buffers between them, as instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planners.graph.model import Operator
+from planners.overlap.candidates import newest
+from planners.overlap.distance import order
+from planners.overlap.emit_pool import Pool
+from planners.overlap.layout import Run
+from planners.overlap.reach import Reach
+from planners.program import Compute, Instruction, Operand, Piece, Region, Release
+
+
+def line_run(
+    pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+) -> Iterator[Instruction]:
+    """The instructions of a run; `dying` are tensors in the pool that end with it."""
+    yield from _Line(pool, number, run, dying, steps).run()
+
+
+class _Line:
+    """Pixels pulled through a group: what is made, and what is no longer held, of each tensor."""
+
+    def __init__(
+        self, pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+    ) -> None:
+        self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
+        self.ops = [pool.operators[name] for name in run.operators]
+        self.last = self.ops[-1]
+        self.maker = {op.outputs[0]: op for op in self.ops}
+        self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
+        self.reach: dict[str, dict[str, Reach]] = {}
+        for op in self.ops:
+            for name in op.inputs:
+                self.reach.setdefault(name, {})[op.name] = Reach(pool.graph, op, name)
+        self.pull = {
+            (name, reader): newest(reach)
+            for name in self.buffers
+            for reader, reach in self.reach[name].items()
+        }
+        self.done = {op.name: 0 for op in self.ops}
+        self.gone = dict.fromkeys(self.reach, 0)
+        self.frees_own = order(pool.graph, self.last) == "element"
+
+    def run(self) -> Iterator[Instruction]:
+        out = self.pool.segments(self.last.outputs[0])
+        width = out.grid[-1] if out.grid else 1
+        for number in range(out.count):
+            if number % width == 0:
+                row = f" row {number // width}" if out.count > width else ""
+                self.steps.append(f"{'+'.join(op.name for op in self.ops)}{row}")
+            yield from self._make(self.last, number)
+        for name in self.dying:
+            yield from self._forget(name, len(self.pool.whole(name)))
+
+    @property
+    def step(self) -> int:
+        return len(self.steps) - 1
+
+    def operand(self, name: str, number: int) -> Operand:
+        """A pixel in its buffer, or in the pool."""
+        buffer = self.buffers.get(name)
+        if buffer is None:
+            return self.pool.whole(name)[number]
+        segments = self.pool.segments(name)
+        at = number % buffer.pixels * buffer.pixel_bytes
+        region = Region(f"{self.run_number}:{name}", at, segments.size_bytes)
+        return Operand(Piece(name, segments.box(number)), region)
+
+    def _make(self, op: Operator, number: int) -> Iterator[Instruction]:
+        """One pixel of an operator's output, after the pixels that it reads."""
+        for name in op.inputs:
+            if name in self.buffers:
+                maker = self.maker[name]
+                upto = int(self.pull[name, op.name][number])
+                while self.done[maker.name] <= upto:
+                    yield from self._make(maker, self.done[maker.name])
+        reads = [
+            self.operand(name, i)
+            for name in op.inputs
+            for i in self.reach[name][op.name].reads(number)
+        ]
+        self.done[op.name] = number + 1
+        write = self.operand(op.outputs[0], number)
+        frees: tuple[int, ...] = ()
+        if op is self.last:
+            frees = self._frees(write, reads)
+        freed = {reads[i].piece for i in frees}
+        yield Compute(
+            self.step,
+            op.name,
+            (*reads, *self.pool.constants(op, op.outputs[0], write.piece.box)),
+            (write,),
+            self.pool.macs(op, write.piece.box),
+            frees,
+        )
+        for name in (*op.inputs, op.outputs[0]):
+            yield from self._advance(name, freed)
+
+    def _frees(self, write: Operand, reads: list[Operand]) -> tuple[int, ...]:
+        """Reads that end before the write, where the kernel has read them by then."""
+        met = []
+        for at, read in enumerate(reads):
+            name = read.piece.tensor
+            inside = name in self.dying and self.pool.meets(write, read)
+            if inside and self._number(read) < self._low(name):
+                met.append(at)
+        if self.frees_own or self.pool.only_last_byte(write, [reads[at] for at in met]):
+            return tuple(met)
+        return ()
+
+    def _number(self, operand: Operand) -> int:
+        name = operand.piece.tensor
+        base = self.pool.layout.offsets[name]
+        return ((operand.region.offset or 0) - base) // operand.region.size_bytes
+
+    def _low(self, name: str) -> int:
+        """The lowest pixel of a tensor that is still to be read."""
+        return min(
+            int(reach.still[self.done[reader]]) for reader, reach in self.reach[name].items()
+        )
+
+    def _advance(self, name: str, freed: set[Piece]) -> Iterator[Instruction]:
+        """Release what nothing reads any more, in a buffer or of a tensor that dies here."""
+        if name in self.buffers:
+            made = self.done[self.maker[name].name]
+            yield from self._forget(name, min(made, self._low(name)), freed)
+        elif name in self.dying:
+            yield from self._forget(name, self._low(name), freed)
+
+    def _forget(
+        self, name: str, upto: int, freed: set[Piece] | frozenset[Piece] = frozenset()
+    ) -> Iterator[Instruction]:
+        for number in range(self.gone[name], upto):
+            operand = self.operand(name, number)
+            if operand.piece not in freed:
+                yield Release(self.step, operand.piece, operand.region)
+        self.gone[name] = max(self.gone[name], upto)

@@ -1,0 +1,92 @@
+"""Operands of a layout: segments of tensors in the pool, of buffers, and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from planners.errors import BadInput
+from planners.graph.access import needs, share_of_macs
+from planners.graph.model import Graph, Operator
+from planners.machine import Machine
+from planners.overlap.candidates import ends
+from planners.overlap.layout import Layout, Run
+from planners.overlap.segments import Segments
+from planners.program import Box, Operand, Piece, Region
+
+
+class Pool:
+    """The segments of all tensors of a layout as operands, made once each.
+
+    `present` are the tensors that lie whole in the pool by now.
+    """
+
+    def __init__(
+        self, graph: Graph, machine: Machine, layout: Layout, parameters: bool = False
+    ) -> None:
+        self.graph, self.machine, self.layout = graph, machine, layout
+        self.parameters = parameters
+        self.present: set[str] = set()
+        self.operators = {op.name: op for op in graph.operators}
+        self._whole: dict[str, list[Operand]] = {}
+        self.segments = cache(lambda tensor: Segments(graph, tensor))
+        if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
+            raise BadInput(f"the layout runs {missing[0]!r}, which the graph has not")
+
+    def ends(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a run reads whole and what it leaves whole."""
+        return ends(self.graph, [self.graph.index[name] for name in run.operators])
+
+    def whole(self, tensor: str) -> list[Operand]:
+        """All segments of a tensor that lies whole in the pool."""
+        if tensor not in self._whole:
+            if tensor not in self.layout.offsets:
+                raise BadInput(f"the layout has no place for {tensor!r}")
+            segments = self.segments(tensor)
+            memory, offset = self.machine.onchip, self.layout.offsets[tensor]
+            self._whole[tensor] = [
+                segments.operand(i, memory, offset) for i in range(segments.count)
+            ]
+        return self._whole[tensor]
+
+    def constants(self, op: Operator, output: str, box: Box) -> list[Operand]:
+        """The parameters that a box needs, in place, where they are counted."""
+        if not self.parameters or not op.parameters:
+            return []
+        width = self.graph.bytes_per_element
+        found = []
+        for name, part in needs(self.graph, op, output, box):
+            if name in op.parameters:
+                piece = Piece(name, part)
+                home = Region(self.machine.parameters, None, piece.elements * width)
+                found.append(Operand(piece, home))
+        return found
+
+    def macs(self, op: Operator, box: Box, sums: tuple[int, int] | None = None) -> int:
+        return share_of_macs(self.graph, op, op.outputs[0], box, sums)
+
+    def only_last_byte(self, write: Operand, reads: Sequence[Operand]) -> bool:
+        """Whether a write meets what is read in no more than the write's last byte.
+
+        A kernel that writes channel after channel has then read all before it writes there.
+        """
+        size = self.layout.pool_bytes
+        start = write.region.offset or 0
+        inner = write.region.size_bytes - self.graph.bytes_per_element
+        return not any(
+            _meets(start, inner, read.region.offset or 0, read.region.size_bytes, size)
+            for read in reads
+        )
+
+    def meets(self, write: Operand, read: Operand) -> bool:
+        """Whether two regions of the pool share a byte."""
+        a, b = write.region, read.region
+        size = self.layout.pool_bytes
+        return _meets(a.offset or 0, a.size_bytes, b.offset or 0, b.size_bytes, size)
+
+
+def _meets(a: int, size_a: int, b: int, size_b: int, pool: int) -> bool:
+    """Whether two ranges of a ring share a byte."""
+    if size_a <= 0 or size_b <= 0:
+        return False
+    return (b - a) % pool < size_a or (a - b) % pool < size_b

@@ -1,0 +1,35 @@
+"""Blocks that were placed apart become one layout: each is turned so that tensors stay put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planners.graph.model import Graph
+from planners.overlap.chain import Way
+from planners.overlap.layout import Buffer, Layout, Run
+
+
+def turned(graph: Graph, ways: Sequence[Way], pool_bytes: int) -> Layout:
+    """The layout of a network's blocks in a pool, modulo its size."""
+    offsets: dict[str, int] = {}
+    runs: list[Run] = []
+    for way in ways:
+        local = way.packed.offsets
+        shared = [name for name in local if name in offsets]
+        shift = offsets[shared[0]] - local[shared[0]] if shared else 0
+        for at, run in enumerate(way.runs):
+            for name in (*run.reads, *run.writes):
+                offsets[name] = (local[name] + shift) % pool_bytes
+            buffers = tuple(
+                Buffer(
+                    need.tensor,
+                    (local[f"{at}:{number}"] + shift) % pool_bytes,
+                    need.pixels,
+                    need.pixel_bytes,
+                    need.sums,
+                )
+                for number, need in enumerate(run.needs)
+            )
+            names = tuple(graph.operators[p].name for p in run.operators)
+            runs.append(Run(run.form, names, buffers, run.channels))
+    return Layout(pool_bytes, offsets, tuple(runs))
