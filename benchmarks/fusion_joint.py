@@ -1,6 +1,6 @@
 """Fused groups and residency together, beside either alone, on all of torchvision's models.
 
-    python benchmarks/fusion_joint.py [MODEL ...] [--limit 20] [--bands 8] [--out joint.jsonl] [--check]
+    python benchmarks/fusion_joint.py [MODEL ...] [--limit 20] [--bands 8] [--out FILE] [--check]
 
 For each model three budgets: the least in which every operator fits alone, rounded up to a KiB,
 four times that, and 1 MiB (or 16 times the least, if that is more). For each the bytes of all

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import planners as sp
-from planners.simulator.account import account
 from planners.fusion.emit import emit
 from planners.fusion.group import GroupModel
 from planners.fusion.held import HeldCosts
@@ -23,6 +22,7 @@ from planners.machine import with_scratchpad
 from planners.masks import bits
 from planners.plan import Claims, Plan
 from planners.progress import Clock
+from planners.simulator.account import account
 from tests.fusion.networks import CASES, graph_of
 
 MACHINE = sp.load_machine("npu_small")
