@@ -60,6 +60,7 @@ class _Window:
             out = self.pool.whole(self.block.last.outputs[0])[number]
             a = self.pool.whole(self.block.a)[number]
             reads = tuple(kept if n == self.block.d else a for n in self.block.add.inputs)
+            yield from self._forget(min(low, number))  # The output may lie on these already.
             # The pixel of A ends here where the output takes its place.
             ends = self.dying and self.pool.meets(out, a) and number < low
             frees = (reads.index(a),) if ends else ()

@@ -1,0 +1,50 @@
+"""The forms that a bottleneck can run in, each as a program that `check` replays."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.overlap.bottleneck import recomputing
+from planners.overlap.candidates import Candidate, line
+from planners.overlap.chain import Way
+from planners.overlap.front import Point
+from planners.overlap.modules import Bottleneck, bottleneck
+from planners.overlap.packing import Question, pack
+from planners.overlap.planner import finished
+from planners.overlap.turning import turned
+from planners.progress import Clock
+
+SHAPES = (
+    Bottleneck("residual", 5, 4, 12, 4, 3),
+    Bottleneck("window beyond the map", 3, 4, 8, 4, 7),
+    Bottleneck("strided", 6, 3, 10, 5, 5, (1, 2, 1)),
+    Bottleneck("wider", 5, 3, 7, 6, 3),
+    Bottleneck("narrower", 5, 6, 7, 3, 3),
+)
+
+
+def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
+    """The plan that has this run only."""
+    packed = pack(Question(graph, [run], graph.outputs))
+    assert packed is not None
+    way = Way(0, len(graph.operators), (run,), packed, run.extra_macs)
+    layout = turned(graph, [way], way.size_bytes)
+    options = {"objective": "ram", "fuse": True, "parameters": False}
+    machine, points = sp.load_machine("npu_small"), [Point(way.size_bytes, 0, (way,))]
+    bound = packed.bound_bytes
+    return finished(graph, machine, way.size_bytes, layout, bound, points, options, Clock(9))
+
+
+@pytest.mark.parametrize("module", SHAPES, ids=lambda module: module.name)
+def test_every_form_of_a_bottleneck_is_a_program_that_holds(module: Bottleneck) -> None:
+    graph = bottleneck(module)
+    positions = range(len(graph.operators))
+    first = line(graph, positions)
+    assert first is not None
+    runs = [first, *recomputing(graph, positions)]
+    assert {run.form for run in runs} == {"line", "window", "columns", "tile"}
+    for run in runs:
+        plan = plan_of(graph, run)
+        done = sp.check(plan)
+        assert done.peak_bytes <= plan.claims.objective_bytes
