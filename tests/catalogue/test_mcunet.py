@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import torch
 
 import planners as sp
 from planners.catalogue.networks.mcunet import TABLES, Table, mcunet
+from planners.catalogue.vmcu import MISPRINTS, TABLE_2, Bottleneck
 from planners.graph.model import Operator
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -50,50 +51,28 @@ def test_one_runs_bit_for_bit() -> None:
     assert done.outputs.isfinite().all()
 
 
-class Module(NamedTuple):
-    """A row of the vMCU paper's Table 2; `stride` is that of the second convolution."""
-
-    side: int
-    channels: int
-    middle: int
-    out: int
-    kernel: int
-    stride: int
-
-
-PRINTED = {
-    "S": "20 16 48 16 3 1, 20 16 48 16 3 1, 10 24 144 16 3 1, 10 24 120 24 3 1, 5 40 240 40 3 1, "
-    "5 48 192 48 3 1, 3 96 480 96 3 1, 3 96 384 96 3 1",
-    "B": "88 8 24 16 7 2, 44 16 80 16 3 1, 44 16 80 16 7 1, 44 16 64 24 5 1, 44 16 80 24 5 2, "
-    "22 24 120 24 5 1, 22 24 120 24 5 1, 22 24 120 40 3 2, 11 40 240 40 7 1, 11 40 160 40 5 1, "
-    "11 40 200 48 7 2, 11 48 240 48 7 1, 11 48 240 48 3 1, 11 48 288 96 3 2, 6 96 480 96 7 1, "
-    "6 96 384 96 3 1",
-}
-
-
-def modules(table: Table, side: int) -> list[Module]:
-    """All blocks but the first, with the sides of the image that they read."""
+def released(table: Table, side: int) -> list[Bottleneck]:
+    """All blocks but the first as modules, with the sides of the image that they read."""
     side, channels, rows = (side + 1) // 2, table.stem, []
     for kernel, expand, out, stride in table.blocks:
-        rows.append(Module(side, channels, channels * expand, out, kernel, stride))
+        sizes = (side, channels, channels * expand, out, kernel)
+        rows.append(Bottleneck("", *sizes, (1, stride, 1)))
         side, channels = -(-side // stride), out
     return rows[1:]
 
 
-def test_where_the_vmcu_paper_prints_other_modules() -> None:
-    printed = {
-        letter: [Module(*map(int, row.split())) for row in text.split(",")]
-        for letter, text in PRINTED.items()
+def test_the_vmcu_paper_prints_the_released_modules_but_for_its_misprints() -> None:
+    ours = {
+        # S are the modules with a residual; B1 is the stem with the first block.
+        "S": [module for module in released(TABLES["mcunet_vww1"], 80) if module.residual],
+        "B": [TABLE_2["B1"], *released(TABLES["mcunet_in3"], 176)[:-1]],
     }
-    residual = [m for m in modules(TABLES["mcunet_vww1"], 80) if m.channels == m.out]
-    differ = [f"S{i + 1}" for i in range(8) if residual[i] != printed["S"][i]]
-    assert len(residual) == 8
-    assert differ == ["S3", "S4", "S5"]
-    assert (residual[2].out, residual[3].kernel, residual[4].kernel) == (24, 5, 7)
-    all_but_last = modules(TABLES["mcunet_in3"], 176)[:-1]
-    differ = [f"B{i + 2}" for i in range(16) if all_but_last[i] != printed["B"][i]]
-    assert differ == ["B5", "B12"]
-    assert (all_but_last[3].out, all_but_last[10].kernel, all_but_last[10].stride) == (16, 5, 1)
+    found = [replace(m, name=f"{k}{i + 1}") for k, ms in ours.items() for i, m in enumerate(ms)]
+    assert [m.name for m in found] == list(TABLE_2)
+    differ = {m.name: m for m in found if m != TABLE_2[m.name]}
+    assert set(differ) == set(MISPRINTS)
+    assert (differ["S3"].c_out, differ["S4"].kernel, differ["S5"].kernel) == (24, 5, 7)
+    assert (differ["B5"].c_out, differ["B12"].kernel, differ["B12"].strides[1]) == (16, 5, 1)
 
 
 @pytest.mark.skipif(not (DATA / "mcunet_configs.json").exists(), reason="the tables are not here")
@@ -125,7 +104,7 @@ def layer(graph: sp.Graph, op: Operator) -> tuple[object, ...]:
 @pytest.mark.skipif(not (DATA / "mcunet_vww1_5fps_layers.csv").exists(), reason="no layers here")
 def test_layers_are_those_of_the_released_file() -> None:
     padded: dict[str, tuple[int, ...]] = {}
-    released = []
+    listed = []
     for row in csv.DictReader((DATA / "mcunet_vww1_5fps_layers.csv").read_text().splitlines()):
         before = tuple(int(row[f"in_{axis}"]) for axis in "hwc")
         after = tuple(int(row[f"out_{axis}"]) for axis in "hwc")
@@ -133,8 +112,8 @@ def test_layers_are_those_of_the_released_file() -> None:
             padded[row["out_id"]] = before
         elif row["op"] not in ("QUANTIZE", "TRANSPOSE"):
             before = padded.get(row["in_ids"], before)
-            released.append((row["op"], before, after, row["k"], row["stride"]))
+            listed.append((row["op"], before, after, row["k"], row["stride"]))
     graph = sp.load("mcunet_vww1")
     features = [op for op in graph.operators if op.kind in ("conv2d", "add")]
-    assert [layer(graph, op) for op in features] == released
+    assert [layer(graph, op) for op in features] == listed
     assert [op.kind for op in graph.operators[len(features) :]] == ["adaptive_avg_pool2d", "linear"]
