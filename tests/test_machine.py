@@ -35,6 +35,7 @@ SPECIFIED = {
     "stm32f411": 128 * KIB,
     "stm32f746": 320 * KIB,
     "stm32f767": 512 * KIB,
+    "stm32h743": 512 * KIB,
     "tpu_v4i": 128 * 1024 * KIB,
 }
 
@@ -84,7 +85,7 @@ def test_a_preset_can_move_and_compute(name: str) -> None:
 
 
 def test_parameters_of_a_microcontroller_live_in_flash() -> None:
-    for name in ("stm32f411", "stm32f746", "stm32f767", "ethos_u55_high_end"):
+    for name in ("stm32f411", "stm32f746", "stm32f767", "stm32h743", "ethos_u55_high_end"):
         assert presets()[name].parameters == "flash"
 
 
