@@ -60,16 +60,17 @@ class Question:
         return max(self.need(at) for at in range(len(self.runs)))
 
     def need(self, at: int) -> int:
-        """Bytes that a run needs: what is held meanwhile, with the best overlap."""
+        """Bytes that a run needs at least: what is held meanwhile, the output over what dies."""
         now = [item for item in self.held if item.first <= at <= item.last]
         total = sum(item.size_bytes for item in now)
-        saved = 0
-        for (out, name), d in self.distance.items():
-            a, b = self.by_name[out], self.by_name[name]
-            if a.first == b.last == at:
-                together = max(b.size_bytes + d, a.size_bytes)
-                saved = max(saved, a.size_bytes + b.size_bytes - together)
-        return total - saved
+        out = next((self.by_name[o] for o, _ in self.distance if self.by_name[o].first == at), None)
+        if out is None:
+            return total
+        under = {name: d for (o, name), d in self.distance.items() if o == out.name}
+        # Inputs lie apart from one another, and the lowest under the output by its distance.
+        inputs = sum(self.by_name[name].size_bytes for name in under)
+        together = max(out.size_bytes, inputs + min(out.size_bytes, *under.values()))
+        return total - out.size_bytes - inputs + together
 
     def meet(self, a: Held, b: Held) -> bool:
         return a.first <= b.last and b.first <= a.last

@@ -1,0 +1,97 @@
+"""Distances as programs: valid as planned, refused with one byte less wherever they bind."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+import planners as sp
+from planners.graph.model import Graph
+from planners.overlap.bottleneck import recomputing
+from planners.overlap.candidates import Candidate, alone, line
+from planners.overlap.chain import Way
+from planners.overlap.emit import emit
+from planners.overlap.layout import Layout
+from planners.overlap.modules import Bottleneck, bottleneck
+from planners.overlap.packing import Question, pack
+from planners.overlap.turning import turned
+from planners.simulator.check import replay
+
+MACHINE = sp.load_machine("stm32f411")
+
+
+def random_module(seed: int) -> Graph:
+    rng = random.Random(seed)
+    strides = (1, rng.choice((1, 1, 2)), 1)
+    c_in = rng.randint(1, 6)
+    c_out = c_in if rng.random() < 0.5 else rng.randint(1, 6)
+    kernel = rng.choice((1, 3, 3, 5)) if strides[1] == 1 else 3
+    size = rng.randint(2, 7)
+    return bottleneck(Bottleneck("m", size, c_in, rng.randint(2, 8), c_out, kernel, strides))
+
+
+def runs_of(graph: Graph) -> list[Candidate]:
+    """All kernels of a module's first operators: one, two or three of them, or all."""
+    count = len(graph.operators)
+    found = [alone(graph, 0)]
+    for stop in range(2, count + 1):
+        for run in (line(graph, range(stop)), *recomputing(graph, range(stop))):
+            if run is not None:
+                found.append(run)
+    return found
+
+
+def layout_with(graph: Graph, run: Candidate, distance: int) -> Layout | None:
+    """A run and the rest alone, in a roomy pool, the run's output `distance` before its input."""
+    rest = [alone(graph, p) for p in range(max(run.operators) + 1, len(graph.operators))]
+    runs = [run, *rest]
+    question = Question(graph, runs, graph.outputs)
+    if (run.writes[0], "A") not in question.distance:
+        return None
+    packed = pack(question)
+    assert packed is not None
+    way = Way(0, len(graph.operators), tuple(runs), packed, run.extra_macs)
+    roomy = 4 * sum(graph.size_bytes(t) for t in graph.tensors)
+    layout = turned(graph, [way], roomy)
+    # Everything else moves out of the way of the two.
+    first = {run.writes[0]: 0, "A": distance}
+    others = {
+        t: roomy // 2 + i
+        for t, i in packed.offsets.items()
+        if t not in first and t in layout.offsets
+    }
+    buffers, at = [], roomy // 4
+    for buffer in layout.runs[0].buffers:
+        buffers.append(replace(buffer, offset=at))
+        at += buffer.size_bytes
+    changed = (replace(layout.runs[0], buffers=tuple(buffers)), *layout.runs[1:])
+    return Layout(roomy, others | first, changed)
+
+
+def valid(graph: Graph, layout: Layout) -> bool:
+    try:
+        replay(graph, emit(graph, MACHINE, layout))
+    except sp.InvalidPlan as error:
+        if error.kind != "overlap":
+            raise
+        return False
+    return True
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_a_distance_is_enough_and_one_byte_less_is_not(first: int) -> None:
+    modules = [random_module(seed) for seed in range(first, first + 10)]
+    tight = 0
+    for graph, run in [(module, run) for module in modules for run in runs_of(module)]:
+        d = run.distances.get("A")
+        if d is None or (layout := layout_with(graph, run, d)) is None:
+            continue
+        assert valid(graph, layout), (run.form, d)
+        if d > 0:
+            less = layout_with(graph, run, d - 1)
+            assert less is not None
+            assert not valid(graph, less), (run.form, run.operators, d)
+            tight += 1
+    assert tight > 10
