@@ -139,7 +139,7 @@ def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: 
 
 def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
     """From all inputs at once: what asks segment by segment hears of all of them."""
-    key = (_look(graph, op), reverse)
+    key = (look(graph, op), reverse)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
@@ -153,8 +153,8 @@ def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
     return _known[key]
 
 
-def _look(graph: Graph, op: Operator) -> Hashable:
-    """What the distances of an operator depend on, without names."""
+def look(graph: Graph, op: Operator) -> Hashable:
+    """What an operator reads, and its distances, depend on this; it has no names."""
     names = (*op.inputs, *op.parameters, *op.outputs)
     shapes = tuple((graph.tensors[name].shape, graph.tensors[name].kind) for name in names)
     return (op.kind, op.slide, op.look, shapes, len(op.inputs), len(op.parameters))

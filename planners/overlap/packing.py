@@ -8,10 +8,10 @@ placing are tried until a bound is met, then a solver decides.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, permutations
+from itertools import permutations
 
 from planners.graph.model import Graph
 from planners.overlap.candidates import Candidate
@@ -114,20 +114,19 @@ def pack(question: Question, most_bytes: int | None = None) -> Packed | None:
     return Packed(best, size, bound)
 
 
-def _orders(question: Question) -> list[Sequence[Held]]:
+def _orders(question: Question) -> Iterator[Sequence[Held]]:
     """Orders to place in: all where there are few, else those by size and time and random ones."""
     held = question.held
     if len(held) <= 5:
-        return list(permutations(held))
-    found: list[Sequence[Held]] = [
-        sorted(held, key=lambda item: (-item.size_bytes, item.first)),
-        sorted(held, key=lambda item: (item.first - item.last, -item.size_bytes)),
-        sorted(held, key=lambda item: (-item.first, -item.size_bytes)),
-        held,
-    ]
+        yield from permutations(held)
+        return
+    yield sorted(held, key=lambda item: (-item.size_bytes, item.first))
+    yield sorted(held, key=lambda item: (item.first - item.last, -item.size_bytes))
+    yield sorted(held, key=lambda item: (-item.first, -item.size_bytes))
+    yield held
     rng = random.Random(len(held))
-    found += [rng.sample(held, len(held)) for _ in range(MOST_ORDERS)]
-    return list(islice(found, MOST_ORDERS))
+    for _ in range(MOST_ORDERS):
+        yield rng.sample(held, len(held))
 
 
 def _placed(question: Question, order: Sequence[Held]) -> dict[str, int]:

@@ -6,19 +6,32 @@ each says all. Anything else is asked segment by segment.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planners.graph.access import detailed, is_local, needs
 from planners.graph.model import Graph, Operator
+from planners.overlap.distance import look
 from planners.overlap.segments import Segments
 from planners.program import Box
 
 Numbers = NDArray[np.int64]
-PIXELWISE = frozenset({"", "same", "channels", "window", "pad"})
+Table: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+"""Rows and columns that are read, by row and by column of the output."""
+MOST_KNOWN = 5_000
+_tables: dict[Hashable, Table] = {}
+_low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
+
+
+def _forget() -> None:
+    """Keep what is known of operators of equal looks, up to a number of them."""
+    for known in (_tables, _low_high):
+        if len(known) >= MOST_KNOWN:
+            known.clear()
 
 
 def streams(graph: Graph, op: Operator) -> bool:
@@ -50,14 +63,19 @@ class Reach:
         self.out = Segments(graph, op.outputs[0])
         self.source = Segments(graph, tensor)
         self.separable = streams(graph, op)
+        self._key = (look(graph, op), op.inputs.index(tensor))
         if self.separable:
-            self.rows, self.columns = self._tables()
+            if self._key not in _tables:
+                _forget()
+                _tables[self._key] = self._asked()
+            self.rows, self.columns = _tables[self._key]
 
     def _box(self, number: int) -> Box | None:
         found = needs(self._graph, self._op, self._op.outputs[0], self.out.box(number))
         return dict(found).get(self.tensor)
 
-    def _tables(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    def _asked(self) -> Table:
+        """What each row and each column of the output reads."""
         _, height, width = self.out.grid
         rows = [self._axis(i * width, 2) for i in range(height)]
         return rows, [self._axis(j, 3) for j in range(width)]
@@ -76,8 +94,14 @@ class Reach:
         a, b = self.columns[column]
         return [r * width + c for r in range(*self.rows[row]) for c in range(a, b)]
 
-    @cached_property
+    @property
     def _ends(self) -> tuple[Numbers, Numbers]:
+        if self._key not in _low_high:
+            _forget()
+            _low_high[self._key] = self._bounds()
+        return _low_high[self._key]
+
+    def _bounds(self) -> tuple[Numbers, Numbers]:
         if self.separable:
             rows, columns = np.array(self.rows), np.array(self.columns)
             width = self.source.grid[2]
