@@ -7,7 +7,7 @@
 True
 """
 
-from planners.api import execute, from_torch, plan, simulate
+from planners.api import execute, from_torch, plan, simulate, write_code
 from planners.catalogue import load, models
 from planners.errors import (
     BadInput,
@@ -68,4 +68,5 @@ __all__ = [
     "simulate",
     "summary",
     "sweep",
+    "write_code",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.machine import Machine, load_machine
 from planners.plan import Plan
@@ -15,6 +16,7 @@ from planners.simulator.simulate import simulate as simulate_plan
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:
+    from planners.overlap.code.of_plan import Code
     from planners.simulator.execute import Execution
 
 
@@ -85,3 +87,34 @@ def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0
         module, built = build(plan.graph.source, seed=seed)
         inputs = built if inputs is None else inputs
     return run(plan, module, inputs)
+
+
+def write_code(
+    plan: Plan,
+    folder: str | Path,
+    module: Any = None,
+    inputs: Any = None,
+    *,
+    weights: Literal["model", "random"] = "model",
+    seed: int = 0,
+) -> Code:
+    """Write an overlap plan as C99 that runs in int8 in one pool of exactly the planned bytes.
+
+    The weights are those of `module`, quantised on `inputs` (the arguments of one call). Without
+    them, the graph's own model is built with random weights from `seed`; with `weights="random"`
+    no model is needed. The folder is replaced whole or not at all. Raises `BadInput`.
+    """
+    from planners.overlap.code.of_plan import code_of_plan
+
+    if module is None and weights == "model":
+        if "catalogue" not in plan.graph.source:
+            raise BadInput(
+                f"{plan.graph.name!r:.60} is no catalogue model that could be built: give a module "
+                "and its inputs, or let the weights be random"
+            )
+        from planners.catalogue import build
+
+        module, built = build(plan.graph.source, seed=seed)
+        inputs = built if inputs is None else inputs
+    calibration = [] if inputs is None else [inputs]
+    return code_of_plan(plan, folder, module, calibration, seed=seed)
