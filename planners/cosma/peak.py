@@ -42,7 +42,9 @@ class _Op(NamedTuple):
     successors: tuple[int, ...]
 
 
-class _Move(NamedTuple):
+class Move(NamedTuple):
+    """The bytes resident while an operator runs, those live after it, and all that ran."""
+
     footprint: int
     live: int
     done: int
@@ -55,7 +57,7 @@ class Footprints:
         self.ops = [_describe(graph, i, parameters) for i in range(len(graph.operators))]
         self.all = (1 << len(self.ops)) - 1
 
-    def move(self, done: int, live: int, position: int) -> _Move:
+    def move(self, done: int, live: int, position: int) -> Move:
         """Run an operator: the bytes resident while it runs, and those live after it."""
         op = self.ops[position]
         after = done | 1 << position
@@ -69,7 +71,7 @@ class Footprints:
         for size, consumers in op.outputs:
             if not consumers:
                 dying += size
-        return _Move(footprint, footprint - dying, after)
+        return Move(footprint, footprint - dying, after)
 
     def ready(self, done: int, ready: int, position: int) -> int:
         """The operators that can run after `position` was run from `done`, as a mask."""
@@ -82,6 +84,14 @@ class Footprints:
 
     def first_ready(self) -> int:
         return sum(1 << i for i, op in enumerate(self.ops) if not op.predecessors)
+
+    def peak(self, schedule: tuple[int, ...]) -> int:
+        """The largest footprint of a schedule that spills nothing."""
+        done = live = peak = 0
+        for position in schedule:
+            footprint, live, done = self.move(done, live, position)
+            peak = max(peak, footprint)
+        return peak
 
 
 def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
@@ -104,12 +114,7 @@ def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
 
 def order_peak(graph: Graph, schedule: tuple[int, ...], parameters: bool = False) -> int:
     """Peak bytes of a schedule that spills nothing."""
-    prints = Footprints(graph, parameters)
-    done = live = peak = 0
-    for position in schedule:
-        footprint, live, done = prints.move(done, live, position)
-        peak = max(peak, footprint)
-    return peak
+    return Footprints(graph, parameters).peak(schedule)
 
 
 def minimum_peak(
@@ -120,12 +125,17 @@ def minimum_peak(
     Where states or time run out, the result is the best schedule known with the least open peak
     as its bound.
     """
-    search = _Search(Footprints(graph, parameters), clock or Clock(30.0), max_states)
+    return least_peak(Footprints(graph, parameters), clock or Clock(30.0), max_states)
+
+
+def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> Peak:
+    """`minimum_peak` for any footprints that shrink, or stay, where other operators ran before."""
+    search = _Search(prints, clock, max_states)
     bound, schedule = search.run()
     if schedule is not None:
         return Peak(bound, bound, schedule, search.states)
-    known = [tuple(range(len(graph.operators))), _greedy(Footprints(graph, parameters))]
-    peaks = [order_peak(graph, order, parameters) for order in known]
+    known = [tuple(range(len(prints.ops))), _greedy(prints)]
+    peaks = [prints.peak(order) for order in known]
     best = min(range(len(known)), key=peaks.__getitem__)
     return Peak(peaks[best], min(bound, peaks[best]), known[best], search.states)
 
@@ -168,7 +178,7 @@ class _Search:
                 self.came[state.done] = (reached, (done, position, *path))
                 yield reached, -state.done.bit_count(), state.done, state.live, rest
 
-    def _dive(self, peak: int, move: _Move, ready: int) -> tuple[int, _Move, int, list[int]]:
+    def _dive(self, peak: int, move: Move, ready: int) -> tuple[int, Move, int, list[int]]:
         """Run all operators that raise nothing, one after the other."""
         path: list[int] = []
         while True:
