@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planners.graph.model import Graph, Operator, Part, Tensor
+from planners.overlap.layout import Layout
 
 Reads = list[list[int]]
 """For each element of the output, in torch's order, the elements that it reads, in torch's."""
@@ -115,3 +116,33 @@ def told(name: str, reads: tuple[str, ...], shape: tuple[int, ...], *relation: o
     """An operator of one call that says how it reads; its output is `y`."""
     part = Part("y", name, shape, reads, tuple(relation))
     return Operator("op", name, reads, ("y",), parts=(part,))
+
+
+def runs_right(
+    graph: Graph, layout: Layout, known: dict[str, tuple[str, dict[str, Reads]]]
+) -> bool:
+    """Whether operators that run alone in the layout's pool find all that they read.
+
+    `known` are the kernels' orders and their reads of each input. Inputs of the network are put
+    down in front of the first run that reads them.
+    """
+    ring: list[tuple[str, int] | None] = [None] * layout.pool_bytes
+    pool, there = layout.pool_bytes, set()
+    for run in layout.runs:
+        op = graph.operators[graph.index[run.operators[0]]]
+        for name in set(op.inputs) & set(graph.inputs) - there:
+            there.add(name)
+            for i in range(graph.tensors[name].elements):
+                ring[(layout.offsets[name] + i) % pool] = (name, i)
+        order, reads = known[op.name]
+        (output,) = op.outputs
+        shape, start = graph.tensors[output].shape, layout.offsets[output]
+        kernels = [_kernel(reads[name], shape, order, False) for name in op.inputs]
+        where = {name: addresses(graph.tensors[name].shape) for name in op.inputs}
+        for steps in zip(*kernels, strict=True):
+            for name, (_, wanted) in zip(op.inputs, steps, strict=True):
+                for place in where[name][np.array(wanted, int)]:
+                    if ring[(layout.offsets[name] + int(place)) % pool] != (name, int(place)):
+                        return False
+            ring[(start + steps[0][0]) % pool] = (output, steps[0][0])
+    return True
