@@ -132,16 +132,17 @@ def reproduce(
     execute: Annotated[
         bool, typer.Option("--execute", help="cosma: run the joint plans too")
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="optimus: a cut of seconds")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="optimus, vmcu: a cut of seconds")] = False,
     resume: Annotated[
         Path | None, typer.Option("--resume", help="keep results here, and go on from them")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute a paper's comparison anew (now: COSMA's and Optimus's)."""
-    if paper not in ("cosma", "optimus"):
-        raise BadInput(f"{paper}: its comparison is not part of this version; cosma, optimus are")
+    """Compute a paper's comparison anew (now: COSMA's, Optimus's and vMCU's)."""
+    if paper == "demand-layering":
+        done = "cosma, optimus, vmcu"
+        raise BadInput(f"{paper}: its comparison is not part of this version; {done} are")
     names = tuple(name.strip() for name in models.split(",")) if models else ()
     with Reporter(as_json, f"reproducing {paper}") as reporter:
         tell = partial(_tell, reporter)
@@ -149,8 +150,10 @@ def reproduce(
             labels = tuple(label.strip().upper() for label in budgets.split(","))
             options = (labels, granularity, time_limit, sweep_size, execute)
             facts, text = _cosma(names, options, resume, tell)
-        else:
+        elif paper == "optimus":
             facts, text = _optimus(names, quick, time_limit, resume, tell)
+        else:
+            facts, text = _vmcu(names, quick, time_limit, resume, tell)
     if out is not None:
         write_text(out, text)
     Answer(as_json).give(facts, text)
@@ -183,6 +186,24 @@ def _optimus(
     from planners.study.reproduce_optimus import Study
     from planners.study.reproduce_optimus import reproduce as compare
     from planners.study.reproduce_optimus_report import facts, report
+
+    study = replace(Study.small() if quick else Study(), time_limit_s=time_limit_s)
+    if names:
+        study = study.only(names)
+    tables = compare(study, resume, tell)
+    return facts(tables), report(tables, study)
+
+
+def _vmcu(
+    names: tuple[str, ...],
+    quick: bool,
+    time_limit_s: float,
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
+    from planners.study.reproduce_vmcu import Study
+    from planners.study.reproduce_vmcu import reproduce as compare
+    from planners.study.reproduce_vmcu_report import facts, report
 
     study = replace(Study.small() if quick else Study(), time_limit_s=time_limit_s)
     if names:

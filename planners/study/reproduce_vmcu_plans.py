@@ -1,0 +1,112 @@
+"""Our own figures: programs of the overlap planner that `check` replayed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import prod
+from typing import Any
+
+from planners.graph.model import Graph
+from planners.machine import load_machine
+from planners.overlap.bottleneck import recomputing
+from planners.overlap.candidates import Candidate, alone, line
+from planners.overlap.chain import Way
+from planners.overlap.front import Point
+from planners.overlap.packing import Question, pack
+from planners.overlap.planner import finished, plan
+from planners.overlap.turning import turned
+from planners.plan import Plan
+from planners.progress import Clock
+from planners.simulator.check import check
+
+Row = dict[str, Any]
+
+MACHINE = "npu_small"
+MOST_INSTRUCTIONS = 250_000
+"""Longer programs are not replayed here."""
+
+
+def by_form(graph: Graph, time_limit_s: float) -> dict[str, Row]:
+    """The least RAM of a block in each form that it can run in.
+
+    Bytes in all, bytes of workspace, MACs computed again, channels of a tile (of tiles, the one
+    with least RAM), and whether `check` replayed the program. Raises `InvalidPlan` where it fails.
+    """
+    best: dict[str, Way] = {}
+    for form, runs in _forms(graph):
+        packed = pack(Question(graph, runs, graph.outputs))
+        assert packed is not None  # without a limit there is always one
+        extra = sum(run.extra_macs for run in runs)
+        way = Way(0, len(graph.operators), tuple(runs), packed, extra)
+        if form not in best or way.size_bytes < best[form].size_bytes:
+            best[form] = way
+    return {form: _row(graph, way, time_limit_s) for form, way in best.items()}
+
+
+def _row(graph: Graph, way: Way, time_limit_s: float) -> Row:
+    short = _instructions(graph, way) <= MOST_INSTRUCTIONS
+    return {
+        "bytes": way.size_bytes,
+        "workspace": max(run.workspace_bytes for run in way.runs),
+        "extra_macs": way.extra_macs,
+        "proven": way.packed.size_bytes == way.packed.bound_bytes,
+        "channels": max(run.channels for run in way.runs),
+        "checked": short and _replayed(_program(graph, way, time_limit_s)),
+    }
+
+
+def _instructions(graph: Graph, way: Way) -> int:
+    """About how many instructions a way has: each pixel's computes, and its release."""
+    length = 0
+    for run in way.runs:
+        shapes = [graph.tensors[graph.operators[p].outputs[0]].shape for p in run.operators]
+        pixels = sum(prod(shape[2:]) for shape in shapes)
+        if run.channels:
+            window = prod(graph.operators[run.operators[1]].kernel)
+            pixels = prod(shapes[-1][2:]) * window * -(-shapes[0][1] // run.channels)
+        length += 2 * pixels
+    return length
+
+
+def network(graph: Graph, time_limit_s: float) -> Row:
+    """RAM without repeated work, the front below it, seconds of planning, and whether replayed."""
+    began = time.perf_counter()
+    made = plan(graph, load_machine(MACHINE), 2**40, {"time_limit": time_limit_s}, None)
+    seconds = time.perf_counter() - began
+    assert made.claims.objective_bytes is not None
+    return {
+        "ram": made.claims.objective_bytes,
+        "proven": made.claims.status == "optimal",
+        "front": list(made.details["front"]),
+        "checked": _replayed(made),
+        "seconds": seconds,
+    }
+
+
+def _forms(graph: Graph) -> Iterator[tuple[str, Sequence[Candidate]]]:
+    positions = range(len(graph.operators))
+    yield "plain", [alone(graph, position) for position in positions]
+    if (run := line(graph, positions)) is not None and len(positions) > 1:
+        yield "line", [run]
+        for candidate in recomputing(graph, positions):
+            yield candidate.form, [candidate]
+
+
+def _program(graph: Graph, way: Way, time_limit_s: float) -> Plan:
+    """The plan that has this way only."""
+    point = Point(way.size_bytes, way.extra_macs, (way,))
+    layout = turned(graph, [way], way.size_bytes)
+    options = {"objective": "ram", "fuse": True, "parameters": False}
+    machine, clock = load_machine(MACHINE), Clock(time_limit_s)
+    bound = way.packed.bound_bytes
+    return finished(graph, machine, way.size_bytes, layout, bound, [point], options, clock)
+
+
+def _replayed(made: Plan) -> bool:
+    """Replay a program on symbolic bytes; whether it was short enough. Raises `InvalidPlan`."""
+    if next(islice(made.program.instructions, MOST_INSTRUCTIONS, None), None) is not None:
+        return False
+    check(made)
+    return True

@@ -1,0 +1,181 @@
+"""The vMCU comparison as Markdown: what it shows first, then how to read it, then the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from planners.catalogue.vmcu import MISPRINTS
+from planners.study import reproduce_vmcu_tables as tables_of
+from planners.study.reproduce_vmcu import Study, Tables
+from planners.study.reproduce_vmcu_accounts import ACCOUNTINGS, saved
+from planners.study.reproduce_vmcu_claims import PLAN, Claim, claims
+from planners.study.reproduce_vmcu_paper import F411RE_BYTES
+
+READING = """\
+## How to read it
+
+int8, batch 1, activations only: weights are in flash. KB are 1000 bytes, KiB 1024. The paper does
+not say what its figures of RAM count, and its text alone does not give its own numbers, so each
+statement stands beside three accountings:
+
+| accounting | vMCU | TinyEngine | HMCOS |
+|---|---|---|---|
+| **tensors** | A and E overlapped by d: max(A + d, E) | the most that is live, depthwise \
+convolutions in place | the least peak of whole tensors over all orders |
+| **+ workspace** | and the window of section 5.2: (R² + 1)·mid + C_out | and an im2col buffer: \
+2(H + 2p)² of a depthwise convolution, 4·k²·C_in of another | the same: it schedules, it has no \
+kernels |
+| **+ rows, static** | max(A + a row of A, D) + min(B, R rows of B + a row of C) + a row of D + \
+2.6 KB | max(A + B, A·res + B + D) + max((H + 2p)², 2·mid) + 2.6 KB | max(A + B, A·res + B + C) + \
+2.6 KB |
+
+The third is a reading, inferred from the stated numbers and from nothing else: it is not in the
+paper, and 2.6 KB is ours. *Reproduced* means within one point of a share, 0.5 % of bytes, exactly
+for counts. A · res: A stays for the addition. HMCOS here is the proven least over all orders,
+which a heuristic reaches at best.
+
+*Our plans* are programs of `planners/overlap`, every byte at an address of one circular pool,
+replayed by `check`; the RAM is the pool's size, workspace in it, with no static overhead and no
+repeated work. Beside them TinyEngine and HMCOS stand as in *+ workspace*. \\* marks programs too
+long to be replayed here."""
+
+CONVENTIONS = """\
+## Conventions and misprints
+
+* Modules are Table 2 as printed. In the released networks {misprints}.
+* S1 is called the bottleneck of MCUNet-5fps-VWW, but Table 2 lists 8 of its 15 blocks: the whole
+  network is bound by its second block, which is not listed (see *Whole networks*). B1 is the stem
+  and the first block as one: 92.9 KB of it are the input image.
+* 464.6 KB for HMCOS at B3 are three maps of 44 × 44 × 80 (464,640 bytes), one more than a
+  depthwise convolution reads and writes.
+* 247.8 KB for TinyEngine at B2 are A + B exactly (247,808 bytes): no workspace, no overhead.
+* Section 7.3 gives 102.7 KB for B1 on a board of 128 KB; Figures 7 to 12 are images, and only the
+  first of the nine shapes of Figure 7 is in the text. P2 to P9 are ours: outputs as large as
+  inputs in the first three only, and more than 128 KB apart in cases 1, 2 and 4, as it says.
+* For fully connected layers the paper's d = min(N, K) − 1 is in segments; ours are of one byte
+  where it matters, so that no tensor is padded to a multiple of another's channels.
+* Depthwise layers: the paper says that its result equals TinyEngine's in place. Overlapped, they
+  need p·W + p pixels beyond their input; TinyEngine's in-place kernel 2(H + 2p)² bytes."""
+
+FORMS = """\
+Bytes of RAM in all, and millions of MACs computed again. *plain*: each operator by itself, its
+output over its dying input. *line*: operators run together, each inner pixel computed once and kept
+in a line buffer while it is needed. *window* (the paper's): the pixels under the depthwise window
+computed for each output. *columns*: of the window, only what the last one of the row did not have.
+*tile*: the window for some channels at a time, with partial sums in 32 bits. Dashes: the form does
+not apply (an expansion with a stride)."""
+
+NETWORKS = """\
+KiB of RAM. *Ours* repeats no work; *least* is the other end of the front, with the MACs that it
+repeats beside those of the network. Blocks run in the form that suits each; *s* is planning.
+Squeeze-and-excitation, shuffles and concatenations are planned by the same rules."""
+
+PUBLISHED = """\
+TinyEngine's model (`planners/overlap/baselines.py`): the tensors' peak, the largest workspace of a
+layer, twice the stem's weights. Beside it the peak SRAM, in KiB, that its authors publish for their
+MCUNet models."""
+
+
+def report(tables: Tables, study: Study) -> str:
+    """The whole report of a study."""
+    found = claims(tables.layers, tables.modules)
+    parts = [
+        "# vMCU, reproduced",
+        _how(study),
+        "## What it shows",
+        _summary(tables, found),
+        tables_of.claims(found),
+        READING,
+        CONVENTIONS.format(misprints=_misprints()),
+        *_layers(tables),
+        *_modules(tables),
+        *_networks(tables),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def facts(tables: Tables) -> dict[str, Any]:
+    """The same as one JSON object: all rows, and the claims."""
+    found = claims(tables.layers, tables.modules)
+    told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in found]
+    return asdict(tables) | {"claims": told}
+
+
+def _how(study: Study) -> str:
+    command = "spillway reproduce vmcu" + " --quick" * study.quick
+    return f"`{command}` computes all of this anew; `--json` gives every row."
+
+
+def _summary(tables: Tables, found: Sequence[Claim]) -> str:
+    done = [claim for claim in found if claim.reproduced_by]
+    none = len(found) - len(done)
+    lines = [
+        f"* Of {len(found)} numbers that the paper states, {len(done)} are reproduced by at least "
+        f"one accounting, {none} by none."
+    ]
+    for key in ACCOUNTINGS:
+        of = [claim for claim in found if key in claim.here]
+        hits = sum(key in claim.reproduced_by for claim in of)
+        lines.append(f"  *{tables_of.TITLES[key]}* reproduces {hits} of {len(of)}.")
+    return "\n".join([*lines, *_modules_saved(tables), *_networks_saved(tables)])
+
+
+def _modules_saved(tables: Tables) -> list[str]:
+    if not tables.modules:
+        return []
+    saves = [saved(row[PLAN], "TinyEngine") for row in tables.modules]
+    return [
+        f"* Our plans of the modules, without repeated work, need {min(saves):.1%} to "
+        f"{max(saves):.1%} less than TinyEngine, workspace counted in both."
+    ]
+
+
+def _networks_saved(tables: Tables) -> list[str]:
+    rows = [row for row in tables.networks if row["published_kib"] is not None]
+    if not rows:
+        return []
+    saves = [1 - row["ram"] / row["TinyEngine"]["bytes"] for row in rows]
+    few = [row["network"] for row in rows if row["ram"] <= F411RE_BYTES]
+    theirs = sum(row["TinyEngine"]["bytes"] <= F411RE_BYTES for row in rows)
+    return [
+        f"* Whole MCUNet networks, without repeated work: {min(saves):.1%} to {max(saves):.1%} "
+        f"less than TinyEngine; {len(few)} of {len(rows)} fit 128 KiB, {theirs} with TinyEngine."
+    ]
+
+
+def _misprints() -> str:
+    return ", ".join(f"{text} in {name}" for name, text in MISPRINTS.items())
+
+
+def _layers(tables: Tables) -> list[str]:
+    if not tables.layers:
+        return []
+    text = "KB of tensors, and shares saved in each accounting."
+    title = "## Figure 7: pointwise convolutions"
+    return [title, text, tables_of.layers(tables.layers)]
+
+
+def _modules(tables: Tables) -> list[str]:
+    if not tables.modules:
+        return []
+    return [
+        "## Figures 9 and 10: modules, KB",
+        tables_of.modules(tables.modules),
+        "## Our forms of the modules",
+        FORMS,
+        tables_of.forms(tables.modules),
+    ]
+
+
+def _networks(tables: Tables) -> list[str]:
+    rows = tables.networks
+    if not rows:
+        return []
+    parts = ["## Whole networks", NETWORKS, tables_of.networks(rows)]
+    parts += ["### What binds", tables_of.binding(rows)]
+    parts += ["### RAM against repeated work", tables_of.fronts(rows)]
+    if any(row["published_kib"] is not None for row in rows):
+        parts += ["### TinyEngine, published", PUBLISHED, tables_of.published(rows)]
+    return parts
