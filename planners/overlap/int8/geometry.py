@@ -88,8 +88,8 @@ def cover(op: QOp, source: Image, row: int, column: int) -> Cover:
     shape = (len(down.taps), len(right.taps))
     count = down.padded * right.padded if op.count_include_pad else shape[0] * shape[1]
     return Cover(
-        np.repeat(down.places, shape[1]),
-        np.tile(right.places, shape[0]),
+        np.broadcast_to(down.places[:, None], shape).ravel(),
+        np.broadcast_to(right.places, shape).ravel(),
         (down.taps[:, None] * op.kernel[1] + right.taps).ravel(),
         count,
     )

@@ -106,6 +106,12 @@ def scaled(acc: Whole, multiplier: Whole | int, shift: int) -> Whole:
     return (acc * multiplier + (1 << (shift - 1))) >> shift
 
 
+def finished(op: QOp, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The output's codes of what `scaled` gave: zero point, clamp, table."""
+    codes = np.minimum(np.maximum(values + op.zero_out, op.low), op.high)
+    return codes if op.table is None else op.table[codes + 128].astype(np.int64)
+
+
 def fixed_point(factors: NDArray[np.float64]) -> tuple[NDArray[np.int64], int]:
     """Multipliers below 2^31 and one shift that stand for these factors, all ≥ 0.
 

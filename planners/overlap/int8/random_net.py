@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import Any
 
 import numpy as np
 
 from planners.graph.calibration import Calibration, CallFacts
 from planners.graph.model import Graph, Operator
-from planners.overlap.int8.activations import clamp_of, function_of
+from planners.overlap.int8.activations import function_of
 from planners.overlap.int8.net import QNet
 from planners.overlap.int8.quantize import quantized
 from planners.overlap.int8.sketch import Sketch, sketch, unknown
-
-_NORMAL = np.linspace(-3.0, 3.0, 61)
-"""Where values of unit variance lie, for all that matters here."""
 
 
 def random_net(graph: Graph, seed: int) -> QNet:
@@ -43,23 +39,17 @@ def random_calibration(graph: Graph, seed: int) -> Calibration:
         for part in (found.main, found.norm):
             if part is not None and found.kind != "table":
                 ranges[part.name] = (low, high)
-        values = _NORMAL / 3 * max(-low, high)
-        values = values[(values >= low - 1e-9) & (values <= high + 1e-9)]
+        values = np.linspace(low, high, 64)
         for part in found.activations:
-            settings = _settings(part.kind)
+            settings = {"min_val": 0.0, "max_val": 6.0} if part.kind == "hardtanh" else {}
             function = function_of(part.kind, settings)
             assert function is not None  # `sketch` has seen to it
             values = function(values)
             calls[part.name] = CallFacts(settings=settings)
-            ranges[part.name] = (float(values.min()), float(values.max()))
-        least, most = ranges[op.outputs[0]]
+        least, most = float(values.min()), float(values.max())
+        ranges[op.outputs[0]] = (least, most)
         spread[op.outputs[0]] = max(most, -least, 1e-3) / 3
     return Calibration(calls, ranges)
-
-
-def _settings(kind: str) -> dict[str, Any]:
-    relu6 = {"min_val": 0.0, "max_val": 6.0}
-    return relu6 if kind == "hardtanh" and clamp_of(kind, relu6) else {}
 
 
 def _weights(

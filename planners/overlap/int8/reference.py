@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.overlap.int8.geometry import Image, image, stored_shape
-from planners.overlap.int8.net import QNet, QOp, QTensor, scaled
+from planners.overlap.int8.net import QNet, QOp, QTensor, finished, scaled
 
 Bytes = NDArray[np.int8]
 Integers = NDArray[np.int64]
@@ -72,13 +73,7 @@ def _operand(graph: Graph, op: QOp, index: int, value: Bytes) -> Integers:
     return whole if chosen is None else whole[..., chosen]
 
 
-def _finished(op: QOp, values: Integers) -> Integers:
-    """The output's codes of what `scaled` gave."""
-    codes = np.clip(values + op.zero_out, op.low, op.high)
-    return codes if op.table is None else op.table.astype(np.int64)[codes + 128]
-
-
-def _windows(op: QOp, value: Integers, target: Image, outside: int) -> Integers:
+def _windows(op: QOp, value: NDArray[Any], target: Image, outside: int) -> NDArray[Any]:
     """[rows, columns, channels, R, S]: what lies under each window, `outside` beyond the image."""
     padded, reach = value, []
     for axis in (0, 1):
@@ -97,28 +92,34 @@ def _windows(op: QOp, value: Integers, target: Image, outside: int) -> Integers:
 def _products(op: QOp, images: list[Integers], target: Image) -> Integers:
     assert op.weight is not None
     assert op.bias is not None
-    value = images[0] - op.zero_in[0]
+    value = (images[0] - op.zero_in[0]).astype(np.float64)
     weight = op.weight.astype(np.float64)
     if op.kind == "linear":
-        sums = value.reshape(target.pixels, -1).astype(np.float64) @ weight.T
+        sums = value.reshape(target.pixels, -1) @ weight.T
     else:
-        under = _windows(op, value, target, 0).transpose(2, 0, 1, 3, 4)
-        each, wide = len(value[0, 0]) // op.groups, len(weight) // op.groups
-        parts = [
-            np.tensordot(
-                under[g * each : (g + 1) * each].astype(np.float64),
-                weight[g * wide : (g + 1) * wide],
-                ((0, 3, 4), (3, 1, 2)),
-            )
-            for g in range(op.groups)
-        ]
-        sums = np.concatenate(parts, axis=2)
+        sums = _convolved(op, _windows(op, value, target, 0), weight)
     exact = sums.reshape(target).astype(np.int64) + op.bias
-    return _finished(op, scaled(exact, op.multiplier, op.shift))
+    return finished(op, scaled(exact, op.multiplier, op.shift))
+
+
+def _convolved(op: QOp, under: NDArray[Any], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rows, columns, K] out of [rows, columns, C, R, S]."""
+    each, wide = under.shape[2] // op.groups, len(weight) // op.groups
+    if each == wide == 1:
+        return np.asarray(np.einsum("pqcrs,crs->pqc", under, weight[..., 0]))
+    parts = [
+        np.tensordot(
+            under[:, :, g * each : (g + 1) * each],
+            weight[g * wide : (g + 1) * wide],
+            ((2, 3, 4), (3, 1, 2)),
+        )
+        for g in range(op.groups)
+    ]
+    return np.concatenate(parts, axis=2)
 
 
 def _largest(op: QOp, images: list[Integers], target: Image) -> Integers:
-    return _finished(op, _windows(op, images[0], target, -128).max(axis=(3, 4)) - op.zero_out)
+    return finished(op, _windows(op, images[0], target, -128).max(axis=(3, 4)) - op.zero_out)
 
 
 def _average(op: QOp, images: list[Integers], target: Image) -> Integers:
@@ -128,17 +129,17 @@ def _average(op: QOp, images: list[Integers], target: Image) -> Integers:
     counted = np.ones([n + 2 * pad for n, pad in zip(value.shape, margin)] + [1], np.int64)
     left = (op.padding[0] - margin[0], op.padding[1] - margin[1])
     counts = _windows(replace(op, padding=left), counted, target, 0).sum(axis=(3, 4))
-    return _finished(op, scaled(sums, op.multiplier[counts], op.shift))
+    return finished(op, scaled(sums, op.multiplier[counts], op.shift))
 
 
 def _sum(op: QOp, images: list[Integers], target: Image) -> Integers:
     a, b = (value - zero for value, zero in zip(images, op.zero_in))
-    return _finished(op, scaled(a * op.multiplier[0] + b * op.multiplier[1], 1, op.shift))
+    return finished(op, scaled(a * op.multiplier[0] + b * op.multiplier[1], 1, op.shift))
 
 
 def _product(op: QOp, images: list[Integers], target: Image) -> Integers:
     a, b = (value - zero for value, zero in zip(images, op.zero_in))
-    return _finished(op, scaled(a * b, op.multiplier[0], op.shift))
+    return finished(op, scaled(a * b, op.multiplier[0], op.shift))
 
 
 def _joined(op: QOp, images: list[Integers], target: Image) -> Integers:
@@ -146,11 +147,11 @@ def _joined(op: QOp, images: list[Integers], target: Image) -> Integers:
         scaled(value - zero, multiplier, op.shift)
         for value, zero, multiplier in zip(images, op.zero_in, op.multiplier)
     ]
-    return _finished(op, np.concatenate(parts, axis=2))
+    return finished(op, np.concatenate(parts, axis=2))
 
 
 def _looked_up(op: QOp, images: list[Integers], target: Image) -> Integers:
-    return _finished(op, images[0] - op.zero_out)
+    return finished(op, images[0] - op.zero_out)
 
 
 _KINDS: dict[str, Callable[[QOp, list[Integers], Image], Integers]] = {

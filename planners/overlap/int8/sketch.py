@@ -55,13 +55,15 @@ class Sketch:
 
 def sketch(graph: Graph, op: Operator) -> Sketch:
     """What int8 kernels do for an operator. Raises `BadInput` where none exist for it."""
-    main = next((part for part in op.parts if part.name == op.name), None)
+    parts = op.parts or (Part(op.name, op.kind),)
+    named = [part for part in parts if part.name == op.name]
+    main = next(iter(named or [part for part in parts if part.kind == op.kind]), None)
     if main is None or len(op.outputs) != 1:
         raise unknown(op, "is not one call with a value")
-    at = op.parts.index(main)
+    at = parts.index(main)
     if at and not main.detailed:
-        raise unknown(op, f"has {op.parts[0].kind!r} before it")
-    after = list(op.parts[at + 1 :])
+        raise unknown(op, f"has {parts[0].kind!r} before it")
+    after = list(parts[at + 1 :])
     norm = after.pop(0) if after and after[0].kind == "batch_norm" else None
     kind = KINDS.get(main.kind, "table")
     activations = tuple([main, *after] if kind == "table" else after)

@@ -1,0 +1,137 @@
+"""Run a layout on int8 values, in one pool of exactly its bytes.
+
+Every value that a kernel reads comes out of the pool, and every byte is written in the order in
+which the real kernel writes it, so that a layout that is wrong gives wrong results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.errors import BadInput
+from planners.overlap.int8.geometry import Image, image, stored_shape
+from planners.overlap.int8.kernels import Kernel, kernel, pixel
+from planners.overlap.int8.net import QNet
+from planners.overlap.int8.pool import Place, Pool, Read, Ring, Whole
+from planners.overlap.int8.reference import checked
+from planners.overlap.int8.tiles import run_tiles
+from planners.overlap.int8.windows import raster, run_windows
+from planners.overlap.layout import Buffer, Layout, Run
+
+Bytes = NDArray[np.int8]
+
+
+def run_layout(
+    net: QNet, layout: Layout, inputs: Mapping[str, Bytes]
+) -> tuple[dict[str, Bytes], int]:
+    """The network's outputs as they lie in memory, and the bytes of the pool that it ran in.
+
+    Raises `BadInput` where the layout is not one of this network, or an input does not do.
+    """
+    pool = Pool(layout.pool_bytes)
+    runner = Runner(net, layout, pool)
+    for name, value in checked(net.graph, inputs).items():
+        pool.write(runner.offset(name), value.ravel())
+    for run in layout.runs:
+        runner.run(run)
+    outputs = {}
+    for name in net.graph.outputs:
+        shape = stored_shape(net.graph.tensors[name].shape)
+        start = np.array([runner.offset(name)])
+        flat = pool.read(start, net.graph.size_bytes(name)).astype(np.int8)
+        outputs[name] = flat.reshape(shape)
+    return outputs, pool.size
+
+
+class Runner:
+    """A network, its layout, and the pool."""
+
+    def __init__(self, net: QNet, layout: Layout, pool: Pool) -> None:
+        self.net, self.layout, self.pool = net, layout, pool
+
+    def offset(self, tensor: str) -> int:
+        """The address of a tensor that lies whole in the pool."""
+        found = self.layout.offsets.get(tensor)
+        if found is None:
+            raise BadInput(f"the layout has no place for tensor {tensor!r}")
+        if self.net.graph.size_bytes(tensor) > self.pool.size:
+            raise BadInput(f"tensor {tensor!r} is larger than the pool of {self.pool.size} bytes")
+        return found
+
+    def run(self, run: Run) -> None:
+        """All output pixels of a run, in raster order."""
+        if unknown := [name for name in run.operators if name not in self.net.ops]:
+            raise BadInput(f"the layout runs {unknown[0]!r}, which the network does not have")
+        kernels = [kernel(self.net.graph, self.net.ops[name]) for name in run.operators]
+        if run.form == "tile":
+            run_tiles(self, run, kernels)
+        elif run.form in ("window", "columns"):
+            run_windows(self, run, kernels)
+        else:
+            run_line(self, run, kernels)
+
+    def whole(self, tensor: str, as_read: Image) -> Whole:
+        """The place of a tensor that lies whole in the pool."""
+        return Whole(self.offset(tensor), as_read.width, as_read.channels)
+
+    def ring(self, buffer: Buffer) -> Ring:
+        """The place of a buffer that is a ring of pixels."""
+        width = image(self.net.graph.tensors[buffer.tensor].shape).width
+        return Ring(buffer.offset, width, buffer.pixel_bytes, buffer.pixels)
+
+    def places(self, run: Run, of: Kernel) -> list[Place]:
+        """Where a kernel of the run reads its inputs: in buffers, or whole in the pool."""
+        rings = {b.tensor: b for b in run.buffers if not b.sums}
+        return [
+            self.ring(rings[name]) if name in rings else self.whole(name, as_read)
+            for name, as_read in zip(of.op.inputs, of.images)
+        ]
+
+    def target(self, run: Run, of: Kernel) -> Place:
+        """Where a kernel of the run writes."""
+        name = of.op.output
+        found = next((b for b in run.buffers if b.tensor == name and not b.sums), None)
+        return self.whole(name, of.target) if found is None else self.ring(found)
+
+    def write(self, of: Kernel, row: int, column: int, reads: list[Place], target: Place) -> None:
+        """Compute one pixel from the pool and write it there."""
+        covers = of.covers(row, column)
+        starts = [place.starts(under) for place, under in zip(reads, covers, strict=True)]
+        self.pool.write_pixel(
+            int(target.starts(pixel(row, column))[0]),
+            of.target.channels,
+            [Read(*read) for read in zip(starts, of.last)],
+            lambda values: of.compute(values, covers),
+        )
+
+
+def run_line(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
+    """Forms `alone` and `line`: what lies in rings is computed in raster order, once.
+
+    A pixel is computed, with all before it that are not yet, as soon as a window covers it.
+    """
+    makers = {k.op.output: k for k in kernels[:-1]}
+    done = dict.fromkeys(makers, 0)
+    reads = {k.op.output: runner.places(run, k) for k in kernels}
+    targets = {k.op.output: runner.target(run, k) for k in kernels}
+
+    def compute(maker: Kernel, row: int, column: int) -> None:
+        if not makers.keys().isdisjoint(maker.op.inputs):
+            for name, under in zip(maker.op.inputs, maker.covers(row, column)):
+                if name in makers and len(under.rows):
+                    width = makers[name].target.width
+                    ensure(name, int(under.rows[-1]) * width + int(under.columns[-1]))
+        output = maker.op.output
+        runner.write(maker, row, column, reads[output], targets[output])
+
+    def ensure(name: str, last: int) -> None:
+        while done[name] <= last:
+            here = divmod(done[name], makers[name].target.width)
+            done[name] += 1
+            compute(makers[name], *here)
+
+    for row, column in raster(kernels[-1].target):
+        compute(kernels[-1], row, column)
