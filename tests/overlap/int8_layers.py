@@ -6,7 +6,7 @@ import random
 
 from planners.graph.model import Graph, Operator, Part, Tensor
 from planners.overlap.distance import distance, footprint
-from planners.overlap.layout import Layout, Run
+from planners.overlap.layout import Buffer, Form, Layout, Run
 
 Shape = tuple[int, ...]
 Pair = tuple[int, int]
@@ -197,3 +197,40 @@ def _places(op: Operator, axis: int, at: int, size: int) -> list[int]:
     start = at * op.stride[axis] - op.padding[axis]
     places = [start + tap * op.dilation[axis] for tap in range(op.kernel[axis])]
     return [place for place in places if 0 <= place < size]
+
+
+def block_distance(net: Graph) -> int:
+    """What a convolution with the window of the depthwise one needs from A to the last output.
+
+    Enough for all forms: each output pixel comes after all that it reads of A.
+    """
+    slides = next(op for op in net.operators if op.name == "op_c")
+    shape, out = net.tensors["a"].shape, net.tensors[net.outputs[0]].shape
+    window = {k: getattr(slides, k) for k in ("kernel", "stride", "padding", "dilation")}
+    op = operator("y", "conv2d", ("x",), ("w_y",), **window)
+    whole = graph({"x": shape, "w_y": (out[1], shape[1], *slides.kernel), "y": out}, [op])
+    found = distance(whole, op, "x")
+    return whole.size_bytes("y") if found is None else found
+
+
+def fused(net: Graph, form: Form, rng: random.Random, d: int, tile: int = 0) -> Layout:
+    """A bottleneck as one run, its output d bytes before A, its buffers behind both."""
+    out, begin = net.outputs[0], rng.randrange(100)
+    end = begin + max(net.size_bytes("a") + d, net.size_bytes(out))
+    buffers = []
+    for op, after in zip(net.operators, net.operators[1:]):
+        tensor, channels = op.outputs[0], net.tensors[op.outputs[0]].shape[1]
+        if tensor == "d" and (form == "tile" or (form != "line" and rng.random() < 0.5)):
+            continue  # In registers.
+        size = min(tile, channels) if form == "tile" else channels
+        pixels = ring_pixels(net, after, tensor) if form == "line" else 1
+        if form != "line" and tensor == "b":
+            pixels = after.kernel[0] * after.kernel[1]
+        buffers.append(Buffer(tensor, end, pixels, size))
+        end += pixels * size
+    if form == "tile":
+        size = 4 * net.tensors["d"].shape[1]
+        buffers.append(Buffer("d", end, 1, size, sums=True))
+        end += size
+    run = Run(form, tuple(op.name for op in net.operators), tuple(buffers), tile)
+    return Layout(end - begin, {out: begin, "a": begin + d}, (run,))

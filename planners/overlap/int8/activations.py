@@ -73,8 +73,8 @@ _FUNCTIONS: dict[str, Callable[[Values, Settings], Values]] = {
     "elu": _elu,
 }
 _USEFUL = {
-    "hardswish": (-3.0, inf),
-    "hardsigmoid": (-3.0, 3.0),
+    "hardswish": (-3.05, inf),
+    "hardsigmoid": (-3.05, 3.05),  # The ends themselves are to have codes.
     "sigmoid": (-8.0, 8.0),
     "silu": (-8.0, inf),
     "tanh": (-4.0, 4.0),

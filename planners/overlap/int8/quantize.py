@@ -154,8 +154,10 @@ class _Quantizer:
             return self.inputs[0]
         parts = (self.found.norm, self.found.main)
         low, high = next(self.facts.ranges[part.name] for part in parts if part is not None)
+        # Slopes are about 1 at most: steps below half of the output's are better spent on range.
+        margin = max(0.0, (HIGHEST - LOWEST) * self.output.scale / 2 - (high - low)) / 2
         least, most = useful(kind)
-        return read_as(min(max(low, least), most), max(min(high, most), least))
+        return read_as(*(min(max(end, least), most) for end in (low - margin, high + margin)))
 
     def _factors(self) -> Floats:
         """What products and sums are multiplied by to be read as the output."""

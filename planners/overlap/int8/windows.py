@@ -25,15 +25,14 @@ def run_windows(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
     """Forms `window` and `columns`: expanded pixels under the window, anew or kept by columns."""
     expand, rest = split(run, kernels)
     rest = _in_registers(run, rest)
-    reads = [runner.places(run, k) for k in rest]
+    under = None if expand is None else window_place(run, expand, rest[0])
+    source = runner.places(run, expand or rest[0])
+    first: list[Place] = source if under is None else [under]
+    reads = [first, *(runner.places(run, k) for k in rest[1:])]
     targets = [runner.target(run, k) for k in rest]
-    if expand is not None:
-        under = window_place(run, expand, rest[0])
-        reads[0] = [under]
-        source = runner.places(run, expand)
     kept: frozenset[int] = frozenset()
     for row, column in raster(rest[-1].target):
-        if expand is not None:
+        if expand is not None and under is not None:
             old = kept if run.form == "columns" and column else frozenset()
             kept = write_window(runner, expand, rest[0], row, column, source, under, old)
         for k, read, target in zip(rest, reads, targets):
@@ -73,17 +72,19 @@ def split(run: Run, kernels: Sequence[Kernel]) -> tuple[Kernel | None, list[Kern
 
     Raises `BadInput` where the operators are not what forms with windows run.
     """
-    first, *others = kernels
-    expands = first.op.groups == 1 and first.op.kernel == (1, 1) and first.op.kind == "conv"
-    rest = others if expands else [first, *others]
+    count = len(kernels) - (kernels[-1].op.kind == "add")
+    rest = list(kernels[1:] if count == 3 else kernels)
     alike = all(k.target[:2] == rest[-1].target[:2] for k in rest)
     chained = all(a.op.output in b.op.inputs for a, b in zip(kernels, kernels[1:]))
-    if len(rest) < 2 or not alike or not chained or any(k.op.kernel != (1, 1) for k in rest[1:]):
+    convolutions = all(k.op.kind == "conv" for k in kernels[:count])
+    dense = all(k.op.groups == 1 for k in (kernels[0], kernels[count - 1])[count == 2 :])
+    projects = rest[1:] and all(k.op.kernel == (1, 1) for k in rest[1:])
+    if count not in (2, 3) or not (alike and chained and convolutions and dense and projects):
         raise BadInput(
-            f"form {run.form!r} runs an expanding 1×1 convolution or none, one with a window, a "
+            f"form {run.form!r} runs an expanding convolution or none, one with a window, a "
             f"projecting 1×1 and perhaps an addition, not {', '.join(run.operators)}"
         )
-    return (first if expands else None), rest
+    return (kernels[0] if count == 3 else None), rest
 
 
 def window_place(run: Run, expand: Kernel, windowed: Kernel) -> Window:
