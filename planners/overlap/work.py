@@ -87,7 +87,7 @@ def work_of_run(graph: Graph, run: Run, kernels: Kernels = DOT) -> Work:
     done = _expansion(graph, run, expand, rest[0], kernels)
     for op in rest:
         done += work_of_operator(graph, op, kernels)
-    return done + _partial_sums(graph, run, rest)
+    return done + _tiles(graph, run, rest, kernels)
 
 
 def work_of_operator(graph: Graph, op: Operator, kernels: Kernels = DOT) -> Work:
@@ -175,14 +175,19 @@ def expanded_pixels(graph: Graph, depthwise: Operator, *, reuse: bool) -> int:
     return rows * (len(set().union(*spans[1])) if reuse else sum(map(len, spans[1])))
 
 
-def _partial_sums(graph: Graph, run: Run, rest: list[Operator]) -> Work:
-    """Sums of the projection that wait in RAM between one tile of channels and the next."""
+def _tiles(graph: Graph, run: Run, rest: list[Operator], kernels: Kernels) -> Work:
+    """What tiles of channels cost besides: sums in RAM between two, and each tile's addresses."""
     if run.form != "tile":
         return Work()
-    middle = graph.tensors[rest[0].outputs[0]].shape[1]
-    again = -(-middle // run.channels) - 1
-    moved = again * ACCUMULATOR_BYTES * graph.tensors[rest[1].outputs[0]].elements
-    return Work(ram_read_bytes=moved, ram_written_bytes=moved)
+    middle, out = (Segments(graph, op.outputs[0]) for op in rest[:2])
+    again = -(-middle.channels // run.channels) - 1
+    moved = again * ACCUMULATOR_BYTES * out.count * out.channels
+    loads = out.count * (prod(rest[0].kernel) + 1 + 1)  # B's pixels in and C's out, C's in
+    return Work(
+        ram_read_bytes=moved,
+        ram_written_bytes=moved,
+        modulos=again * loads * kernels.segments(run.channels * graph.bytes_per_element),
+    )
 
 
 def tinyengine_work(graph: Graph, kernels: Kernels = DOT) -> Work:

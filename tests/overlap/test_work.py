@@ -78,7 +78,8 @@ def test_tiles_of_channels_read_more_and_keep_sums() -> None:
     sums = 16 * 2 * 4  # two tiles: the sums wait once
     assert tile.ram_read_bytes - window.ram_read_bytes == sums
     assert tile.ram_written_bytes - window.ram_written_bytes == sums
-    assert tile.modulos - window.modulos == UNDER * 2
+    # Pixels of A and B for the second tile; B under each window and C, in and out.
+    assert tile.modulos - window.modulos == UNDER * 2 + 16 * (9 + 2)
     assert work(graph, run("tile", 6), plain) == window
 
 
