@@ -61,7 +61,7 @@ def _of_network(
         return sp.load(model, input_shape=shape, bytes_per_element=width)
 
     rows = []
-    for method, need in overlap.METHODS.items():
+    for method, need in overlap.methods().items():
         found = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
         rows.append(_row(method, "image", found))
     if rows[0]["size"] is None:
@@ -75,8 +75,9 @@ def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, An
 
     module = TABLE_2[name]
     rows = []
+    methods = overlap.methods()
     for axis in overlap.AXES:
-        for method, need in overlap.METHODS.items():
+        for method, need in methods.items():
             reporter.say(f"{axis}, {method}")
             found = overlap.module_headroom(module, axis, need, limit)
             rows.append(_row(method, axis, found))

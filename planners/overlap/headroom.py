@@ -64,6 +64,8 @@ class Headroom:
 Measure = Callable[[int], Size]
 Need = Callable[[Graph, int], tuple[int, int]]
 """RAM that a graph needs within a limit, or the least where it does not fit, and MACs repeated."""
+Ends = list[tuple[int, int]]
+"""RAM and repeated MACs of the points of a front, RAM falling."""
 
 
 def largest(measure: Measure, sizes: Sequence[int], limit_bytes: int) -> Headroom:
@@ -104,23 +106,31 @@ def measured(build: Callable[[int], Graph], need: Need, limit_bytes: int) -> Mea
     return measure
 
 
-def overlapped(*, repeat: bool = True, time_limit: float = 60.0, **options: Any) -> Need:
+def overlapped(
+    *,
+    repeat: bool = True,
+    time_limit: float = 60.0,
+    known: dict[tuple[str, bool], Ends] | None = None,
+    **options: Any,
+) -> Need:
     """What the overlap planner needs with these options: its plan's RAM, without the program.
 
     Within the limit its objective decides, `macs` (least repeated work) unless it is given.
-    Without `repeat` nothing may be computed twice.
+    Without `repeat` nothing may be computed twice. `known` keeps fronts for others to use.
     """
     chosen = checked({**options, "time_limit": time_limit})
+    found = {} if known is None else known
 
     def need(graph: Graph, limit_bytes: int) -> tuple[int, int]:
         if not is_chain(graph):
             return _planned(graph, limit_bytes, chosen)
-        points = front(graph, all_ways(graph, Clock(time_limit), fuse=chosen["fuse"]))
-        points = [point for point in points if repeat or not point.extra_macs]
-        fitting = [point for point in points if point.ram_bytes <= limit_bytes]
-        first = fitting and chosen["objective"] == "macs"
-        point = fitting[0] if first else points[-1]
-        return point.ram_bytes, point.extra_macs
+        key = graph.digest, chosen["fuse"]
+        if key not in found:
+            points = front(graph, all_ways(graph, Clock(time_limit), fuse=chosen["fuse"]))
+            found[key] = [(point.ram_bytes, point.extra_macs) for point in points]
+        ends = [end for end in found[key] if repeat or not end[1]]
+        fitting = [end for end in ends if end[0] <= limit_bytes]
+        return fitting[0] if fitting and chosen["objective"] == "macs" else ends[-1]
 
     return need
 
@@ -142,11 +152,14 @@ BASELINES: Mapping[str, Need] = {
 """Other frameworks (`planners.overlap.baselines`): nothing is computed twice."""
 
 
-METHODS: Mapping[str, Need] = {
-    "overlap": overlapped(),
-    "overlap, nothing repeated": overlapped(repeat=False),
-    **BASELINES,
-}
+def methods() -> dict[str, Need]:
+    """Overlap, with and without repeated work, and the baselines, by name."""
+    known: dict[tuple[str, bool], Ends] = {}
+    return {
+        "overlap": overlapped(known=known),
+        "overlap, nothing repeated": overlapped(repeat=False, known=known),
+        **BASELINES,
+    }
 
 
 def image_sizes(graph: Graph, limit_bytes: int, step: int, smallest: int) -> range:

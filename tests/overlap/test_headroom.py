@@ -13,11 +13,11 @@ from planners.catalogue.vmcu import TABLE_2, bottleneck
 from planners.errors import BadInput, BudgetTooSmall
 from planners.overlap.baselines import tinyengine
 from planners.overlap.headroom import (
-    METHODS,
     Axis,
     Size,
     image_sizes,
     largest,
+    methods,
     module_headroom,
     overlapped,
     resized,
@@ -104,13 +104,13 @@ def test_methods_agree_where_they_must() -> None:
     module = TABLE_2["S8"]
     best = {
         name: found.best.size if found.best else 0
-        for name, need in METHODS.items()
+        for name, need in methods().items()
         for found in [module_headroom(module, "image", need)]
     }
     assert best["tinyengine"] == module.size
     assert best["overlap"] >= best["overlap, nothing repeated"] > best["tinyengine"]
     assert best["tinyengine"] >= best["whole_tensors"]
-    still = module_headroom(module, "image", METHODS["overlap, nothing repeated"]).best
+    still = module_headroom(module, "image", methods()["overlap, nothing repeated"]).best
     assert still is not None
     assert still.repeated_macs == 0
 
