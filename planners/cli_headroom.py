@@ -40,8 +40,10 @@ def headroom(
         if model.startswith(PREFIX) and module in TABLE_2:
             facts = _of_module(module, None if ram is None else sp.parse_size(ram), reporter)
         else:
-            limit = sp.parse_size(ram) if ram else sp.load_machine(machine).scratchpad_bytes
+            board = sp.load_machine(machine)
+            limit = sp.parse_size(ram) if ram else board.scratchpad_bytes
             facts = _of_network(model, limit, step, width, reporter)
+            facts["flash_bytes"] = board.memory(board.parameters).size_bytes
     Answer(as_json).give(facts, _table(facts))
 
 
@@ -65,9 +67,16 @@ def _of_network(
         found = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
         rows.append(_row(method, "image", found))
     if rows[0]["size"] is None:
-        sp.plan(build(sizes[0]), "overlap", limit, machine="stm32f411")  # says what binds
+        sp.plan(build(sizes[0]), "overlap", limit)  # says what binds
         raise BadInput(f"{model} fits at no size tried")
-    return {"model": model, "image": image[0], "ram_limit_bytes": limit, "step": step, "rows": rows}
+    return {
+        "model": model,
+        "image": image[0],
+        "ram_limit_bytes": limit,
+        "step": step,
+        "parameter_bytes": usual.parameter_count * width,
+        "rows": rows,
+    }
 
 
 def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, Any]:
@@ -122,4 +131,7 @@ def _table(facts: Mapping[str, Any]) -> str:
         "The largest by bisection; the next sizes on both sides were tried too. Static bytes of "
         "frameworks, where known, are counted."
     )
+    if facts.get("flash_bytes"):  # 0: not bounded
+        weights, room = size_text(facts["parameter_bytes"]), size_text(facts["flash_bytes"])
+        lines.append(f"Weights: {weights}, batch norms unfolded; the machine has {room} for them.")
     return "\n".join(lines)

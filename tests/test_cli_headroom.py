@@ -52,7 +52,9 @@ def test_a_module_within_what_tinyengine_needs(spillway: Spillway) -> None:
 def test_a_network_as_a_table(spillway: Spillway) -> None:
     code, out, _ = spillway("headroom", "mcunet_vww1", "--ram", "6KiB", "--step", 48)
     assert code == 0
-    title, names, first, *rest = out.splitlines()
+    title, names, first, *rest, weights = out.splitlines()
+    assert "444970 (434.5 KiB)" in weights
+    assert "524288 (512 KiB) for them" in weights
     assert title == "mcunet_vww1 (80 px) within 6144 (6 KiB)"
     assert names.split() == ["axis", "largest", "growth", "RAM", "MACs", "repeated", "method"]
     assert first.split()[:3] == ["image", "32", "0.40x"]
