@@ -22,7 +22,7 @@ from planners.overlap.code.numbers import checksum, inputs
 from planners.overlap.int8.net import QNet
 from planners.overlap.int8.random_net import random_net
 from planners.overlap.int8.reference import run_reference
-from planners.overlap.layout import Layout, Run
+from planners.overlap.layout import Buffer, Layout, Run
 from tests.overlap.small_nets import Builder, apart, chained
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -30,7 +30,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler: ins
 needs_size = pytest.mark.skipif(shutil.which("size") is None, reason="no `size`: install binutils")
 
 STRICT = "-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror".split()
-SANITIZED = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all".split()
+SANITIZED = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all".split()
 PLAIN = "-O2 -fno-pie -no-pie".split()
 
 
@@ -160,6 +160,26 @@ def test_the_seeds_have_every_form() -> None:
     assert seen == with_window | {(form, n, False) for form in FORMS for n in (3, 4)}
 
 
+@needs_compiler
+def test_blocks_that_do_not_expand(tmp_path: Path) -> None:
+    """A depthwise and a projecting convolution in each form that has one of its pixels kept."""
+    b = Builder((1, 5, 7, 6))
+    x, runs = "x", []
+    for form in ("window", "columns", "tile"):
+        y = b.depthwise(x, (3, 3), (1, 1), (1, 1), "relu")
+        x = b.conv(y, 5)
+        names = tuple(op.name for op in b.operators[-2:])
+        runs.append((form, names, y, x))
+    graph = b.graph(x)
+    layout = apart(graph, 3)
+    laid = []
+    for form, names, y, z in runs:  # What is kept of y lies where all of y would.
+        at, tile = layout.offsets[y], 2 if form == "tile" else 5
+        sums = (Buffer(z, at + tile, 1, 4 * 5, sums=True),) if form == "tile" else ()
+        laid.append(Run(form, names, (Buffer(y, at, 1, tile), *sums), tile % 5))
+    runs_right(random_net(graph, 2), replace(layout, runs=tuple(laid)), tmp_path / "code")
+
+
 def lines(seed: int) -> tuple[Graph, list[list[int]]]:
     """Groups of operators of all sorts, some read twice inside of their group."""
     rng = random.Random(seed)
@@ -195,6 +215,13 @@ def test_operators_of_all_sorts_that_pull_from_one_another(tmp_path: Path, seed:
     layout = chained(graph, [run for run in runs if run is not None])
     assert len(layout.runs) == len(groups)
     runs_right(random_net(graph, seed), layout, tmp_path / "code")
+
+
+@needs_compiler
+def test_a_classifier_of_the_input_itself(tmp_path: Path) -> None:
+    b = Builder((1, 3, 4, 5))
+    graph = b.graph(b.linear("x", 4))
+    runs_right(random_net(graph, 1), apart(graph, 62), tmp_path / "code")
 
 
 @needs_compiler
@@ -263,6 +290,20 @@ def test_the_makefile_builds_and_runs(tmp_path: Path) -> None:
         text=True,
     )
     assert (done.stdout.strip(), done.stderr) == (expected(net)[0], "")
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="no arm-none-eabi-gcc")
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_a_microcontroller_needs_the_same_memory(tmp_path: Path) -> None:
+    graph = every_kernel()
+    layout = apart(graph, 5)
+    write_code(random_net(graph, 4), layout, tmp_path / "code")
+    done = subprocess.run(["make", "arm"], cwd=tmp_path / "code", capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split() for line in done.stdout.splitlines() if line.endswith(".o")]
+    memory = {row[5]: (row[1], row[2]) for row in rows if len(row) == 6}
+    assert memory["arm/kernels.o"] == ("0", str(layout.pool_bytes))
+    assert memory["arm/model.o"] == memory["arm/weights.o"] == ("0", "0")
 
 
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -103,9 +103,12 @@ def _interface(net: QNet) -> str:
 
 def _source(net: QNet, layout: Layout, scope: Scope, runs: list[RunCode]) -> str:
     graph = net.graph
+    texts = [run.text for run in runs]
+    named = set().union(*(run.shared for run in runs))
     places = "".join(
         f"static const place at_{scope.tensors[name]} = {place.initializer};\n"
         for name, place in scope.whole.items()
+        if name in named
     )
     calls = "".join(f"    {run.name}();\n" for run in runs)
     return "\n".join(
@@ -114,7 +117,7 @@ def _source(net: QNet, layout: Layout, scope: Scope, runs: list[RunCode]) -> str
             f"/* ---- tensors that lie whole in the pool ---- */\n\n{places}",
             _table(scope, "inputs", graph.inputs),
             _table(scope, "outputs", graph.outputs),
-            f"/* ---- runs ---- */\n\n{chr(10).join(run.text for run in runs)}",
+            f"/* ---- runs ---- */\n\n{chr(10).join(texts)}",
             f"void model_run(void)\n{{\n{calls}}}\n",
             _ACCESS,
         ]

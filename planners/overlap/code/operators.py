@@ -204,10 +204,10 @@ class Coded:
 
     def _window(self) -> str:
         op = self.op
-        fields = {"height": op.kernel[0], "width": op.kernel[1]}
         pairs = {"stride": op.stride, "padding": op.padding, "dilation": op.dilation}
-        steps = {f"{key}_{axis}": n for key, pair in pairs.items() for axis, n in zip("yx", pair)}
-        return f"{_braces(fields)[:-1]},\n               {_braces(steps)[1:]}"
+        lines = [_braces({"height": op.kernel[0], "width": op.kernel[1]})[1:-1]]
+        lines += [_braces({f"{key}_y": y, f"{key}_x": x})[1:-1] for key, (y, x) in pairs.items()]
+        return "{" + ",\n               ".join(lines) + "}"
 
     def _operand(self, index: int) -> str:
         chosen = self.op.channels_of(index)

@@ -40,6 +40,7 @@ class RunCode:
         if missing := [t for t in list(self.made)[:-1] if t not in kept_here]:
             raise BadInput(f"run {number} of the layout has no buffer for tensor {missing[0]!r}")
         self.local: dict[str, Place] = {}  # by identifier: places of this run alone
+        self.shared: set[str] = set()  # tensors whose whole places it names
         self.last = self.ops[-1]
 
     @property
@@ -73,8 +74,9 @@ class RunCode:
         size = graph.size_bytes(target)
         lines.append(f"writes {target}, {size} bytes at {layout.offsets[target]}")
         for buffer in run.buffers:
-            what = "sums of" if buffer.sums else "pixels of"
-            lines.append(f"keeps {buffer.pixels} {what} {buffer.tensor} at {buffer.offset}")
+            at = buffer.offset % layout.pool_bytes
+            what = "sums" if buffer.sums else f"{buffer.pixels} pixel{'s'[: buffer.pixels > 1]}"
+            lines.append(f"keeps {what} of {buffer.tensor}, {buffer.size_bytes} bytes at {at}")
         return "\n *   ".join(comment(line) for line in lines)
 
     @property
@@ -89,9 +91,14 @@ class RunCode:
         if buffer is not None:
             where = kept(self.scope.graph, self.scope.layout, buffer, columns)
             return self._own(name, "kept", where)
+        self._whole(name)
+        self.shared.add(name)
+        return f"&at_{self.scope.tensors[name]}"
+
+    def _whole(self, name: str) -> Place:
         if name not in self.scope.whole:
             raise BadInput(f"run {self.number} of the layout has no place for tensor {name!r}")
-        return f"&at_{self.scope.tensors[name]}"
+        return self.scope.whole[name]
 
     def _own(self, name: str, prefix: str, where: Place) -> str:
         identifier = f"{prefix}_{self.scope.tensors[name]}_{self.number}"
@@ -104,8 +111,10 @@ class RunCode:
             return [self._place(name) for name in coded.op.inputs]
         name, graph = coded.op.inputs[0], self.scope.graph
         buffer = buffer_of(self.run, name)
-        self._place(name)
-        where = self.scope.whole[name] if buffer is None else kept(graph, self.scope.layout, buffer)
+        if buffer is not None:
+            where = kept(graph, self.scope.layout, buffer)
+        else:
+            where = self._whole(name)
         return [self._own(name, "flat", flat(where, as_image(graph, name), name))]
 
     # ---- operators that pull pixels from one another
