@@ -14,7 +14,7 @@ import pytest
 
 import planners as sp
 from planners.errors import BadInput
-from planners.graph.model import Graph
+from planners.graph.model import Graph, Operator, Part, Tensor
 from planners.overlap.bottleneck import recomputing
 from planners.overlap.candidates import Candidate, line
 from planners.overlap.code import generate, write_code
@@ -222,6 +222,19 @@ def test_a_classifier_of_the_input_itself(tmp_path: Path) -> None:
     b = Builder((1, 3, 4, 5))
     graph = b.graph(b.linear("x", 4))
     runs_right(random_net(graph, 1), apart(graph, 62), tmp_path / "code")
+
+
+@needs_compiler
+def test_rows_of_vectors_and_two_inputs_and_outputs(tmp_path: Path) -> None:
+    shapes = {"x": (1, 6, 5), "y": (1, 6, 5), "sum": (1, 6, 5), "w": (3, 5), "rows": (1, 6, 3)}
+    kinds = {"x": "input", "y": "input", "w": "parameter"}
+    tensors = {n: Tensor(n, shape, kinds.get(n, "activation")) for n, shape in shapes.items()}
+    add = Operator("sum", "add", ("x", "y"), ("sum",), parts=(Part("sum", "add"),))
+    rows = Operator(
+        "rows", "linear", ("sum",), ("rows",), ("w",), 90, parts=(Part("rows", "linear"),)
+    )
+    graph = Graph("rows", tensors, (add, rows), ("x", "y"), ("sum", "rows"))
+    runs_right(random_net(graph, 1), apart(graph, 70), tmp_path / "code")
 
 
 @needs_compiler
