@@ -154,7 +154,7 @@ int32_t last_under(const window *look, const place *in, const place *out, int32_
 typedef struct {
     int32_t count;
     int32_t at[WINDOW_PIXELS];
-    int32_t tap[WINDOW_PIXELS];
+    int16_t tap[WINDOW_PIXELS];
 } taps;
 
 static void find_taps(taps *found, const window *look, const place *in, const place *out,
@@ -171,7 +171,7 @@ static void find_taps(taps *found, const window *look, const place *in, const pl
             if (column < 0 || column >= in->width)
                 continue;
             found->at[found->count] = window_at(in, row, column, r);
-            found->tap[found->count++] = r * look->width + s;
+            found->tap[found->count++] = (int16_t)(r * look->width + s);
         }
     }
 }
