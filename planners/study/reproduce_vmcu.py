@@ -1,4 +1,4 @@
-"""The vMCU paper's evaluation, computed anew: Figures 7, 9 and 10, Table 2, and whole networks.
+"""The vMCU paper's evaluation, computed anew: Figures 7 to 12, Tables 2 and 3, whole networks.
 
 The paper does not say what its figures of RAM count, so its statements stand beside three labelled
 accountings (`planners.study.reproduce_vmcu_accounts`). Ours are programs, replayed byte by byte.
@@ -16,9 +16,11 @@ from planners.catalogue import load
 from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
 from planners.errors import UnknownName
 from planners.overlap.baselines import hmcos, tflite_micro, tinyengine
+from planners.study import reproduce_vmcu_boards
 from planners.study.reproduce_optimus_bench import Memo
+from planners.study.reproduce_vmcu_headroom import headroom_row
 from planners.study.reproduce_vmcu_modules import layer_row, module_row
-from planners.study.reproduce_vmcu_paper import PUBLISHED_KIB
+from planners.study.reproduce_vmcu_paper import PUBLISHED_KIB, TABLE_3
 from planners.study.reproduce_vmcu_plans import by_form, network
 
 Row = dict[str, Any]
@@ -68,6 +70,9 @@ class Tables:
     layers: list[Row] = field(default_factory=list)
     modules: list[Row] = field(default_factory=list)
     networks: list[Row] = field(default_factory=list)
+    layer_costs: list[Row] = field(default_factory=list)
+    module_costs: list[Row] = field(default_factory=list)
+    headroom: list[Row] = field(default_factory=list)
 
 
 def reproduce(
@@ -86,12 +91,22 @@ def reproduce(
         ours = memo.of(("module", name, limit), lambda: by_form(load(PREFIX + name), limit))
         return row | {"ours": ours, "plan": row["workspace"] | {"vMCU": least(ours)}}
 
+    measured = [name for name in study.modules if name in TABLE_3]
     return Tables(
         layers=[layer_row(name) for name in study.layers],
         modules=[module(name) for name in study.modules],
         networks=[
             memo.of(("network", name, limit), partial(network_row, name, limit))
             for name in study.networks
+        ],
+        layer_costs=[reproduce_vmcu_boards.layer_row(name) for name in study.layers],
+        module_costs=[
+            memo.of(("costs of module", name), partial(reproduce_vmcu_boards.module_row, name))
+            for name in measured
+        ],
+        headroom=[
+            memo.of(("headroom", name, limit), partial(headroom_row, name, limit))
+            for name in measured
         ],
     )
 

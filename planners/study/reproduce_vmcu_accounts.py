@@ -19,7 +19,7 @@ from typing import Literal
 
 from planners.catalogue.vmcu import Bottleneck, Pointwise, bottleneck, pointwise
 from planners.overlap.baselines import hmcos, tinyengine
-from planners.study.reproduce_vmcu_forms import fully_connected, needs
+from planners.study.reproduce_vmcu_forms import footprint, fully_connected, whole
 
 Accounting = Literal["tensors", "workspace", "rows"]
 ACCOUNTINGS: tuple[Accounting, ...] = ("tensors", "workspace", "rows")
@@ -33,11 +33,28 @@ Ram = Mapping[str, int]
 def of_module(module: Bottleneck) -> dict[Accounting, Ram]:
     """Bytes by accounting and system."""
     graph = bottleneck(module)
-    tiny, whole, window = tinyengine(graph), hmcos(graph).total_bytes, needs(module)["window"]
+    tiny, apart, ours = tinyengine(graph), hmcos(graph).total_bytes, vmcu(module)
+    kept, held = _kept(module), sum(module.bytes[:2])
+    high = module.sizes[1] + 2 * module.padding
+    _, b, c, d = module.bytes
+    rows = max(held, kept + b + d) + max(high**2, 2 * module.mid) + STATIC_BYTES
     return {
-        "tensors": _ram(window.pool_bytes, tiny.tensor_bytes, whole),
-        "workspace": _ram(window.total_bytes, tiny.total_bytes, whole),
-        "rows": _rows(module),
+        "tensors": _ram(ours["tensors"], tiny.tensor_bytes, apart),
+        "workspace": _ram(ours["workspace"], tiny.total_bytes, apart),
+        "rows": _ram(ours["rows"], rows, max(held, kept + b + c) + STATIC_BYTES),
+    }
+
+
+def vmcu(module: Bottleneck) -> dict[Accounting, int]:
+    """Bytes of vMCU's fused kernel by accounting."""
+    a, b, _, d = module.bytes
+    pool = footprint(a, whole(module).distance, d)
+    row = [size // n for size, n in zip(module.bytes, module.sizes, strict=True)]
+    held = min(b, module.kernel * row[1] + row[2])
+    return {
+        "tensors": pool,
+        "workspace": pool + (module.kernel**2 + 1) * module.mid + module.c_out,
+        "rows": max(a + row[0], d) + held + row[3] + STATIC_BYTES,
     }
 
 
@@ -62,15 +79,6 @@ def _ram(*each: int) -> Ram:
     return dict(zip(SYSTEMS, each, strict=True))
 
 
-def _rows(module: Bottleneck) -> Ram:
-    a, b, c, d = module.bytes
-    rows = [size // n for size, n in zip(module.bytes, module.sizes, strict=True)]
-    kept = a if module.residual else 0
-    held = min(b, module.kernel * rows[1] + rows[2])
-    high = module.sizes[1] + 2 * module.padding
-    each = (
-        max(a + rows[0], d) + held + rows[3],
-        max(a + b, kept + b + d) + max(high**2, 2 * module.mid),
-        max(a + b, kept + b + c),
-    )
-    return _ram(*(n + STATIC_BYTES for n in each))
+def _kept(module: Bottleneck) -> int:
+    """Bytes of A that stay for the addition."""
+    return module.bytes[0] if module.residual else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any, Literal
@@ -13,9 +13,13 @@ from planners.study.reproduce_vmcu_forms import fully_connected, needs
 from planners.study.reproduce_vmcu_paper import (
     BOTTLENECK,
     BOTTLENECK_SAVED,
+    CHANNEL_HEADROOM,
     F411RE_BYTES,
+    IMAGE_HEADROOM,
     LATENCY_RATIO,
     SAVED,
+    SINGLE_ENERGY,
+    SINGLE_LATENCY,
     SINGLE_LAYER,
     TABLE_3,
 )
@@ -41,15 +45,20 @@ class Claim:
     where: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def compared(self) -> list[str]:
+        """What stands for the paper's systems: our plans only where nothing else is there."""
+        return [k for k in self.here if k != PLAN] or [PLAN]
+
+    @property
     def reproduced_by(self) -> list[str]:
         """The accountings that come to the paper's number."""
         near = TOLERANCE[self.unit] + 1e-9
-        return [k for k in self.here if k != PLAN and self.off(k) <= near]
+        return [k for k in self.compared if self.off(k) <= near]
 
     @property
     def nearest(self) -> str:
         """The accounting that comes nearest."""
-        return min((k for k in self.here if k != PLAN), key=self.off)
+        return min(self.compared, key=self.off)
 
     def off(self, accounting: str) -> float:
         """How far an accounting is from the paper's number: of bytes, relatively."""
@@ -57,12 +66,19 @@ class Claim:
         return abs(self.here[accounting] - self.paper) / scale
 
 
-def claims(layers: Sequence[Row], modules: Sequence[Row]) -> list[Claim]:
+def claims(
+    layers: Sequence[Row],
+    modules: Sequence[Row],
+    costs: Sequence[Row] = (),
+    headroom: Sequence[Row] = (),
+) -> list[Claim]:
     """All that can be told of these rows, in the order of the paper."""
     return [
         *_arithmetic(),
         *_layers(layers),
+        *_costs(costs),
         *(claim for network in NETWORKS for claim in _network(network, modules)),
+        *_headroom(headroom),
     ]
 
 
@@ -93,6 +109,42 @@ def _layers(rows: Sequence[Row]) -> Iterator[Claim]:
             {k: max(saved(row[k], "TinyEngine") for row in stated) for k in ACCOUNTINGS},
             note="80×80, 16 to 16 channels: the one shape that the text gives",
         )
+
+
+def _costs(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Figure 8, by our model of the board, over nine cases of which eight are ours."""
+    for what, paper in (("energy", SINGLE_ENERGY), ("latency", SINGLE_LATENCY)):
+        shares = [row[f"{what} saved"] for row in rows]
+        for end, pick, word in ((paper.least, min, "least"), (paper.most, max, "most")):
+            if shares:
+                text = f"{what.capitalize()} saved by one pointwise layer, {word} (Figure 8)"
+                yield Claim(text, end, {PLAN: pick(shares)}, note="our model, mostly our shapes")
+
+
+def _headroom(rows: Sequence[Row]) -> Iterator[Claim]:
+    """Figures 11 and 12, of all modules of MCUNet-5fps-VWW."""
+    if len(rows) < sum(name.startswith("S") for name in TABLE_2):
+        return
+    for axis, paper in (("image", IMAGE_HEADROOM), ("channels", CHANNEL_HEADROOM)):
+        for end, pick, word in ((paper.least, min, "least"), (paper.most, max, "most")):
+            at = {k: _end(rows, axis, k, pick) for k in (*ACCOUNTINGS, PLAN)}
+            here = {k: float(row[axis][k]) for k, row in at.items()}
+            where = {k: str(row["module"]) for k, row in at.items()}
+            what = f"MCUNet-5fps-VWW: growth of the {axis} in TinyEngine's RAM, {word}"
+            yield Claim(what, end, here, "ratio", _width(rows, axis, pick), where)
+
+
+def _width(rows: Sequence[Row], axis: str, pick: Callable[..., Row]) -> str:
+    """What came out where the expanded channels grow too."""
+    if axis != "channels":
+        return ""
+    found = {k: _end(rows, "width", k, pick)["width"][k] for k in ("workspace", "rows")}
+    return "all channels grown: {workspace:.2f} + workspace, {rows:.2f} + rows".format(**found)
+
+
+def _end(rows: Sequence[Row], axis: str, key: str, pick: Callable[..., Row]) -> Row:
+    """The row with the least or most growth."""
+    return pick(rows, key=lambda row: row[axis][key])
 
 
 def _network(letter: str, rows: Sequence[Row]) -> Iterator[Claim]:

@@ -45,9 +45,9 @@ CONVENTIONS = """\
 ## Conventions and misprints
 
 * Modules are Table 2 as printed. In the released networks {misprints}.
-* S1 is called the bottleneck of MCUNet-5fps-VWW, but Table 2 lists 8 of its 15 blocks: the whole
-  network is bound by its second block, which is not listed (see *Whole networks*). B1 is the stem
-  and the first block as one: 92.9 KB of it are the input image.
+* S1 is called the bottleneck of MCUNet-5fps-VWW, but Table 2 lists 8 of its 15 blocks: TinyEngine
+  and HMCOS are bound by the second block of the whole network, which is not listed (see *What
+  binds*). B1 is the stem and the first block as one: 92.9 KB of it are the input image.
 * 464.6 KB for HMCOS at B3 are three maps of 44 × 44 × 80 (464,640 bytes), one more than a
   depthwise convolution reads and writes.
 * 247.8 KB for TinyEngine at B2 are A + B exactly (247,808 bytes): no workspace, no overhead.
@@ -64,13 +64,14 @@ Bytes of RAM in all, and millions of MACs computed again. *plain*: each operator
 output over its dying input. *line*: operators run together, each inner pixel computed once and kept
 in a line buffer while it is needed. *window* (the paper's): the pixels under the depthwise window
 computed for each output. *columns*: of the window, only what the last one of the row did not have.
-*tile*: the window for some channels at a time, with partial sums in 32 bits. Dashes: the form does
-not apply (an expansion with a stride)."""
+*tile*: the window for some channels at a time, with partial sums in 32 bits."""
 
 NETWORKS = """\
 KiB of RAM. *Ours* repeats no work; *least* is the other end of the front, with the MACs that it
-repeats beside those of the network. Blocks run in the form that suits each; *s* is planning.
-Squeeze-and-excitation, shuffles and concatenations are planned by the same rules."""
+repeats beside those of the network. Blocks run in the form that suits each, and where not stated
+otherwise no split of the network into such runs needs less. *s* is planning. HMCOS is the proven
+least over all orders, TFLite Micro its greedy planner in default order; neither counts workspace,
+TinyEngine's buffers are counted."""
 
 PUBLISHED = """\
 TinyEngine's model (`planners/overlap/baselines.py`): the tensors' peak, the largest workspace of a
@@ -78,9 +79,27 @@ layer, twice the stem's weights. Beside it the peak SRAM, in KiB, that its autho
 MCUNet models."""
 
 
+BOARDS = """\
+A model (`planners/overlap/mcu.py`): MACs, bytes of RAM and flash, copies and modulo operations, at
+the rates of a board; no stopwatch. It leaves out loops, stalls and how far they are unrolled, which
+the paper names as a reason for what it measures, so that its shares are not reproduced here. Figure
+8 on an STM32F767, Table 3 on an STM32F411."""
+
+TABLE_3_TEXT = """\
+Table 3 as printed, then latency relative to TinyEngine's. A window that expands its pixels anew for
+each output, as section 5.2 reads, does the expansion R² times, and the model has it two to four
+times as slow; the paper measures no such thing. That also speaks for the reading of *+ rows*."""
+
+HEADROOM = """\
+How many times larger a module's image (each side), its channels in and out, or all channels
+(*width*) may be, in the RAM that TinyEngine needs for it as it is. Accountings compare with
+themselves, by the pixel or channel; our plans (channels by 8) with TinyEngine as in *+ workspace*.
+The paper does not say at which steps it grew them: of 3 × 3 pixels no growth of 1.29 is a size."""
+
+
 def report(tables: Tables, study: Study) -> str:
     """The whole report of a study."""
-    found = claims(tables.layers, tables.modules)
+    found = _claims(tables)
     parts = [
         "# vMCU, reproduced",
         _how(study),
@@ -92,15 +111,20 @@ def report(tables: Tables, study: Study) -> str:
         *_layers(tables),
         *_modules(tables),
         *_networks(tables),
+        *_boards(tables),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def facts(tables: Tables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
-    found = claims(tables.layers, tables.modules)
+    found = _claims(tables)
     told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in found]
     return asdict(tables) | {"claims": told}
+
+
+def _claims(tables: Tables) -> list[Claim]:
+    return claims(tables.layers, tables.modules, tables.layer_costs, tables.headroom)
 
 
 def _how(study: Study) -> str:
@@ -127,8 +151,8 @@ def _modules_saved(tables: Tables) -> list[str]:
         return []
     saves = [saved(row[PLAN], "TinyEngine") for row in tables.modules]
     return [
-        f"* Our plans of the modules, without repeated work, need {min(saves):.1%} to "
-        f"{max(saves):.1%} less than TinyEngine, workspace counted in both."
+        f"* Our plans of the modules, without repeated work, need {_between(saves)} less than "
+        "TinyEngine, workspace counted in both."
     ]
 
 
@@ -140,9 +164,15 @@ def _networks_saved(tables: Tables) -> list[str]:
     few = [row["network"] for row in rows if row["ram"] <= F411RE_BYTES]
     theirs = sum(row["TinyEngine"]["bytes"] <= F411RE_BYTES for row in rows)
     return [
-        f"* Whole MCUNet networks, without repeated work: {min(saves):.1%} to {max(saves):.1%} "
-        f"less than TinyEngine; {len(few)} of {len(rows)} fit 128 KiB, {theirs} with TinyEngine."
+        f"* Whole MCUNet networks, without repeated work: {_between(saves)} less than TinyEngine; "
+        f"{len(few)} of {len(rows)} fit 128 KiB, {theirs} with TinyEngine."
     ]
+
+
+def _between(shares: Sequence[float]) -> str:
+    """The least and the most of some shares."""
+    ends = list(dict.fromkeys(f"{end:.1%}" for end in (min(shares), max(shares))))
+    return " to ".join(ends)
 
 
 def _misprints() -> str:
@@ -178,4 +208,18 @@ def _networks(tables: Tables) -> list[str]:
     parts += ["### RAM against repeated work", tables_of.fronts(rows)]
     if any(row["published_kib"] is not None for row in rows):
         parts += ["### TinyEngine, published", PUBLISHED, tables_of.published(rows)]
+    return parts
+
+
+def _boards(tables: Tables) -> list[str]:
+    parts = []
+    if tables.layer_costs or tables.module_costs:
+        parts += ["## Figure 8 and Table 3: latency and energy", BOARDS]
+    if tables.layer_costs:
+        parts.append(tables_of.layer_costs(tables.layer_costs))
+    if tables.module_costs:
+        parts += [TABLE_3_TEXT, tables_of.module_costs(tables.module_costs)]
+    if tables.headroom:
+        title = "## Figures 11 and 12: headroom"
+        parts += [title, HEADROOM, tables_of.headroom(tables.headroom)]
     return parts

@@ -69,7 +69,8 @@ def _verdict(claim: Claim) -> str:
 def _miss(claim: Claim) -> str:
     """How near the nearest accounting comes."""
     off = claim.off(claim.nearest)
-    by = f"{100 * off:.1f} points" if claim.unit == "share" else f"{off:.1%}"
+    shown = {"share": f"{100 * off:.1f} points", "bytes": f"{off:.1%}"}
+    by = shown.get(claim.unit, f"{off:.2f}")
     return f"nearest *{TITLES[claim.nearest] or claim.nearest}*, {by} off"
 
 
@@ -113,6 +114,41 @@ def _form(found: Mapping[str, Any] | None) -> str:
     open_ = "" if found["checked"] else "\\*"
     again = f" (+{found['extra_macs'] / 1e6:,.1f} M)" if found["extra_macs"] else ""
     return f"{found['bytes']:,}{open_}{again}"
+
+
+def layer_costs(rows: Sequence[Row]) -> str:
+    """Figure 8: shares that the model says a pointwise layer saves."""
+    body = [
+        [row["layer"], f"{row['latency saved']:.1%}", f"{row['energy saved']:.1%}"] for row in rows
+    ]
+    return table(["case", "latency saved", "energy saved"], body)
+
+
+def module_costs(rows: Sequence[Row]) -> str:
+    """Table 3: milliseconds measured in the paper, and relative to TinyEngine in the model."""
+    ours = [form for form in FORMS if form != "plain"]
+    head = ["module", "vMCU, ms (paper)", "TinyEngine, ms (paper)", "paper: vMCU"]
+    body = []
+    for row in rows:
+        vmcu, tiny = row["paper"]["vMCU"], row["paper"]["TinyEngine"]
+        model = [_relative(row["ms"], form) for form in ours]
+        body.append([row["module"], str(vmcu), str(tiny), f"{vmcu / tiny:.2f}", *model])
+    return table([*head, *(f"model: {form}" for form in ours)], body)
+
+
+def _relative(times: Mapping[str, float], form: str) -> str:
+    return f"{times[form] / times['TinyEngine']:.2f}" if form in times else "–"
+
+
+def headroom(rows: Sequence[Row]) -> str:
+    """Figures 11 and 12: growth by axis and accounting."""
+    axes = [key for key in rows[0] if key != "module"]
+    keys = (*ACCOUNTINGS, PLAN)
+    head = ["module", *(f"{axis}: {TITLES[k]}" for axis in axes for k in keys)]
+    body = [
+        [row["module"], *(f"{row[axis][k]:.2f}" for axis in axes for k in keys)] for row in rows
+    ]
+    return table(head, body)
 
 
 def published(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, Bottleneck, Pointwise, bottleneck
 from planners.errors import UnknownName
 from planners.study.reproduce_vmcu import NETWORKS, SIZES, Study, Tables, reproduce
-from planners.study.reproduce_vmcu_accounts import STATIC_BYTES, of_layer, of_module, saved
+from planners.study.reproduce_vmcu_accounts import STATIC_BYTES, of_layer, of_module, saved, vmcu
 from planners.study.reproduce_vmcu_claims import Claim, claims
 from planners.study.reproduce_vmcu_forms import (
     Slide,
@@ -21,6 +21,7 @@ from planners.study.reproduce_vmcu_forms import (
     line_bytes,
     needs,
 )
+from planners.study.reproduce_vmcu_headroom import grown, headroom_row
 from planners.study.reproduce_vmcu_modules import layer_row, module_row
 from planners.study.reproduce_vmcu_plans import by_form
 from planners.study.reproduce_vmcu_report import facts, report
@@ -180,6 +181,27 @@ def test_the_report_says_what_the_rows_do(small: Tables) -> None:
     assert "Latency, vMCU and TinyEngine (7.3)" in {c["what"] for c in facts(small)["claims"]}
 
 
+def test_costs_and_headroom_beside_the_paper(small: Tables) -> None:
+    (costs,), (growth,) = small.module_costs, small.headroom
+    assert costs["paper"] == {"vMCU": 34, "TinyEngine": 36}
+    # Nothing is computed twice in a line, and everything under a window.
+    assert costs["ms"]["line"] < costs["ms"]["columns"] < costs["ms"]["window"]
+    for axis in ("image", "channels", "width"):
+        assert growth[axis]["tensors"] >= growth[axis]["workspace"]
+        assert growth[axis]["plan"] >= 1
+    assert [row["layer"] for row in small.layer_costs] == list(POINTWISE)
+
+
+def test_growth_is_the_last_that_fits() -> None:
+    module = TABLE_2["S1"]
+    row = headroom_row("S1", 9.0)
+    limit = of_module(module)["rows"]["TinyEngine"]
+    for axis, now in (("image", module.size), ("channels", module.c_in)):
+        size = round(row[axis]["rows"] * now)
+        assert vmcu(grown(module, axis, size))["rows"] <= limit
+        assert vmcu(grown(module, axis, size + 1))["rows"] > limit
+
+
 def test_a_report_of_nothing_is_short() -> None:
     text = report(Tables(), Study())
     assert "## Whole networks" not in text
@@ -190,7 +212,7 @@ def test_what_was_done_is_not_done_again(tmp_path: Path, monkeypatch: Any) -> No
     file, said = tmp_path / "done.jsonl", []
     study = Study(layers=(), modules=("S8",), networks=())
     first = reproduce(study, file, said.append)
-    assert said == ["module S8"]
+    assert said == ["module S8", "costs of module S8", "headroom S8"]
     monkeypatch.setattr("planners.study.reproduce_vmcu.by_form", None)
     assert reproduce(study, file) == first
 
