@@ -12,6 +12,7 @@ import planners as sp
 from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.overlap.int8 import execute_int8, random_inputs, random_net, run_layout
+from planners.overlap.int8.run import Runner
 from planners.overlap.layout import Form, Layout, Run
 from tests.overlap.int8_layers import block_distance, bottleneck, fused, layer
 
@@ -54,8 +55,6 @@ def test_buffers_that_are_too_small_or_lie_on_others_spoil_the_output(form: Form
 
 
 def test_each_pixel_of_a_line_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planners.overlap.int8.run import Runner
-
     made: list[tuple[str, int, int]] = []
     write = Runner.write
 
@@ -72,8 +71,6 @@ def test_each_pixel_of_a_line_is_computed_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_columns_compute_fewer_expanded_pixels_than_windows(monkeypatch) -> None:
-    from planners.overlap.int8.run import Runner
-
     counts: dict[str, int] = {}
     write = Runner.write
     form = "window"
@@ -83,6 +80,7 @@ def test_columns_compute_fewer_expanded_pixels_than_windows(monkeypatch) -> None
         write(self, of, *rest)
 
     monkeypatch.setattr(Runner, "write", counted)
+    monkeypatch.setattr(Runner, "write_pointwise", lambda *_: False)
     graph = bottleneck(random.Random(3), residual=True)
     for form in ("window", "columns"):
         layout = fused(graph, form, random.Random(0), block_distance(graph))

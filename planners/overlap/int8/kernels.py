@@ -74,6 +74,13 @@ class Kernel:
         exact: Integers = sums.astype(np.int64)
         return exact + op.bias if bias else exact
 
+    def pointwise(self, values: Integers) -> Integers:
+        """[pixels, K] of a 1×1 convolution of one group, from [pixels, channels]."""
+        assert self.op.bias is not None
+        sums = (values - self.op.zero_in[0]).astype(np.float64) @ self.weight[0]
+        exact: Integers = sums.astype(np.int64) + self.op.bias
+        return finished(self.op, scaled(exact, self.op.multiplier, self.op.shift))
+
     def _unweighted(self, values: list[Integers], covers: Sequence[Cover]) -> Integers:
         op = self.op
         if op.kind == "max_pool":

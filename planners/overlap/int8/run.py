@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.errors import BadInput
-from planners.overlap.int8.geometry import Image, image, stored_shape
+from planners.overlap.int8.geometry import Cover, Image, image, stored_shape
 from planners.overlap.int8.kernels import Kernel, kernel, pixel
 from planners.overlap.int8.net import QNet
 from planners.overlap.int8.pool import Place, Pool, Read, Ring, Whole
@@ -106,6 +106,25 @@ class Runner:
             [Read(*read) for read in zip(starts, of.last)],
             lambda values: of.compute(values, covers),
         )
+
+    def write_pointwise(
+        self, of: Kernel, pixels: Cover, source: Place, targets: NDArray[np.int64]
+    ) -> bool:
+        """Compute pixels of a 1×1 convolution at once and write them from `targets` on.
+
+        False, and nothing written, where its bytes or its numbers do not let it: one pixel's
+        output falls on what another reads, or pixels lie beyond the image.
+        """
+        (down, right), written, taken = of.op.stride, of.target.channels, of.images[0].channels
+        if of.op.padding != (0, 0) or of.op.groups != 1:
+            return False
+        read = source.starts(Cover(pixels.rows * down, pixels.columns * right, pixels.taps, 1))
+        apart = (targets[:, None] - read) % self.pool.size
+        if np.any((apart < taken) | (apart > self.pool.size - written)):
+            return False
+        values = self.pool.read(read, taken)
+        self.pool.memory[self.pool.addresses(targets, written)] = of.pointwise(values)
+        return True
 
 
 def run_line(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:

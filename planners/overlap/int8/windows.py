@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planners.errors import BadInput
-from planners.overlap.int8.geometry import Image
+from planners.overlap.int8.geometry import Cover, Image
 from planners.overlap.int8.kernels import Joined, Kernel
 from planners.overlap.int8.pool import Place, Whole, Window
 from planners.overlap.layout import Run
@@ -51,10 +53,14 @@ def write_window(
 ) -> frozenset[int]:
     """Compute the expanded pixels under a window but those of columns `kept`; its columns."""
     (cover,) = windowed.covers(row, column)
-    starts = under.starts(cover).tolist()
     columns = cover.columns.tolist()
-    for start, r, c in zip(starts, cover.rows.tolist(), columns):
-        if c not in kept:
+    fresh = cover
+    if kept:
+        new = np.array([c not in kept for c in columns])
+        fresh = Cover(cover.rows[new], cover.columns[new], cover.taps[new], 0)
+    starts = under.starts(fresh)
+    if expand.op.kernel != (1, 1) or not runner.write_pointwise(expand, fresh, source[0], starts):
+        for start, r, c in zip(starts.tolist(), fresh.rows.tolist(), fresh.columns.tolist()):
             runner.write(expand, r, c, source, Whole(start, 0, 0))
     return frozenset(columns)
 
