@@ -16,7 +16,7 @@ import planners as sp
 from planners.errors import BadInput
 from planners.graph.model import Graph, Operator, Part, Tensor
 from planners.overlap.bottleneck import recomputing
-from planners.overlap.candidates import Candidate, line
+from planners.overlap.candidates import Candidate, alone, line
 from planners.overlap.code import generate, write_code
 from planners.overlap.code.numbers import checksum, inputs
 from planners.overlap.int8.net import QNet
@@ -142,6 +142,20 @@ def in_forms(graph: Graph, groups: list[list[int]], first: int) -> Pieces:
 
 
 @needs_compiler
+@pytest.mark.parametrize("channels", [(6, 9), (9, 6)])
+def test_one_byte_nearer_and_outputs_are_lost(tmp_path: Path, channels: tuple[int, int]) -> None:
+    """The kernels write and read in the order that distances are proven for."""
+    given, made = channels
+    b = Builder((1, given, 7, 8))
+    graph = b.graph(b.conv("x", made, (3, 3), padding=(1, 1)))
+    net, run = random_net(graph, 7), alone(graph, 0)
+    runs_right(net, chained(graph, [run]), tmp_path / "right")
+    near = replace(run, distances={"x": run.distances["x"] - 1})
+    program = compiled(net, chained(graph, [near]), tmp_path / "wrong", SANITIZED)
+    assert outputs_of(program) != expected(net)
+
+
+@needs_compiler
 @pytest.mark.parametrize("seed", SEEDS)
 def test_blocks_in_every_form_on_top_of_their_inputs(tmp_path: Path, seed: int) -> None:
     graph, groups = chain_of_blocks(seed)
@@ -189,7 +203,7 @@ def lines(seed: int) -> tuple[Graph, list[list[int]]]:
         first = len(b.operators)
         for _ in range(rng.randint(2, 5)):
             image = b.shape(x)[2:]
-            kernel, stride, padding = window_of(rng, image if max(image) < 9 else (3, 5))
+            kernel, stride, padding = window_of(rng, tuple(map(min, image, (3, 5))))
             channels = b.shape(x)[1]
             kind = rng.choice(["conv", "grouped", "depthwise", "max_pool2d", "avg_pool2d", "twice"])
             if kind == "conv":
