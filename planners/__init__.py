@@ -7,7 +7,7 @@
 True
 """
 
-from planners.api import execute, from_torch, plan, simulate, write_code
+from planners.api import execute, from_darknet, from_torch, plan, simulate, write_code
 from planners.catalogue import load, models
 from planners.errors import (
     BadInput,
@@ -57,6 +57,7 @@ __all__ = [
     "even_budgets",
     "execute",
     "format_bytes",
+    "from_darknet",
     "from_torch",
     "load",
     "load_machine",

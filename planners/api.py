@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -73,6 +74,22 @@ def from_torch(
     )
 
 
+def from_darknet(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+) -> Graph:
+    """The graph of a Darknet `.cfg` file, an operator's `block` its section; kept on disk.
+
+    `input_shape` (batch × channels × height × width) replaces one image of the file's own size.
+    Detection heads are identities, their maps the outputs. Raises `BadInput` with file and line.
+    """
+    from planners.catalogue.loading import load_darknet
+
+    return load_darknet(path, input_shape, granularity, bytes_per_element)
+
+
 def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0) -> Execution:
     """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
 
@@ -107,7 +124,7 @@ def write_code(
     from planners.overlap.code.of_plan import code_of_plan
 
     if module is None and weights == "model":
-        if "catalogue" not in plan.graph.source:
+        if not {"catalogue", "darknet"} & set(plan.graph.source):
             raise BadInput(
                 f"{plan.graph.name!r:.60} is no catalogue model that could be built: give a module "
                 "and its inputs, or let the weights be random"

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from planners.catalogue import cache, names, vmcu
 from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.files import read_json
+from planners.graph.importers import darknet
+from planners.graph.importers.darknet_layers import HEAD_NOTE
 from planners.graph.model import Graph
 from planners.graph.passes import GRANULARITIES
 from planners.progress import Progress, ProgressCallback
@@ -26,7 +28,6 @@ _NOT_YET = {
     ".pt2": "reading .pt2 runs code that the file brings; export the graph in your own process "
     "with from_torch and save its JSON",
     ".onnx": "ONNX files are not supported yet",
-    ".cfg": "Darknet files are not supported yet",
 }
 
 
@@ -46,18 +47,20 @@ def load(
     bytes_per_element: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Graph:
-    """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a graph JSON file.
+    """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
 
-    `input_shape` is the shape of the input, or one shape an input; files and blocks have their own
-    (and their own granularity). A detector is loaded as its dense part
-    (`planners.catalogue.detectors`). The first load of a model imports torch and takes seconds; the
-    graph is then kept on disk.
+    Files are graph JSON and Darknet `.cfg`. `input_shape` is the shape of the input, or one shape
+    an input; JSON files and blocks have their own (and their own granularity). A detector is loaded
+    as its dense part (`planners.catalogue.detectors`). The first load of a model imports torch and
+    takes seconds; the graph is then kept on disk.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
+    if Path(name_or_path).suffix == ".cfg" and name not in names.CATALOGUE:
+        return load_darknet(name_or_path, input_shape, granularity, bytes_per_element, progress)
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
@@ -70,15 +73,41 @@ def load(
     return graph.with_bytes_per_element(bytes_per_element)
 
 
+def load_darknet(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+    progress: ProgressCallback | None = None,
+) -> Graph:
+    """As `planners.graph.importers.darknet.from_darknet`, and the graph is kept on disk."""
+    if granularity not in GRANULARITIES:
+        raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    source, name = darknet.darknet_source(path, input_shape), Path(path).stem
+    entry = cache.key(f"darknet:{name}", source, granularity)
+    graph = cache.get(entry)
+    if graph is None:
+        if progress and progress(Progress("trace", 0.0)) is False:
+            raise Cancelled(f"importing {name} was stopped")
+        graph = darknet.graph_of(source, name, granularity)
+        cache.put(entry, graph)
+    return graph.with_bytes_per_element(bytes_per_element)
+
+
 def build(
     source: Mapping[str, Any], *, seed: int = 0
 ) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     """The module that a graph's `source` names, with random weights, and random inputs for it.
 
-    On the CPU in eval mode. Raises `BadInput` where the source names no catalogue model.
+    On the CPU in eval mode. Raises `BadInput` where the source names no catalogue model and holds
+    no Darknet network.
     """
     from planners.catalogue import torch_models
 
+    if "darknet" in source:
+        network = darknet.network_of(source, "the graph's source")
+        inputs = torch_models.random_inputs(source["input_shape"], seed)
+        return torch_models.random_module(network, seed, inputs), inputs
     name, shapes = source.get("catalogue"), source.get("input_shape")
     if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):
         raise BadInput(
@@ -108,6 +137,8 @@ def trace(
     source: dict[str, Any] = {"catalogue": name, "input_shape": [list(s) for s in shapes]}
     if name in names.DETECTORS:
         source["note"] = names.detector_note(name)
+    if name.startswith("yolo"):
+        source["note"] = HEAD_NOTE
     inputs = torch_models.empty_inputs(shapes)
     try:
         return from_torch(module, inputs, name=name, granularity=granularity, source=source)

@@ -44,12 +44,17 @@ OPTICAL_FLOW = ("raft_large", "raft_small")
 
 TORCHVISION = tuple(sorted(CLASSIFIERS + QUANTIZED + SEGMENTERS + DETECTORS + VIDEO + OPTICAL_FLOW))
 _IMAGE: Shapes = ((1, 3, 224, 224),)
+_IMAGE_608: Shapes = ((1, 3, 608, 608),)
+_YOLO = {"yolov3": 608, "yolov4": 608, "yolov4_p6": 640}
 _MCUNET = {"vww1": 80, "in0": 48, "in1": 96, "in2": 160, "in3": 176, "in4": 160}
 OWN: dict[str, Shapes] = {
     "amoebanet_d": _IMAGE,
+    "darknet_densenet201": _IMAGE_608,
+    "darknet_resnet152": _IMAGE_608,
     "darts": _IMAGE,
     **{f"mcunet_{name}": ((1, 3, side, side),) for name, side in _MCUNET.items()},
     "transformer": ((10, 32, 512), (20, 32, 512)),
+    **{name: ((1, 3, side, side),) for name, side in _YOLO.items()},
 }
 """Networks written here (`planners.catalogue.networks`), with their default inputs."""
 

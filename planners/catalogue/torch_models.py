@@ -15,18 +15,25 @@ from torch.overrides import TorchFunctionMode
 
 from planners.catalogue import names
 from planners.catalogue.detectors import DenseDetector
-from planners.catalogue.networks import amoebanet_d, darts, mcunet, transformer
+from planners.catalogue.networks import amoebanet_d, darknet, darts, mcunet, transformer
 from planners.errors import BadInput, ImportFailed, UnknownName
+from planners.graph.importers.darknet import module_of
+from planners.graph.importers.darknet_layers import Network
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _darknet(name: str) -> torch.nn.Module:
+    return module_of(darknet.NETWORKS[name]())
+
+
 _DRAWS = _words("normal_ uniform_ trunc_normal_ erfinv_")
 _FILLS = _words("mul_ add_ sub_ div_ clamp_ fill_ zero_")
 _OWN: dict[str, Callable[[], torch.nn.Module]] = {
     "amoebanet_d": amoebanet_d.AmoebaNetD,
+    **{name: partial(_darknet, name) for name in darknet.NETWORKS},
     "darts": darts.Darts,
     **{name: partial(mcunet.mcunet, name) for name in mcunet.TABLES},
     "transformer": transformer.transformer,
@@ -77,7 +84,9 @@ def _no_rejection_sampling() -> Iterator[None]:
         yield
 
 
-def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch.nn.Module:
+def random_module(
+    model: str | Network, seed: int, inputs: Sequence[torch.Tensor]
+) -> torch.nn.Module:
     """The named model on the CPU in eval mode with the random weights that it starts with.
 
     Those that start out constant (a bias of zeros, a gain of ones) are varied, so that an element
@@ -87,7 +96,8 @@ def random_module(name: str, seed: int, inputs: Sequence[torch.Tensor]) -> torch
     """
     with _building, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        module = _construct(name).requires_grad_(False)
+        module = _construct(model) if isinstance(model, str) else module_of(model)
+        module.requires_grad_(False)
         _vary(module)
     _calibrate(module, inputs)
     return module

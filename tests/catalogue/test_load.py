@@ -30,7 +30,17 @@ def test_the_names_are_torchvisions_and_our_own() -> None:
     theirs, ours = models()[:121], models()[121:]
     assert theirs == sorted(_import_torchvision().list_models())
     mcunets = [f"mcunet_{name}" for name in ("vww1", "in0", "in1", "in2", "in3", "in4")]
-    assert ours == ["amoebanet_d", "darts", *mcunets, "transformer"]
+    assert ours == [
+        "amoebanet_d",
+        "darknet_densenet201",
+        "darknet_resnet152",
+        "darts",
+        *mcunets,
+        "transformer",
+        "yolov3",
+        "yolov4",
+        "yolov4_p6",
+    ]
 
 
 def test_shipped_models_load_without_torch() -> None:
@@ -120,7 +130,7 @@ def test_files(tmp_path: Path) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("name", ["m.pt2", "m.onnx", "m.cfg", "missing.json", "./missing"])
+@pytest.mark.parametrize("name", ["m.pt2", "m.onnx", "missing.cfg", "missing.json", "./missing"])
 def test_files_that_do_not_load(name: str, tmp_path: Path) -> None:
     (tmp_path / "m.pt2").write_bytes(b"\x80\x04.")
     with pytest.raises(BadInput) as caught:
