@@ -45,6 +45,15 @@ class _Line:
         self.frees_own = order(pool.graph, self.last) == "element"
 
     def run(self) -> Iterator[Instruction]:
+        if len(self.ops) == 1 and self._mixes():
+            yield from self._chunks()
+        else:
+            yield from self._rows()
+        for name in self.dying:
+            yield from self._forget(name, len(self.pool.whole(name)))
+
+    def _rows(self) -> Iterator[Instruction]:
+        """Pixel by pixel, a timestep for each row."""
         out = self.pool.segments(self.last.outputs[0])
         width = out.grid[-1] if out.grid else 1
         for number in range(out.count):
@@ -52,8 +61,72 @@ class _Line:
                 row = f" row {number // width}" if out.count > width else ""
                 self.steps.append(f"{'+'.join(op.name for op in self.ops)}{row}")
             yield from self._make(self.last, number)
-        for name in self.dying:
-            yield from self._forget(name, len(self.pool.whole(name)))
+
+    def _mixes(self) -> bool:
+        """Whether an operator mixes rows, or has many outputs."""
+        readers = [self.reach[name][self.last.name] for name in self.last.inputs]
+        return len(self.last.outputs) > 1 or not all(reach.separable for reach in readers)
+
+    def _chunks(self) -> Iterator[Instruction]:
+        """As many segments at once as lie before all that they and later ones read.
+
+        Each of them may read all of the input: together they name it once.
+        """
+        op = self.last
+        if len(op.outputs) > 1:
+            self.steps.append(op.name)
+            yield self._chunk(op, op.outputs, None)
+            return
+        start, count = 0, self.pool.segments(op.outputs[0]).count
+        while start < count:
+            stop = min(count, self._clear_of_reads(op, start))
+            last = f" to {stop - 1}" if stop > start + 1 else ""
+            self.steps.append(op.name if stop == count else f"{op.name} segment {start}{last}")
+            if stop <= start + 1:
+                yield from self._make(op, start)
+            else:
+                yield self._chunk(op, op.outputs, (start, stop))
+                self.done[op.name] = stop
+                for name in op.inputs:
+                    yield from self._advance(name, set())
+            start = max(stop, start + 1)
+
+    def _clear_of_reads(self, op: Operator, start: int) -> int:
+        """Up to which segment the output may be written while what `start` reads is kept."""
+        out = self.pool.segments(op.outputs[0])
+        stop = out.count
+        for name in op.inputs:
+            if name not in self.dying or not self.pool.share(op.outputs[0], name):
+                continue
+            at = self.pool.layout.offsets
+            ahead = (at[name] - at[op.outputs[0]]) % self.pool.layout.pool_bytes
+            low = int(self.reach[name][op.name].still[start])
+            if low < len(self.pool.whole(name)):
+                free = ahead + low * self.pool.segments(name).size_bytes
+                stop = min(stop, free // out.size_bytes)
+        return stop
+
+    def _chunk(
+        self, op: Operator, outputs: tuple[str, ...], part: tuple[int, int] | None
+    ) -> Compute:
+        """Segments of the outputs in one instruction, all of them where no part is named."""
+        writes = [operand for name in outputs for operand in self.pool.whole(name)]
+        reads = [operand for name in op.inputs for operand in self.pool.whole(name)]
+        if part is not None:
+            writes = writes[slice(*part)]
+            reads = [
+                self.pool.whole(name)[i] for name in op.inputs for i in self._span(op, name, part)
+            ]
+        made = [w.piece.box for w in writes if w.piece.tensor == outputs[0]]
+        constants = {c: None for box in made for c in self.pool.constants(op, outputs[0], box)}
+        macs = sum(self.pool.macs(op, box) for box in made)
+        return Compute(self.step, op.name, (*reads, *constants), tuple(writes), macs)
+
+    def _span(self, op: Operator, name: str, part: tuple[int, int]) -> range:
+        """All segments of an input, still there, between the least and the largest that is read."""
+        reach = self.reach[name][op.name]
+        low, high = int(reach.low[slice(*part)].min()), int(reach.high[slice(*part)].max())
+        return range(max(low, self.gone[name]), high + 1)
 
     @property
     def step(self) -> int:

@@ -78,6 +78,12 @@ class Pool:
             for read in reads
         )
 
+    def share(self, a: str, b: str) -> bool:
+        """Whether two tensors that lie whole in the pool share a byte."""
+        size, at = self.layout.pool_bytes, self.layout.offsets
+        sizes = [self.segments(name).total_bytes for name in (a, b)]
+        return _meets(at[a], sizes[0], at[b], sizes[1], size)
+
     def meets(self, write: Operand, read: Operand) -> bool:
         """Whether two regions of the pool share a byte."""
         a, b = write.region, read.region

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from planners.errors import BadInput, BudgetTooSmall
+from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
+from planners.overlap.candidates import alone
+from planners.overlap.dag import Joint, best_layout
 from planners.overlap.emit import emit
 from planners.overlap.front import Point, all_ways, front, is_chain
 from planners.overlap.layout import Layout
-from planners.overlap.options import checked
+from planners.overlap.options import DEFAULTS, checked
+from planners.overlap.packing import Question
 from planners.overlap.turning import turned
 from planners.plan import Claims, Plan
 from planners.program import Program
@@ -22,6 +26,28 @@ NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
     "into these runs that repeat no more work"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A layout that can be had: its RAM, a bound on it, the MACs that are computed again.
+
+    `binding` names the operators whose block needs all of the RAM. The bound holds over all
+    layouts of this kind that repeat no more work.
+    """
+
+    ram_bytes: int
+    bound_bytes: int
+    extra_macs: int
+    binding: tuple[str, ...]
+    layout: Callable[[], Layout]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ram_bytes": self.ram_bytes,
+            "extra_macs": self.extra_macs,
+            "binding": list(self.binding),
+        }
 
 
 def plan(
@@ -37,18 +63,50 @@ def plan(
     least RAM; `ram`: the least RAM), `fuse` (operators may run together; without, each runs
     alone), `parameters` (count them, read in place from flash), `time_limit` in seconds.
 
-    Claims: `objective_bytes` is the RAM. Raises `BudgetTooSmall` with the least RAM and the block
-    that binds, `BadInput` for options that do not exist.
+    A network whose blocks are small has its exact front of RAM against repeated work; any other
+    runs operator by operator in COSMA's orders. Claims: `objective_bytes` is the RAM. Raises
+    `BudgetTooSmall` with the least RAM and the block that binds, `BadInput` for options that do
+    not exist.
     """
     chosen = checked(options)
     clock = Clock(chosen["time_limit"], progress)
-    if not is_chain(graph):
-        raise BadInput(f"{graph.name} is no chain of small blocks")
-    points = front(graph, all_ways(graph, clock, fuse=chosen["fuse"]))
-    point = _chosen(graph, points, budget_bytes, chosen["objective"])
-    layout = turned(graph, point.ways, point.ram_bytes)
-    clock.report("instructions", point.ram_bytes, point.bound_bytes)
-    return finished(graph, machine, budget_bytes, layout, point.bound_bytes, points, chosen, clock)
+    offers = all_offers(graph, clock, chosen["fuse"])
+    offer = _chosen(graph, offers, budget_bytes, chosen["objective"])
+    clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
+    layout = offer.layout()
+    return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
+
+
+def all_offers(graph: Graph, clock: Clock, fuse: bool = True) -> list[Offer]:
+    """The front of RAM against repeated work, the layout with least of the latter first."""
+    points = front(graph, all_ways(graph, clock.share(0.7), fuse)) if is_chain(graph) else []
+    offers = [of_point(graph, point) for point in points]
+    joint = best_layout(graph, clock)
+    apart = _of_joint(graph, joint)
+    if not offers or apart.ram_bytes < offers[0].ram_bytes:
+        offers = [apart, *(offer for offer in offers if offer.ram_bytes < apart.ram_bytes)]
+    return offers
+
+
+def of_point(graph: Graph, point: Point) -> Offer:
+    binding = point.binding
+    names = tuple(op.name for op in graph.operators[binding.first : binding.stop])
+    return Offer(
+        point.ram_bytes,
+        point.bound_bytes,
+        point.extra_macs,
+        names,
+        lambda: turned(graph, point.ways, point.ram_bytes),
+    )
+
+
+def _of_joint(graph: Graph, joint: Joint) -> Offer:
+    """Operators alone: the one that needs most in this order binds."""
+    question = Question(graph, [alone(graph, p) for p in joint.schedule], graph.outputs)
+    most = max(range(len(joint.schedule)), key=question.need)
+    name = graph.operators[joint.schedule[most]].name
+    pool = joint.layout.pool_bytes
+    return Offer(pool, min(joint.bound_bytes, pool), 0, (name,), lambda: joint.layout)
 
 
 def finished(
@@ -57,7 +115,7 @@ def finished(
     budget_bytes: int,
     layout: Layout,
     bound_bytes: int,
-    points: Sequence[Point],
+    offers: Sequence[Offer],
     chosen: Mapping[str, Any],
     clock: Clock,
 ) -> Plan:
@@ -73,31 +131,24 @@ def finished(
         budget_bytes=budget_bytes,
         program=program,
         claims=claims,
-        options={key: chosen[key] for key in ("objective", "fuse", "parameters")},
+        options={key: chosen[key] for key in DEFAULTS},
         notes=_notes(graph, layout, chosen),
-        details={"layout": layout.to_json(), "front": [point_json(graph, p) for p in points]},
+        details={"layout": layout.to_json(), "front": [offer.to_json() for offer in offers]},
     )
 
 
-def point_json(graph: Graph, point: Point) -> dict[str, Any]:
-    """A point of the front as plain data, with the block that binds."""
-    binding = point.binding
-    names = [op.name for op in graph.operators[binding.first : binding.stop]]
-    return {"ram_bytes": point.ram_bytes, "extra_macs": point.extra_macs, "binding": names}
-
-
-def _chosen(graph: Graph, points: Sequence[Point], budget_bytes: int, objective: str) -> Point:
-    """The point of the front that an objective asks for; points come with falling RAM."""
-    least = points[-1]
+def _chosen(graph: Graph, offers: Sequence[Offer], budget_bytes: int, objective: str) -> Offer:
+    """The offer that an objective asks for; offers come with falling RAM."""
+    least = offers[-1]
     if least.ram_bytes > budget_bytes:
-        way = least.binding
-        tensors = tuple(dict.fromkeys(t for run in way.runs for t in (*run.reads, *run.writes)))
-        name = graph.operators[way.first].name
+        binding = [graph.operators[graph.index[name]] for name in least.binding]
+        tensors = tuple(dict.fromkeys(t for op in binding for t in (*op.inputs, *op.outputs)))
         remedy = f"the least RAM by overlap is {least.ram_bytes} bytes"
+        name = least.binding[0]
         raise BudgetTooSmall(least.ram_bytes, budget_bytes, name, tensors, remedy)
     if objective == "ram":
         return least
-    return next(point for point in points if point.ram_bytes <= budget_bytes)
+    return next(offer for offer in offers if offer.ram_bytes <= budget_bytes)
 
 
 def _claims(

@@ -110,9 +110,10 @@ class Reach:
             empty = (rows[:, 1:] <= rows[:, :1]) | (columns[:, 1] <= columns[:, 0])[None]
             low, high = np.where(empty, self.source.count, low), np.where(empty, -1, high)
             return low.reshape(-1), high.reshape(-1)
-        found = [self.reads(i) for i in range(self.out.count)]
-        low = [read[0] if read else self.source.count for read in found]
-        return np.array(low), np.array([read[-1] if read else -1 for read in found])
+        boxes = [self._box(i) for i in range(self.out.count)]
+        none = (self.source.count, -1)
+        found = np.array([none if box is None else self.source.ends(box) for box in boxes])
+        return found[:, 0], found[:, 1]
 
     @property
     def low(self) -> Numbers:

@@ -53,6 +53,16 @@ class Segments:
             found = [number * size + i for number in found for i in range(start, stop)]
         return found
 
+    def ends(self, box: Box) -> tuple[int, int]:
+        """The least and the largest segment that a box touches; `count` and -1 for none."""
+        axes = (box[0], box[2], box[3]) if self.spatial else box[:-1]
+        low = high = 0
+        for (start, stop), size in zip(axes, self.grid, strict=True):
+            if start >= stop:
+                return self.count, -1
+            low, high = low * size + start, high * size + stop - 1
+        return low, high
+
     def operand(self, number: int, memory: str, offset: int) -> Operand:
         """A segment of a tensor that lies at this offset of a memory."""
         region = Region(memory, offset + number * self.size_bytes, self.size_bytes)

@@ -15,7 +15,7 @@ from planners.overlap.candidates import Candidate, alone, line
 from planners.overlap.chain import Way
 from planners.overlap.front import Point
 from planners.overlap.packing import Question, pack
-from planners.overlap.planner import finished, plan
+from planners.overlap.planner import finished, of_point, plan
 from planners.overlap.turning import turned
 from planners.plan import Plan
 from planners.progress import Clock
@@ -101,7 +101,8 @@ def _program(graph: Graph, way: Way, time_limit_s: float) -> Plan:
     options = {"objective": "ram", "fuse": True, "parameters": False}
     machine, clock = load_machine(MACHINE), Clock(time_limit_s)
     bound = way.packed.bound_bytes
-    return finished(graph, machine, way.size_bytes, layout, bound, [point], options, clock)
+    offers = [of_point(graph, point)]
+    return finished(graph, machine, way.size_bytes, layout, bound, offers, options, clock)
 
 
 def _replayed(made: Plan) -> bool:

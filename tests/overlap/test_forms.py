@@ -11,7 +11,7 @@ from planners.overlap.chain import Way
 from planners.overlap.front import Point
 from planners.overlap.modules import Bottleneck, bottleneck
 from planners.overlap.packing import Question, pack
-from planners.overlap.planner import finished
+from planners.overlap.planner import finished, of_point
 from planners.overlap.turning import turned
 from planners.progress import Clock
 
@@ -31,7 +31,10 @@ def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
     way = Way(0, len(graph.operators), (run,), packed, run.extra_macs)
     layout = turned(graph, [way], way.size_bytes)
     options = {"objective": "ram", "fuse": True, "parameters": False}
-    machine, points = sp.load_machine("npu_small"), [Point(way.size_bytes, 0, (way,))]
+    machine, points = (
+        sp.load_machine("npu_small"),
+        [of_point(graph, Point(way.size_bytes, 0, (way,)))],
+    )
     bound = packed.bound_bytes
     return finished(graph, machine, way.size_bytes, layout, bound, points, options, Clock(9))
 
