@@ -62,8 +62,8 @@ def cuts(graph: Graph) -> list[int]:
 def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Iterator[Way]:
     """All ways to split a block into runs, each in every form; dominated ones may be among them."""
     options = _Options(graph)
-    made = [t for p in range(first, stop) for t in graph.operators[p].outputs]
-    stay = [t for t in made if _stays(graph, t, stop)]
+    ops = graph.operators[first:stop]
+    stay = [t for op in ops for t in (*op.inputs, *op.outputs) if _stays(graph, t, stop)]
     seen: list[tuple[int, int]] = []
     for parts in _splits(first, stop, fuse):
         for runs in _choices(options, parts):
@@ -83,8 +83,9 @@ def joined_ways(graph: Graph, first: int, stop: int) -> list[Way]:
     if run is None:
         return []
     found = []
+    stay = [t for t in (*run.reads, *run.writes) if _stays(graph, t, stop)]
     for candidate in (run, *recomputing(graph, range(first, stop))):
-        packed = pack(Question(graph, [candidate], run.writes))
+        packed = pack(Question(graph, [candidate], stay))
         if packed is not None:
             found.append(Way(first, stop, (candidate,), packed, candidate.extra_macs))
     return found

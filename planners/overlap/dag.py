@@ -8,7 +8,7 @@ of the distances: vMCU, eq. 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planners.allocation import Lifetime
@@ -64,17 +64,20 @@ class Joint:
         return 1 - self.bound_bytes / self.layout.pool_bytes
 
 
-def best_layout(graph: Graph, clock: Clock) -> Joint:
+def best_layout(
+    graph: Graph, clock: Clock, distances: Mapping[tuple[str, str], int] | None = None
+) -> Joint:
     """The least pool found for a network whose operators run alone, whole tensors in it.
 
     An output may lie on inputs that die with its operator, at their distances, written forward.
     Inputs of the network are there from their first use to their last; what nothing reads is gone
     once it is made. Never worse than COSMA's order of least peak with its tightest packing.
-    Raises `BadInput` for a graph without operators.
+    `distances` are those of `all_distances`, or some of them. Raises `BadInput` for a graph
+    without operators.
     """
     if not graph.operators:
         raise BadInput(f"{graph.name} has no operators to lay out")
-    distances = all_distances(graph)
+    distances = all_distances(graph) if distances is None else dict(distances)
     shared, apart, orders = least_orders(graph, distances, clock)
     bound = shared.bound_bytes
     ways = best_ways(graph, distances, orders, bound, clock)

@@ -49,8 +49,8 @@ class Run:
 
     * `line`: each pixel is computed once, just before it is first needed (recursively), and kept
       while a later output still needs it;
-    * `window` (the paper's): an expanding 1×1 convolution (or none), a depthwise one of R×S, a
-      projecting 1×1 and perhaps an addition; each output pixel computes the R·S expanded pixels
+    * `window` (the paper's): an expanding convolution, a depthwise one of R×S, a projecting 1×1
+      and perhaps an addition; each output pixel computes the R·S expanded pixels
       under its window anew;
     * `columns`: as `window`, but the columns that the last pixel of the row also had are kept;
     * `tile`: as `window`, for `channels` expanded channels at a time, with partial sums (int32)
@@ -75,7 +75,15 @@ class Layout:
         return {
             "pool_bytes": self.pool_bytes,
             "offsets": dict(self.offsets),
-            "runs": [asdict(run) for run in self.runs],
+            "runs": [
+                {
+                    "form": run.form,
+                    "operators": list(run.operators),
+                    "buffers": [asdict(buffer) for buffer in run.buffers],
+                    "channels": run.channels,
+                }
+                for run in self.runs
+            ],
         }
 
     @staticmethod

@@ -44,7 +44,7 @@ class Question:
     """Runs in order, what they hold, and which outputs may overlap which inputs."""
 
     def __init__(self, graph: Graph, runs: Sequence[Candidate], stay: Sequence[str]) -> None:
-        """`stay` are held to the end; what no run here makes is held from the start."""
+        """`stay` are held beyond the end; what no run here makes is held from the start."""
         self.runs = runs
         self.held = tuple(_held(graph, runs, frozenset(stay)))
         self.by_name = {item.name: item for item in self.held}
@@ -87,7 +87,7 @@ def _held(graph: Graph, runs: Sequence[Candidate], stay: frozenset[str]) -> list
         for number, need in enumerate(run.needs):
             found.append(Held(f"{at}:{number}", need.size_bytes, at, at, True))
     for name in first:
-        end = len(runs) - 1 if name in stay else last[name]
+        end = len(runs) if name in stay else last[name]
         found.append(Held(name, graph.size_bytes(name), first[name], end))
     return found
 

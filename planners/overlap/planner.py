@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from planners.errors import BudgetTooSmall
-from planners.graph.model import Graph
+from planners.graph.model import Graph, Operator
 from planners.machine import Machine, with_scratchpad
 from planners.overlap.candidates import alone
 from planners.overlap.dag import Joint, best_layout
@@ -15,13 +17,16 @@ from planners.overlap.emit import emit
 from planners.overlap.front import Point, all_ways, front, is_chain
 from planners.overlap.layout import Layout
 from planners.overlap.options import DEFAULTS, checked
+from planners.overlap.orders import all_distances
 from planners.overlap.packing import Question
+from planners.overlap.reach import Reach, streams
 from planners.overlap.turning import turned
 from planners.plan import Claims, Plan
 from planners.program import Program
 from planners.progress import Clock, ProgressCallback
 from planners.simulator.account import account
 
+MOST_OPERANDS = 200_000
 NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
     "into these runs that repeat no more work"
@@ -81,11 +86,31 @@ def all_offers(graph: Graph, clock: Clock, fuse: bool = True) -> list[Offer]:
     """The front of RAM against repeated work, the layout with least of the latter first."""
     points = front(graph, all_ways(graph, clock.share(0.7), fuse)) if is_chain(graph) else []
     offers = [of_point(graph, point) for point in points]
-    joint = best_layout(graph, clock)
+    joint = best_layout(graph, clock, tractable_distances(graph))
     apart = _of_joint(graph, joint)
     if not offers or apart.ram_bytes < offers[0].ram_bytes:
         offers = [apart, *(offer for offer in offers if offer.ram_bytes < apart.ram_bytes)]
     return offers
+
+
+def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
+    """All distances but of operators that mix so much that a program names too many operands.
+
+    Where output and input lie apart, such an operator is one instruction.
+    """
+    found = all_distances(graph)
+    for op in graph.operators:
+        shared = [name for name in op.inputs if (op.outputs[0], name) in found]
+        if shared and not streams(graph, op) and _operands(graph, op) > MOST_OPERANDS:
+            for name in shared:
+                del found[op.outputs[0], name]
+    return found
+
+
+def _operands(graph: Graph, op: Operator) -> int:
+    """Segments that an operator names, one instruction for each segment of its output."""
+    reaches = [Reach(graph, op, name) for name in op.inputs]
+    return sum(int(np.maximum(0, reach.high - reach.low + 1).sum()) for reach in reaches)
 
 
 def of_point(graph: Graph, point: Point) -> Offer:
