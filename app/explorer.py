@@ -23,13 +23,16 @@ from app.views.live_solver import LiveSolver
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
 from app.views.pareto import Pareto
+from app.views.pool_panel import PoolPanel
 from app.views.rows import Rows
 from app.views.status import Status
 from app.views.stepper import Stepper
 from app.views.switches import (
+    differs_html,
     heading,
     legend_html,
     map_legend,
+    roles_legend_html,
     serial_switch,
     timeline_legend,
     unit_switch,
@@ -52,6 +55,7 @@ class Explorer(pn.viewable.Viewer):
         self.pareto = Pareto(theme, session.load_point)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
+        self.pool = PoolPanel(session, theme, self._choose)
         self.stepper = Stepper(session, self._client_models())
         self.cards = pn.pane.HTML(
             "",
@@ -103,6 +107,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "points", lambda: self._show_pareto())
         follow(look, "metric", lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
+        follow(look, "step", lambda: self._mark_distance())
         follow(look, "selection", lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, "serial", lambda: self._show_timeline())
@@ -150,11 +155,17 @@ class Explorer(pn.viewable.Viewer):
         self.map.show(shown, shown.memories[0], pinned)
         self.map.highlight(shown, self.session.look.selection)
         self.occupancy.show(shown, pinned)
-        self.legend.object = legend_html(pinned is not None)
+        comparing = pinned is not None
+        self.legend.object = (
+            roles_legend_html("Address map", differs_html() if comparing else "")
+            if shown.pool
+            else legend_html(comparing)
+        )
 
     def _place(self) -> None:
         """Put the cursor where it is in the new plan; the client moves it from there."""
         step = self.session.look.step
+        self._mark_distance()
         self.map.cursor.update(left=step, right=step + 1)
         self.occupancy.cursor.update(left=step, right=step + 1)
         self.timeline.place(step)
@@ -188,6 +199,12 @@ class Explorer(pn.viewable.Viewer):
         if shown and look.step < shown.steps:
             self.live.rows = live_rows(shown, look.step, look.selection, look.unit)
             self.live_title.object = live_title(shown, look.step, shown.memories[0])
+
+    def _mark_distance(self) -> None:
+        """The distance is marked in the run at the cursor."""
+        shown, step = self.session.work.shown, self.session.look.step
+        if shown and step < shown.steps:
+            self.map.pool.mark(shown, step)
 
     def _highlight(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -296,6 +313,7 @@ class Explorer(pn.viewable.Viewer):
         return pn.Column(
             top,
             dag,
+            self.pool,
             pn.Row(left, right, margin=0, **wide),
             LiveSolver(session),
             css_classes=["explorer"],

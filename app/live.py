@@ -12,6 +12,7 @@ from app.fused_jobs import home_of
 from app.jobs import Job, Message
 from app.options import FUSION
 from app.shown import Shown
+from app.sweeping import front_budgets
 
 if TYPE_CHECKING:
     from app.session import Session
@@ -42,7 +43,10 @@ class LiveGroups:
     @property
     def least_bytes(self) -> int | None:
         """From which budget on the chosen planner has plans, where that is known."""
-        return self.session.work.reach.get("least_bytes") if self.offered else None
+        if self.offered:
+            return self.session.work.reach.get("least_bytes")
+        known = front_budgets(self.session.work.shown, self.session.problem.planner)
+        return known[0] if known else None
 
     @property
     def waiting(self) -> bool:

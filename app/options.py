@@ -11,7 +11,7 @@ from app.state import Problem
 from planners.fusion.options import DEFAULTS
 
 DNC = "dnc"
-FUSION = "fusion"
+FUSION, OVERLAP = "fusion", "overlap"
 COSMA_OPTIONS = (
     "schedule",
     "objective",
@@ -30,7 +30,10 @@ FUSION_OPTIONS = (
     "double_buffer",
     "free_local_layers",
 )
-OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS)
+OVERLAP_OPTIONS = ("pool_objective", "fuse")
+OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS)
+CALLED = {OVERLAP: {"pool_objective": "objective"}}
+"""What a planner calls an option where a field of the problem has that name already."""
 OWN_SEARCH = "{} is a search of its own"
 CBC = "CBC"
 USUAL: Mapping[str, Any] = {name: Problem.param[name].default for name in OPTIONS}
@@ -47,6 +50,8 @@ def solver_names() -> tuple[str, ...]:
 def takes(planner: str) -> frozenset[str]:
     """The options that a planner has."""
     info = sp.planners().get(planner)
+    if planner == OVERLAP:
+        return frozenset(OVERLAP_OPTIONS)
     names = set(info.options) if info else set()
     if planner == FUSION:
         names |= DEFAULTS.keys() & set(FUSION_OPTIONS)
@@ -71,10 +76,17 @@ def always_counts(planner: str) -> bool:
 def options(problem: Problem) -> dict[str, Any]:
     """The options that the chosen planner takes, without those that the others rule out."""
     names = takes(problem.planner) - why_not(problem).keys()
-    found = {name: getattr(problem, name) for name in OPTIONS if name in names}
+    called = CALLED.get(problem.planner, {})
+    found = {called.get(n, n): getattr(problem, n) for n in OPTIONS if n in names}
     if found.get("break_nodes", ()) is None:
         found["break_nodes"] = "auto"
     return found
+
+
+def fields_of(planner: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the problem that a planner's options are."""
+    field = {called: name for name, called in CALLED.get(planner, {}).items()}
+    return {field.get(name, name): value for name, value in options.items()}
 
 
 def why_not(problem: Problem) -> dict[str, str]:
@@ -123,7 +135,7 @@ def cuts(problem: Problem) -> bool:
 def series(asked: Mapping[str, Any]) -> str:
     """What a line of a chart is called: the planner, the order, and what else is not the usual."""
     words = [str(asked["planner"])]
-    for name, value in asked["options"].items():
+    for name, value in fields_of(asked["planner"], asked["options"]).items():
         if name == "schedule" or value not in (USUAL[name], "auto"):
             words.append(word(name, value))
     return " ".join(words)

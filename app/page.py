@@ -48,6 +48,12 @@ HELP = """
 MR is the largest need of one operator: no plan exists below it. MP is the least peak of all orders:
 nothing is spilled from there on. MH is halfway. KiB = 1024 bytes.
 
+Overlap plans (vMCU) let outputs lie over dying inputs in a circular pool, row by row. The ring is
+that pool at the cursor: address 0 is at the top, d is by how many bytes the output begins before
+the input; bold is written in this step, dashed was freed. The address map has the same over time:
+the output's front chases the input's. Tap a bar to select what runs together, a point of the front
+to plan with that much RAM.
+
 Fused groups (Optimus) run tile by tile, so they need less than MR. Each group has a colour and a
 name in the graph and along the steps; tap its name for its tile, its bytes, and why its neighbours
 are other groups. Drag the budget: the groups follow at once, the program when you let go.
@@ -178,7 +184,8 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
     def write_address(*_: Any) -> None:
         browser.address(to_query(session.problem, session.look))
 
-    session.work.param.watch(watch_workers, ["planning", "sweeping", "asking"])
+    session.work.param.watch(watch_workers, ["planning", "sweeping", "asking", "coding"])
+    session.work.param.watch(lambda event: browser.file(**event.new), "code")
     session.open(*from_query(arguments))
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))

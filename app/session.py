@@ -14,7 +14,7 @@ from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
 from app.live import LiveGroups
-from app.options import USUAL, always_counts, counts, cuts, options
+from app.options import USUAL, always_counts, counts, cuts, fields_of, options
 from app.shown import Shown
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import (
@@ -27,7 +27,7 @@ from app.state import (
     moved,
     operator_selection,
 )
-from app.sweeping import GRAPH_FIELDS, points_beside, sweep_budgets
+from app.sweeping import GRAPH_FIELDS, front_budgets, points_beside, sweep_budgets
 from app.url import UPLOADED, problem_of
 
 TICK_S = 0.5
@@ -57,6 +57,7 @@ class Session:
         self._plan: Job | None = None
         self._sweep: Job | None = None
         self._facts: Job | None = None
+        self._code: Job | None = None
         self._asked_for: dict[str, Any] = {}
         self._uploaded: dict[str, str] = {}
         self._budgets: dict[str, dict[str, Any]] = {}
@@ -66,7 +67,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a worker may still have something to say."""
-        return any((self._plan, self._sweep, self._facts, self.live.busy))
+        return any((self._plan, self._sweep, self._facts, self._code, self.live.busy))
 
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
@@ -184,7 +185,9 @@ class Session:
         """Plan the problem under a dozen budgets between MR and what the default order needs."""
         self.cancel_sweep()
         problem, work = self.request(), self.work
-        budgets = sweep_budgets(work.budgets, self.live.least_bytes)
+        budgets = front_budgets(work.shown, problem["planner"]) or sweep_budgets(
+            work.budgets, self.live.least_bytes
+        )
         kept = points_beside(work.points, problem)
         self._sweep = self.pool.submit("sweep", problem=problem, budgets=budgets)
         total = len(kept) + len(budgets)
@@ -204,7 +207,7 @@ class Session:
         fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
         if always_counts(asked["planner"]):
             del fields["parameters"]
-        chosen = {**USUAL, **asked["options"]}
+        chosen = {**USUAL, **fields_of(asked["planner"], asked["options"])}
         if chosen["break_nodes"] == "auto":
             chosen["break_nodes"] = None
         self.problem.param.update(**fields, **chosen, budget=format_exact(point["budget_bytes"]))
@@ -213,6 +216,13 @@ class Session:
             return
         self._asked_for = self.fields()
         self._begin("check", text=point["plan"])
+
+    def code(self) -> None:
+        """Have C code written of the plan on screen."""
+        if self.work.shown and not self._code:
+            plan = json.dumps(self.work.shown.plan.to_json(), separators=(",", ":"))
+            self._code = self.pool.submit("code", plan=plan)
+            self.work.param.update(coding=True, notice="")
 
     def pin(self) -> None:
         """Keep the plan on screen to compare others with."""
@@ -279,16 +289,18 @@ class Session:
             self._tick(plan.seconds)
         for message in self._facts.drain() if self._facts else ():
             self._take_fact(message)
+        for message in self._code.drain() if self._code else ():
+            self._take_code(message)
         if sweep:
             self._take_sweep(sweep.drain())
         self.live.poll()
 
     def close(self) -> None:
         """The visitor has gone: nothing of theirs goes on running."""
-        for job in (self._plan, self._sweep, self._facts):
+        for job in (self._plan, self._sweep, self._facts, self._code):
             if job:
                 job.cancel()
-        self._plan = self._sweep = self._facts = None
+        self._plan = self._sweep = self._facts = self._code = None
         self.live.close()
 
     def _tick(self, seconds: float) -> None:
@@ -304,6 +316,8 @@ class Session:
             work.progress = moment
         elif kind == "plan":
             self._take_plan(message["shown"])
+        elif kind == "text":
+            self._take_text(message["packed"])
         elif kind == "graph":
             self._take_graph(message)
         elif kind == "budgets":
@@ -326,6 +340,16 @@ class Session:
             self._take_budgets(message)
         elif message["type"] in ENDS:
             self._facts = None
+
+    def _take_code(self, message: Message) -> None:
+        """C code that is ready, or one line on why there is none."""
+        if message["type"] == "code":
+            self.work.code = {name: message[name] for name in ("name", "zip")}
+        elif message["type"] in ("error", "died"):
+            self.work.notice = message["text"]
+        if message["type"] in ENDS:
+            self._code = None
+            self.work.coding = False
 
     def _ended(self, kind: str) -> None:
         if kind == "cancelled":
@@ -362,6 +386,11 @@ class Session:
             self._adopt(shown)
         self.work.shown_for = self._asked_for or self.fields()
         self._show(shown)
+
+    def _take_text(self, packed: str) -> None:
+        """The text of the plan that came before; a long one takes seconds to write."""
+        if self._took and self.work.shown and not self.work.shown.packed:
+            self.work.shown.late.append(packed)
 
     def _adopt(self, shown: Shown) -> None:
         """Make the problem that of a plan that was uploaded, where the catalogue has its model."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import planners as sp
 from app.packing import packed, unpacked
+from app.pool import Pool, pool_of
 from app.views.dag_blocks import Blocks
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.program import Compute, Instruction, Load, Store
@@ -28,11 +29,17 @@ class Shown:
     report: sp.CheckReport
     trace: sp.Trace
     packed: str = field(repr=False, compare=False)
+    late: list[str] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The plan as JSON text, as its planner made it."""
-        return unpacked(self.packed)
+        """The plan as JSON text, as its planner made it.
+
+        Of a long program the text comes after the plan, into `late`. Raises `BadInput` until then.
+        """
+        if not (known := self.packed or "".join(self.late[:1])):
+            raise sp.BadInput("the plan's text is still being written: try again in some seconds")
+        return unpacked(known)
 
     @property
     def graph(self) -> sp.Graph:
@@ -113,6 +120,11 @@ class Shown:
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""
         return next((step for step, names in enumerate(self.ran) if operator in names), None)
+
+    @cached_property
+    def pool(self) -> Pool | None:
+        """The circular pool of the plan and what runs in it; only overlap plans have one."""
+        return pool_of(self.plan, self.ran)
 
     @cached_property
     def groups(self) -> tuple[FusedGroup, ...]:

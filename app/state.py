@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import param
 
 import planners as sp
 from planners.fusion.baselines import BASELINES
+from planners.overlap.options import OBJECTIVES
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
@@ -16,7 +18,7 @@ UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 PANELS = ("details", "solver", "compare")
 COSMA = sp.planners()["cosma"].options
-TENSOR, OPERATOR, GROUP = "tensor:", "operator:", "group:"
+TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
 
 
 class Problem(param.Parameterized):
@@ -79,6 +81,12 @@ class Problem(param.Parameterized):
     free_local_layers = param.Boolean(
         False, doc="The search takes local layers alone for free, as the paper's artefact does."
     )
+    pool_objective = param.Selector(
+        default=OBJECTIVES[0],
+        objects=list(OBJECTIVES),
+        doc="Of overlap within the budget: the least work that is done again, or the least RAM.",
+    )
+    fuse = param.Boolean(True, doc="Whether operators may run together in the circular pool.")
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     def values_by_name(self) -> dict[str, Any]:
@@ -90,7 +98,9 @@ class Look(param.Parameterized):
     """How the plan is looked at: one cursor and one selection for all views."""
 
     step = param.Integer(0, bounds=(0, None), doc="The timestep under the cursor.")
-    selection = param.String("", doc="'tensor:NAME', 'operator:NAME', 'group:NAME' or nothing.")
+    selection = param.String(
+        "", doc="'tensor:', 'operator:', 'group:' with a NAME, 'run:A+B', or ''."
+    )
     expanded = param.List(default=[], item_type=str, doc="Blocks of the model that are opened.")
     colour = param.Selector(
         default="kind", objects=list(COLOURS), doc="What colours say in the graph."
@@ -119,6 +129,8 @@ class Work(param.Parameterized):
     asking = param.Boolean(False, doc="Whether a worker is asked about fused groups.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
+    coding = param.Boolean(False, doc="Whether C code of the plan on screen is being written.")
+    code = param.Dict(default={}, doc="The last C code: name of a zip and its bytes in base 64.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")
     progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
     history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")
@@ -144,6 +156,11 @@ def group_selection(name: str) -> str:
     return GROUP + name
 
 
+def run_selection(operators: Sequence[str]) -> str:
+    """The selection of operators that run together in a circular pool."""
+    return RUN + "+".join(operators)
+
+
 def selected_group(shown: Any, selection: str) -> Any:
     """The fused group of a plan that is selected, or None."""
     return shown.group_named(selection.removeprefix(GROUP)) if selection.startswith(GROUP) else None
@@ -154,8 +171,9 @@ def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return (name,) if name in graph.tensors else ()
-    operator = _operator(graph, selection)
-    return (*operator.inputs, *operator.outputs) if operator else ()
+    names = selected_operators(graph, selection)
+    found = [graph.operators[graph.index[name]] for name in names]
+    return tuple(dict.fromkeys(t for op in found for t in (*op.inputs, *op.outputs)))
 
 
 def selected_operators(graph: Any, selection: str) -> tuple[str, ...]:
@@ -166,6 +184,9 @@ def selected_operators(graph: Any, selection: str) -> tuple[str, ...]:
             return ()
         writer = [graph.producer[name]] if name in graph.producer else []
         return tuple(graph.operators[i].name for i in [*writer, *graph.consumers[name]])
+    if selection.startswith(RUN):
+        names = selection.removeprefix(RUN).split("+")
+        return tuple(name for name in names if name in graph.index)
     operator = _operator(graph, selection)
     return (operator.name,) if operator else ()
 

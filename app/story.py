@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import planners as sp
 from app.sentence import Sentence
 from app.shown import Shown
+from app.story_pool import pool_story
 from app.story_tiles import tile_story
 from planners.program import Compute, Load, Store
 from planners.units import format_bytes
@@ -20,6 +21,8 @@ def step_story(shown: Shown, step: int) -> list[Sentence]:
     """What happened during a step, in the order in which it happened."""
     if (group := shown.group_at(step)) is not None:
         return tile_story(shown, step, group)
+    if shown.pool is not None:
+        return pool_story(shown, step, shown.pool)
     moves = _moves(shown, step)
     first, last = shown.computes[step]
     before = [s for position, s in moves if position < first]

@@ -28,6 +28,13 @@ def sweep_budgets(
     return sorted({*even, *(budgets[name] for name in NAMED_BUDGETS), high})
 
 
+def front_budgets(shown: Any, planner: str) -> list[int]:
+    """Budgets at which a plan's front has a point, rising; none where it has no such front."""
+    if shown is None or shown.plan.planner != planner:
+        return []
+    return sorted({point["ram_bytes"] for point in shown.plan.details.get("front", ())})
+
+
 def points_beside(points: list[dict[str, Any]], problem: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Points that may share a chart with a new sweep: same graph and machine, other planner."""
     same = (*GRAPH_FIELDS, "machine")

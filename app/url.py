@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
-from app.options import OPTIONS, always_counts, counts, options, solver_names
+from app.options import OPTIONS, always_counts, counts, fields_of, options, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
 
@@ -151,6 +151,7 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
         del fields["parameters"]
     if shapes := source.get("input_shape"):
         fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
-    fields |= {name: plan.options[name] for name in OPTIONS if name in plan.options}
+    chosen = fields_of(plan.planner, plan.options)
+    fields |= {name: chosen[name] for name in OPTIONS if name in chosen}
     texts = {name: _text(value) for name, value in fields.items()}
     return _read(Problem, texts, [])

@@ -19,17 +19,20 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
-from app import fused_jobs
+from app import code_jobs, fused_jobs
+from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
-from app.options import FUSION, counts
+from app.options import FUSION, OVERLAP, counts
 from app.shown import show
 from app.sizes import plain_shape
 from app.wire import to_wire
+from planners.simulator.simulate import traced
 
 Send = Callable[..., None]
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 MOST_TEXT = 2_000_000
+FAILED = "The plan failed its check and is not shown."
 FILES = (".json", ".pt2", ".onnx", ".cfg")
 
 
@@ -135,7 +138,7 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
         send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
         spills = problem["options"].get("objective") != "peak"
-        exact = problem["planner"] == FUSION  # MR is no bound where operators run in tiles
+        exact = problem["planner"] in (FUSION, OVERLAP)  # MR is no bound for parts of operators
         desk.send("infeasible", spills=spills, exact=exact, **infeasible(graph, error))
     if not desk.stopped:
         desk.send("budgets", **budgets(desk, graph, counts(problem)))
@@ -144,11 +147,25 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
 def send_plan(desk: Desk, plan: sp.Plan) -> None:
     """Check and time what will be read on the other side, and send it with what was found."""
     desk.send("progress", stage="checking every byte", elapsed_s=0.0)
+    if "layout" in plan.details:
+        send_pool_plan(desk, plan)
+        return
     try:
         shown = show(json.dumps(plan.to_json(), separators=(",", ":")))
     except sp.InvalidPlan as error:
-        raise sp.BadInput(f"The plan failed its check and is not shown. {error}") from error
+        raise sp.BadInput(f"{FAILED} {error}") from error
     desk.send("plan", **to_wire(shown))
+
+
+def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
+    """The same for a program of pixels: what is drawn first, and its text when that is written."""
+    try:
+        shown = checked_bundled(plan)
+    except sp.InvalidPlan as error:
+        raise sp.BadInput(f"{FAILED} {error}") from error
+    desk.send("plan", **to_wire(shown))
+    desk.send("progress", stage="writing the plan down", elapsed_s=0.0)
+    desk.send("text", packed=plan_text(plan))
 
 
 def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
@@ -193,7 +210,8 @@ def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
 
 def point(plan: sp.Plan) -> dict[str, Any]:
     """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap."""
-    report, trace, claims = sp.check(plan), sp.simulate(plan), plan.claims
+    report, claims = sp.check(plan), plan.claims
+    trace = traced(plan, report, plan.machine)
     text = json.dumps(plan.to_json(), separators=(",", ":"))
     kept = {"plan": text} if len(text) < MOST_TEXT else {}  # a larger one is planned at a tap
     return {
@@ -238,6 +256,7 @@ RUN = {
     "check": run_check,
     "warm": run_warm,
     **fused_jobs.RUN,
+    **code_jobs.RUN,
 }
 
 

@@ -25,7 +25,9 @@ from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
 from app.views.outlines import Outlines
-from app.views.palette import DARK_INK, STAYS, YELLOW, Theme, cursor_band, dress, tooltip
+from app.views.palette import DARK_INK, ROLES, STAYS, YELLOW, Theme, cursor_band, dress, tooltip
+from app.views.pool_layer import PoolLayer
+from app.views.pool_rows import PoolRows
 
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
@@ -61,7 +63,7 @@ class AddressMap:
         select_group: Callable[[int], None],
     ) -> None:
         self.select, self.steps = select, x_range
-        self.rows: MapRows | None = None
+        self.rows: MapRows | PoolRows | None = None
         self.drawn: tuple[float, float] | None = None
         self.names: set[str] = set()
         self.groups = GroupBands(select_group)
@@ -117,6 +119,7 @@ class AddressMap:
         for item in (self.limit, self.cursor, self.note):
             plot.add_layout(item)
         self._keep_labels_fitting(plot, x_range)
+        self.pool = PoolLayer(plot, theme, FIT_LABELS)
         return plot
 
     def _keep_labels_fitting(self, plot: figure, x_range: Range1d) -> None:
@@ -134,7 +137,7 @@ class AddressMap:
             plot,
             "quad",
             self.source,
-            [hatch for _, hatch, _ in STAYS.values()],
+            [hatch for _, hatch, _ in (*STAYS.values(), *ROLES.values())],
             **box,
             fill_color="colour",
             fill_alpha=0.85,
@@ -145,6 +148,7 @@ class AddressMap:
             hatch_scale=9,
             hatch_weight=1.4,
         )
+        self.rects = rects
         self.outlines = Outlines(plot, theme)
         plot.quad(**box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5)
         plot.text(
@@ -175,13 +179,15 @@ class AddressMap:
 
     def show(self, shown: Shown, memory: str, pinned: Shown | None = None) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too."""
-        self.rows = MapRows(shown, memory)
+        self.rows = PoolRows(shown, memory) if shown.pool else MapRows(shown, memory)
+        for rect in self.rects:  # of strips a pixel high nothing but outlines would be seen
+            rect.glyph.line_alpha = 0.0 if shown.pool else 1.0
         self.drawn = None
         self._redraw()
-        budget = shown.plan.budget_bytes
-        self.limit.location = budget
+        self.limit.location = limit_bytes(shown)
         self.outlines.show(shown, pinned, memory)
-        tops = [max(s.plan.budget_bytes, s.report.extent_bytes) for s in (shown, pinned) if s]
+        tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
+        self.pool.show(shown)
         self.groups.show(shown, step_places(shown), {})
         self.y_range.update(start=0, end=max(tops) * (1.1 if shown.groups else 1.04))
         self.y_range.update(reset_start=0, reset_end=self.y_range.end)
@@ -234,3 +240,8 @@ class AddressMap:
             self.source.selected.indices = []
             if tensor != REFILLED:
                 self.select(tensor)
+
+
+def limit_bytes(shown: Shown) -> int:
+    """What bounds the addresses: the budget, or the circular pool that the plan needs of it."""
+    return shown.pool.size_bytes if shown.pool else shown.plan.budget_bytes

@@ -32,6 +32,7 @@ CSS = """
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
+AGAIN = "multiply-accumulates that are done more than once, so that less need be kept"
 OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
 SCOPE = "bound and status hold "
@@ -67,7 +68,7 @@ def proof_text(shown: Shown) -> str:
     """The badge's hover: what was made least, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
     aim = "peak memory" if shown.plan.options.get("objective") == "peak" else "spill traffic"
-    aim = "off-chip traffic" if shown.groups else aim
+    aim = "off-chip traffic" if shown.groups else "RAM" if shown.pool else aim
     most = f"at most {claims.gap:.1%} of it could be saved"
     known = "proven least" if claims.status == "optimal" else most
     words = [f"{aim}: {known}", *shown.plan.notes]
@@ -76,12 +77,10 @@ def proof_text(shown: Shown) -> str:
 
 def cards_html(shown: Shown, former: bool = False) -> str:
     """The strip of cards above the views; faint where they are of the former choice."""
-    report, trace, claims, plan = shown.report, shown.trace, shown.plan.claims, shown.plan
+    trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
     held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
-    share = report.peak_bytes / plan.budget_bytes
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
-    extra = report.noncompulsory_bytes
     items = [
         _card(
             plan.graph.name,
@@ -90,28 +89,42 @@ def cards_html(shown: Shown, former: bool = False) -> str:
             title=f"{plan.graph.name}: {len(plan.graph.operators)} operators",
         ),
         _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
-        _card(format_bytes(extra), "spill traffic", "extra", title=SPILL),
-        _card(
-            format_bytes(report.traffic_bytes),
-            f"traffic, {format_bytes(report.compulsory_bytes)} owed",
-            "traffic",
-            title=OWED,
-        ),
-        _card(
-            format_bytes(report.peak_bytes),
-            f"peak, {share:.0%} of {format_bytes(plan.budget_bytes)}",
-            "peak",
-        ),
+        *_of_memory(shown),
         _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY),
         _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
     return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
 
 
+def _of_memory(shown: Shown) -> list[str]:
+    """What moves, and the most that is held; of a pool, its RAM and the work that is repeated."""
+    report, budget = shown.report, shown.plan.budget_bytes
+    owed = f"traffic, {format_bytes(report.compulsory_bytes)} owed"
+    traffic = _card(format_bytes(report.traffic_bytes), owed, "traffic", title=OWED)
+    if shown.pool is not None:
+        size, again = shown.pool.size_bytes, report.macs - shown.graph.macs
+        share = f"RAM, {size / budget:.0%} of {format_bytes(budget)}"
+        more = f"{again / shown.graph.macs:.1%} of the work" if again else "nothing is done twice"
+        return [
+            _card(format_bytes(size), share, "peak", title=f"the pool takes {size:,} bytes"),
+            _card(f"{again:,}", f"MACs again, {more}", "extra", title=AGAIN),
+            traffic,
+        ]
+    share = report.peak_bytes / budget
+    held = f"peak, {share:.0%} of {format_bytes(budget)}"
+    return [
+        _card(format_bytes(report.noncompulsory_bytes), "spill traffic", "extra", title=SPILL),
+        traffic,
+        _card(format_bytes(report.peak_bytes), held, "peak"),
+    ]
+
+
 def _parts(shown: Shown) -> str:
     """How many operators there are, or in how many fused groups."""
     if shown.groups:
         return f"{len(shown.groups)} groups"
+    if shown.pool:
+        return f"{len(shown.pool.runs)} runs"
     return f"{len(shown.graph.operators)} operators"
 
 

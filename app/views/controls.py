@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.options import always_counts
+from app.options import OVERLAP, always_counts
 from app.session import Session
 from app.sizes import even_ratios, even_sizes, format_exact, plain_shape
 from app.state import GRANULARITIES, WIDTHS
@@ -30,6 +30,11 @@ FUSED_ABOUT = {
     **ABOUT,
     "MR": "the largest operator with all of its parameters: fused plans need less",
     "MP": "the least peak of all orders where operators are not split",
+}
+POOL_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator with its tensors apart: overlapping them needs less",
+    "MP": "the least peak of all orders where tensors lie apart",
 }
 COUNTED, ALWAYS = "count parameters", "parameters count"
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
@@ -261,7 +266,8 @@ class Controls(pn.viewable.Viewer):
             if not self.typed.value or self._differs(self.typed.value, problem.budget):
                 self.typed.value = problem.budget
             for name, button in self.named.items():
-                button.description = (FUSED_ABOUT if forced else ABOUT)[name]
+                pooled = POOL_ABOUT if problem.planner == OVERLAP else ABOUT
+                button.description = (FUSED_ABOUT if forced else pooled)[name]
                 button.color = "primary" if problem.budget == name else "default"
             self._place_slider()
         finally:

@@ -14,7 +14,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.shown import Shown
-from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
@@ -117,8 +117,8 @@ class Occupancy:
             "colour": [VERMILLION if b == highest else BLUE for b in held],
             "hatch": [PEAK if b == highest else PLAIN for b in held],
         }
-        self.limit.location = budget
-        top = max(s.plan.budget_bytes for s in (shown, pinned) if s) * 1.28
+        self.limit.location = limit_bytes(shown)
+        top = max(limit_bytes(s) for s in (shown, pinned) if s) * 1.28
         self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
         other = pinned.report.occupancy if pinned else ()
         self.pinned.data = {"x": list(range(len(other))), "y": list(other)}

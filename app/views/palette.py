@@ -43,6 +43,14 @@ STAYS: Mapping[str, tuple[str, str, str]] = {
     "output": (PURPLE, "horizontal_line", "an output of the network"),
 }
 
+ROLES: Mapping[str, tuple[str, str, str]] = {
+    "input": (SKY, " ", "read by what runs at that time"),
+    "output": (ORANGE, "right_diagonal_line", "written by what runs at that time"),
+    "held": (GREEN, "dot", "kept for what runs later"),
+    "workspace": (GREY, "left_diagonal_line", "line buffers and windows of what runs"),
+}
+"""What a part of a circular pool is to the run at the time."""
+
 GROUPS = (ORANGE, BLUE, GREEN, PURPLE, YELLOW, VERMILLION, SKY)
 
 KINDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

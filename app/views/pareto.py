@@ -21,6 +21,7 @@ from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
 from app.views.timeline import FORMAT_SECONDS
 from app.views.units import seconds_text
+from planners.overlap.options import OBJECTIVES as OVERLAP
 from planners.units import format_bytes
 
 LOOKS = (
@@ -31,6 +32,7 @@ LOOKS = (
     (VERMILLION, "inverted_triangle"),
 )
 COLUMNS = ("x", "y", "colour", "marker", "alpha", "index", "series", "budget", "traffic", "time")
+OF_MEMORY = ("peak", *OVERLAP)  # bounds on memory, not on traffic
 FIELDS = {"latency": "makespan_s", "traffic": "traffic_bytes"}
 
 
@@ -245,7 +247,7 @@ def proven_bounds(points: Sequence[dict[str, Any]]) -> dict[int, int]:
     for p in points:
         chosen = p["problem"]["options"]
         bounds = by_order.setdefault(chosen.get("schedule"), {})
-        if chosen.get("objective") == "peak":
+        if chosen.get("objective") in OF_MEMORY:
             continue
         size, bound = p["budget_bytes"], p["bound_bytes"] + p["compulsory_bytes"]
         bounds[size] = max(bound, bounds.get(size, 0))

@@ -15,6 +15,7 @@ from app.style import COMPACT, TEXT
 from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
 from app.views.fusion_options import FusionOptions
+from app.views.overlap_options import OverlapOptions
 
 LABELS = {
     "schedule": {
@@ -87,7 +88,7 @@ class PlannerOptions(pn.viewable.Viewer):
         }
         for name, widget in self.widgets.items():
             widget.param.watch(self._changed(name), "value")
-        self.fused = FusionOptions(session)
+        self.fused, self.pool = FusionOptions(session), OverlapOptions(session)
         self._make_breaks()
         self._make_more()
         follow(session.problem, list(session.problem.param), lambda: self._mirror())
@@ -210,8 +211,9 @@ class PlannerOptions(pn.viewable.Viewer):
         w, row = self.widgets, {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
             w["planner"],
-            pn.Row(w["objective"], self.fused.search, w["time_limit"], **row),
+            pn.Row(w["objective"], self.fused.search, self.pool.objective, w["time_limit"], **row),
             self.fused.joint,
+            self.pool.fuse,
             w["schedule"],
             self.breaks,
             self.more,

@@ -115,6 +115,10 @@ class Browser(Sender):
         """Put a text on the clipboard, where the browser allows it."""
         self._send_msg({"copy": text})
 
+    def file(self, name: str, zip: str) -> None:
+        """Save a file whose bytes are given in base 64."""
+        self._send_msg({"file": zip, "name": name})
+
     def picture(self, kind: str, name: str) -> None:
         """Save the figures on screen, one below the other, as `svg` or `png`."""
         self._send_msg({"picture": kind, "name": name})
@@ -165,9 +169,12 @@ async function together(kind) {
   return new Promise((done) => canvas.toBlob(done));
 }
 async function save(kind, name) {
+  keep(await together(kind), `${name}.${kind}`);
+}
+function keep(blob, name) {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(await together(kind));
-  link.download = `${name}.${kind}`;
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
@@ -212,6 +219,10 @@ export function render({ model, el }) {
       for (const [key, value] of new URLSearchParams(message.address))
         url.searchParams.set(key, value);
       window.history.replaceState({}, '', url);
+    }
+    if (message.file !== undefined) {
+      const bytes = Uint8Array.from(atob(message.file), (letter) => letter.charCodeAt(0));
+      keep(new Blob([bytes], { type: 'application/zip' }), message.name);
     }
     if (message.picture !== undefined) save(message.picture, message.name);
     if (message.copy !== undefined && navigator.clipboard)

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from app.history import Moment
+from app.options import OVERLAP
 from app.views.palette import BLUE, VERMILLION
 from app.views.units import seconds_text
 from planners.units import format_bytes
@@ -146,6 +147,8 @@ def progress_text(progress: Mapping[str, Any]) -> str:
 
 def measure(asked: Mapping[str, Any]) -> str:
     """What the solver's bytes are of."""
+    if asked.get("planner") == OVERLAP:
+        return "RAM"
     return MEASURES.get(asked.get("objective", ""), "spill traffic")
 
 

@@ -10,8 +10,9 @@ from app.session import Session
 from app.state import UNITS
 from app.style import COMPACT, TEXT
 from app.views.outlines import outline_legend
-from app.views.palette import BLUE, GREY, STAYS, VERMILLION
+from app.views.palette import BLUE, GREY, ROLES, STAYS, VERMILLION
 
+FREE = "between the tensors: free, but a write there would meet bytes still to be read"
 HATCHES = {
     " ": "none",
     "dot": "radial-gradient(rgba(255,255,255,.75) 1.2px, transparent 1.6px) 0 0/5px 5px",
@@ -43,8 +44,36 @@ def legend_html(comparing: bool) -> str:
         style = image or f"background: {colour}"
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
         items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
-    more = f"<b>differs</b>{outline_legend()}" if comparing else ""
+    more = differs_html() if comparing else ""
     return f'<div class="legend"><b>Address map</b>{"".join(items)}{more}</div>'
+
+
+def differs_html() -> str:
+    """The outlines that tell plans apart."""
+    return f"<b>differs</b>{outline_legend()}"
+
+
+def pool_legend_html() -> str:
+    """The legend of the pool's views: roles in the ring, parts of the bars beside it."""
+    bars = (
+        (f"background: {BLUE}", "tensors", "the most that whole tensors take during a run"),
+        ("border: 1px dashed var(--sw-faint); box-sizing: border-box", "kept free", FREE),
+    )
+    marks = "".join(
+        f'<span title="{about}"><i style="{style}"></i>{name}</span>' for style, name, about in bars
+    )
+    return roles_legend_html("Circular pool", f"<b>Bars</b>{marks}")
+
+
+def roles_legend_html(title: str, more: str = "") -> str:
+    """The legend of a circular pool: what each part is to the run at the time."""
+    items = []
+    for name, (colour, hatch, about) in ROLES.items():
+        style = (
+            f"background: {colour}" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
+        )
+        items.append(f'<span title="{about}"><i style="{style}"></i>{name}</span>')
+    return f'<div class="legend"><b>{title}</b>{"".join(items)}{more}</div>'
 
 
 def timeline_legend() -> pn.pane.HTML:

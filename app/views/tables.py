@@ -8,6 +8,7 @@ from typing import Any
 import planners as sp
 from app.shown import Shown, holes
 from app.state import (
+    RUN,
     TENSOR,
     group_selection,
     operator_selection,
@@ -18,7 +19,8 @@ from app.state import (
 )
 from app.story import step_story
 from app.views.group_rows import group_rows
-from app.views.palette import BLUE, GREY, STAYS, ink_on, stay_of
+from app.views.palette import BLUE, GREY, ROLES, STAYS, ink_on, stay_of
+from app.views.run_rows import run_rows, stay_rows
 from planners.units import format_bytes
 
 MOST = 12
@@ -40,10 +42,14 @@ def live_rows(shown: Shown, step: int, selection: str, unit: str) -> list[dict[s
     pieces: dict[str, list[sp.Residency]] = {}
     for number, residency in enumerate(live):
         # So many pieces are channels or rows: what they are together is of use.
-        key = residency.tensor if len(live) > MOST_LIVE else str(number)
+        many = len(live) > MOST_LIVE or shown.pool is not None
+        key = residency.tensor if many else str(number)
         pieces.setdefault(key, []).append(residency)
     largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
     rows = [_live_row(some, outputs, chosen, largest, unit) for some in pieces.values()]
+    if shown.pool is not None:
+        run = shown.pool.run_at(step)
+        rows = [in_role(row, run.role(tensor)) for row, tensor in zip(rows, pieces, strict=True)]
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 
@@ -67,11 +73,18 @@ def _live_row(
     }
 
 
+def in_role(row: dict[str, Any], role: str) -> dict[str, Any]:
+    """A row in the colour of what its tensor is to the run at the cursor."""
+    colour = ROLES[role][0]
+    text = f"{row['text'].split(', ')[0]}: {role}"
+    return {**row, "chip": colour, "ink": ink_on(colour), "mark": "", "text": text}
+
+
 def live_title(shown: Shown, step: int, memory: str) -> str:
     """How much is held at the cursor, and the largest hole."""
     live = [r for r in shown.live(step) if r.memory == memory]
     occupied = [(s.start, s.stop) for r in live for s in r.spans]
-    budget = shown.plan.budget_bytes
+    budget = shown.pool.size_bytes if shown.pool else shown.plan.budget_bytes
     free = [stop - start for start, stop in holes(occupied, budget)]
     held = sum(r.size_bytes for r in live)
     room = (
@@ -107,6 +120,8 @@ def detail_rows(
         return _most_rows(shown)
     if (group := selected_group(shown, selection)) is not None:
         return group_rows(shown, group, why or {})
+    if selection.startswith(RUN) and shown.pool is not None:
+        return run_rows(shown, shown.pool, selected_operators(graph, selection))
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return _tensor_rows(shown, name) if name in graph.tensors else []
@@ -120,6 +135,9 @@ def _most_rows(shown: Shown) -> list[dict[str, Any]]:
     if not sizes:
         sizes = {r.tensor: r.size_bytes for r in shown.report.residencies}
         title = "nothing is spilled; the largest on chip"
+    if shown.pool is not None:
+        sizes = dict(shown.pool.sizes)
+        title = "the largest in the pool"
     most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
     rows = [
         {
@@ -141,6 +159,8 @@ def _tensor_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs
         rows.append(_link("made by" if made else "read by", operator, operator_selection(operator)))
+    if shown.pool is not None:
+        return [*rows, *stay_rows(shown, shown.pool, name)]
     stays = [stay for stay in shown.report.residencies if stay.tensor == name]
     for residency in stays[:MOST_LIVE]:
         left, right = shown.columns(residency)

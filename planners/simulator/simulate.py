@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planners.machine import Machine
 from planners.plan import Plan
-from planners.simulator.check import replay
+from planners.simulator.check import CheckReport, replay
 from planners.simulator.energy import energy
 from planners.simulator.timing import Interval, schedule
 
@@ -50,8 +50,11 @@ def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False
     `serial` overlaps nothing. Raises `InvalidPlan` for a program that is not right, and
     `BadInput` where the machine lacks an engine or memory of the program.
     """
-    machine = machine or plan.machine
-    report = replay(plan.graph, plan.program)
+    return traced(plan, replay(plan.graph, plan.program), machine or plan.machine, serial=serial)
+
+
+def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = False) -> Trace:
+    """Time a plan that was replayed already: `report` is what the replay found."""
     intervals = schedule(plan.program, machine, serial=serial)
     busy: dict[str, float] = defaultdict(float)
     for interval in intervals:

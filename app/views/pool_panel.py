@@ -1,0 +1,109 @@
+"""The circular pool of an overlap plan: as a ring, run by run, and what less of it would cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+from app.code_jobs import can_write_code
+from app.session import Session
+from app.sizes import format_exact
+from app.state import run_selection, tensor_selection
+from app.style import BOX, COMPACT, TEXT
+from app.views.following import follow
+from app.views.palette import Theme
+from app.views.ram_front import RamFront
+from app.views.ring import Ring
+from app.views.run_bars import RunBars
+from app.views.switches import pool_legend_html
+
+
+class PoolPanel(pn.viewable.Viewer):
+    """Three figures in a row; not there for plans without a pool."""
+
+    def __init__(self, session: Session, theme: Theme, select: Any, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.select = session, select
+        self.ring = Ring(theme, lambda name: select(tensor_selection(name)))
+        self.bars = RunBars(theme, lambda number: self._tap_run(number))
+        self.front = RamFront(theme, lambda size: self._ask(size))
+        self.code = pn.widgets.Button(
+            label="Download C",
+            css_classes=["download-c"],
+            stylesheets=[COMPACT],
+            description="the network in C99, in int8, in one pool of exactly these bytes",
+            on_click=lambda _e: session.code(),
+            margin=(0, 6),
+            visible=False,
+        )
+        self.box = self._box()
+        work, look = session.work, session.look
+        follow(work, "shown", lambda: self._show())
+        follow(work, "coding", lambda: self._show_code())
+        follow(look, "step", lambda: self._step())
+        follow(look, "selection", lambda: self._highlight())
+
+    def _show(self) -> None:
+        shown = self.session.work.shown
+        self.box.visible = shown.pool is not None
+        if shown.pool is None:
+            return
+        self.bars.show(shown)
+        self.front.show(shown)
+        self._show_code()
+        self._step()
+        self._highlight()
+
+    def _show_code(self) -> None:
+        work = self.session.work
+        self.code.visible = can_write_code(work.shown)
+        self.code.param.update(
+            label="Writing C …" if work.coding else "Download C", disabled=work.coding
+        )
+
+    def _step(self) -> None:
+        shown, step = self.session.work.shown, self.session.look.step
+        if shown is not None and shown.pool is not None and step < shown.steps:
+            self.ring.show(shown, step)
+
+    def _highlight(self) -> None:
+        shown = self.session.work.shown
+        if shown is not None:
+            self.bars.highlight(shown, self.session.look.selection)
+
+    def _tap_run(self, number: int) -> None:
+        """Select what runs together, and bring the cursor to its first row."""
+        run = self.session.work.shown.pool.runs[number]
+        self.select(run_selection(run.run.operators))
+        self.session.look.step = run.start_step
+
+    def _ask(self, size: int) -> None:
+        self.session.change(budget=format_exact(size), pool_objective="macs")
+
+    def _box(self) -> pn.Column:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        legend = pn.pane.HTML(
+            pool_legend_html(),
+            css_classes=["pool-legend"],
+            stylesheets=[TEXT],
+            sizing_mode="stretch_width",
+            margin=(2, 6),
+        )
+        plots = pn.Row(
+            pn.pane.Bokeh(self.ring.figure, margin=0, width=252),
+            pn.pane.Bokeh(self.bars.figure, **wide),
+            pn.pane.Bokeh(self.front.figure, margin=0, width=270),
+            **wide,
+        )
+        return pn.Column(
+            pn.Row(legend, self.code, **wide),
+            plots,
+            css_classes=["box", "pool"],
+            stylesheets=[BOX],
+            visible=False,
+            sizing_mode="stretch_width",
+        )
+
+    def __panel__(self) -> pn.Column:
+        return self.box

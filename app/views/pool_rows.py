@@ -1,0 +1,85 @@
+"""The strips of the address map of a circular pool, in the colours of what they are to each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import planners as sp
+from app.pool import Pool, PoolRun
+from app.shown import Shown
+from app.story_tiles import part
+from app.views.map_rows import MOST, Row, describe, row_of
+from app.views.palette import ROLES
+from planners.units import format_bytes
+
+
+class PoolRows:
+    """What the map draws of a pool: pixels that come and go together, split where roles change."""
+
+    def __init__(self, shown: Shown, memory: str) -> None:
+        self.shown = shown
+        self._rows = list(pool_rows(shown, memory))
+
+    def count(self, start: float, stop: float) -> int:
+        """How many strips there are in a window of steps."""
+        return len(self.rows(start, stop))
+
+    @property
+    def densest(self) -> int:
+        """As for other maps: what can be told apart when one zooms in."""
+        return 0
+
+    def rows(self, start: float, stop: float) -> list[Row]:
+        """A row for each strip in a window."""
+        return [row for row in self._rows if row["left"] < stop and row["right"] > start]
+
+    @property
+    def bundles(self) -> list[Row]:
+        """The largest strips, of too many."""
+
+        def area(row: Row) -> float:
+            return float((row["right"] - row["left"]) * (row["top"] - row["bottom"]))
+
+        return sorted(self._rows, key=area, reverse=True)[:MOST]
+
+
+def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
+    """A row for each span of each stay, and of each run that it is there in."""
+    pool = shown.pool
+    assert pool is not None
+    for stay in shown.report.residencies:
+        if stay.memory != memory:
+            continue
+        left, right = shown.columns(stay)
+        at = left
+        while at < right:
+            run = pool.run_at(at)
+            stop = min(right, max(run.stop_step, at + 1))
+            for span in stay.spans:
+                yield _row(shown, pool, run, stay, (at, stop), (span.start, span.stop))
+            at = stop
+
+
+def _row(
+    shown: Shown,
+    pool: Pool,
+    run: PoolRun,
+    stay: sp.Residency,
+    steps: tuple[int, int],
+    where: tuple[int, int],
+) -> Row:
+    role = run.role(stay.tensor)
+    colour, hatch, about = ROLES[role]
+    row = row_of(steps, where, "made here", stay.tensor)
+    what = part(shown, stay.tensor, stay.piece.box)
+    if role == "workspace":
+        what = f"workspace of {run.name}, {run.run.form}"
+    return {
+        **row,
+        "colour": colour,
+        "hatch": hatch,
+        "what": f"{what}; {describe(shown, stay.tensor)}",
+        "size": format_bytes(stay.size_bytes),
+        "story": f"{role}: {about}",
+        "stay": role,
+    }

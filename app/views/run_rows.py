@@ -1,0 +1,65 @@
+"""The table of a run in a circular pool: what it reads and writes where, and its workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from app.pool import FORMS, Pool
+from app.shown import Shown
+from app.state import operator_selection, tensor_selection
+from app.views.palette import ROLES, ink_on
+from planners.units import format_bytes
+
+
+def run_rows(shown: Shown, pool: Pool, operators: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows on the run of some operators."""
+    run = pool.run_of(operators[0]) if operators else None
+    if run is None:
+        return []
+    rows = [
+        _row(f"run {run.number + 1} of {len(pool.runs)}: {FORMS[run.run.form]}", ""),
+        _row(f"steps {run.start_step + 1} – {run.stop_step}", ""),
+        _row("RAM that it needs", format_bytes(pool.extent_bytes(run))),
+    ]
+    if run.distance_bytes is not None:
+        text = f"d: the output begins before {run.over} by"
+        rows.append(_row(text, f"{run.distance_bytes:,} B"))
+    for tensor in run.alive:
+        size = format_bytes(pool.sizes[tensor])
+        where = f"{size} @{pool.layout.offsets[tensor]:,}"
+        rows.append(_of_role(run.role(tensor), tensor, where))
+    for buffer in run.run.buffers:
+        where = f"{format_bytes(buffer.size_bytes)} @{buffer.offset:,}"
+        row = _of_role("workspace", buffer.tensor, where)
+        rows.append({**row, "text": f"{row['text']}, {buffer.pixels} pixels"})
+    rows.append({**_row("operators, and their work", ""), "title": True})
+    for name in run.run.operators:
+        operator = shown.graph.operators[shown.graph.index[name]]
+        row = _row(f"{name} ({operator.kind})", f"{operator.macs / 1e6:.4g} M MACs")
+        rows.append({**row, "key": operator_selection(name)})
+    return rows
+
+
+def stay_rows(shown: Shown, pool: Pool, tensor: str) -> list[dict[str, Any]]:
+    """What a tensor is to each run that it is there in."""
+    rows = []
+    for run in pool.runs:
+        inner = [b.offset for b in run.run.buffers if b.tensor == tensor]
+        if tensor not in run.alive and not inner:
+            continue
+        role = run.role(tensor)
+        offset = inner[0] if inner else pool.layout.offsets[tensor]
+        text = f"{role} of {run.name}, steps {run.start_step + 1} – {run.stop_step}"
+        rows.append({**_row(text, f"@{offset:,}"), "chip": ROLES[role][0]})
+    return rows
+
+
+def _of_role(role: str, tensor: str, value: str) -> dict[str, Any]:
+    colour = ROLES[role][0]
+    row = _row(f"{role}: {tensor}", value)
+    return {**row, "chip": colour, "ink": ink_on(colour), "key": tensor_selection(tensor)}
+
+
+def _row(text: str, value: str) -> dict[str, Any]:
+    return {"text": text, "cells": [value]}
