@@ -91,9 +91,9 @@ class RamFront:
             (self.y_range, [*data["y"], extra]),
         ):
             low, high = min(values), max(values)
-            margin = (high - low) * 0.14 or max(high * 0.1, 1)
-            axis.update(start=max(0, low - margin) if axis is self.x_range else -margin)
-            axis.end = high + margin
+            margin = (high - low) * 0.14 or high * 0.1 or 1e6
+            start = max(0, low - margin) if axis is self.x_range else -margin
+            axis.update(start=start, end=high + margin)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:

@@ -36,11 +36,12 @@ class Ring:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            width=252,
-            height=252,
+            frame_width=238,
+            frame_height=238,
+            toolbar_location=None,
             x_range=(-1.18, 1.18),
             y_range=(-1.18, 1.18),
-            tools="save",
+            tools="",
             css_classes=["ring"],
         )
         dress(plot, theme)

@@ -1,0 +1,85 @@
+"""Journeys through plans in a circular pool in a real browser.
+
+Overlap chosen, its ring, bars and map · stepped through · a run selected by its bar · a point of
+the front planned · a pool that is too small, and the least that does · C code downloaded.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app.code_jobs import has_generator
+
+PATIENCE_MS = 90_000
+POOL = "?v=1&model=mcunet_vww1&input_shape=1x3x48x48&planner=overlap&machine=stm32f746"
+BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.run && m.data.hatch.length)"
+RING = "all.find(m => m.type === 'ColumnDataSource' && m.data.address && m.data.end)"
+FRONT = "all.find(m => m.type === 'ColumnDataSource' && m.data.binding)"
+
+
+def models(page: Page, expression: str) -> Any:
+    """Evaluate a JavaScript expression over `all`, the models of the document."""
+    return page.evaluate(
+        f"() => {{ const all = [...Bokeh.documents[0]._all_models.values()];"
+        f" return {expression}; }}"
+    )
+
+
+def pool_page(open_page: Any, budget: str = "320+KiB") -> Page:
+    page: Page = open_page(f"{POOL}&budget={budget}")
+    expect(page.locator(".card.name")).to_contain_text("runs", timeout=PATIENCE_MS)
+    expect(page.locator(".pool-legend")).to_be_visible()
+    return page
+
+
+def test_a_pool_is_shown_stepped_through_and_left(open_page: Any) -> None:
+    page = pool_page(open_page)
+    expect(page.locator(".pool-objective select")).to_be_visible()
+    expect(page.locator(".objective select")).to_be_hidden()
+    expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Row \d+ of \d+ of "))
+    before = models(page, f"[...{RING}.data.end]")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Row \d+ of \d+ of "))
+    page.wait_for_timeout(500)
+    assert models(page, f"[...{RING}.data.end]") != before
+    models(page, f"{BARS}.selected.indices = [{BARS}.data.run.indexOf(1)]")
+    expect(page).to_have_url(re.compile("selection=run%3A"))
+    expect(page.locator(".details")).to_contain_text("run 2 of")
+    expect(page.locator(".details")).to_contain_text("output: ")
+    page.keyboard.press("Escape")
+    page.locator(".planner select").select_option(label="COSMA: order, replacement and addresses")
+    expect(page.locator(".card.name")).to_contain_text("operators", timeout=PATIENCE_MS)
+    expect(page.locator(".pool-legend")).to_be_hidden()
+
+
+def test_a_point_of_the_front_and_a_pool_too_small(open_page: Any) -> None:
+    page = pool_page(open_page)
+    size = models(page, f"{FRONT}.data.bytes[0]")
+    models(page, f"{FRONT}.selected.indices = [0]")
+    expect(page).to_have_url(re.compile(r"budget=\d"))
+    expect(page.locator(".card.peak")).to_contain_text("RAM, 100%", timeout=PATIENCE_MS)
+    page.locator(".budget-typed input").fill(str(size // 2))
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
+    expect(page.locator(".message")).to_contain_text("What binds")
+    page.locator(".nearest button").click()
+    expect(page.locator(".message")).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
+
+
+@pytest.mark.skipif(not has_generator(), reason="there is no generator of C code here")
+def test_c_code_is_downloaded(open_page: Any) -> None:
+    page = pool_page(open_page)
+    with page.expect_download(timeout=PATIENCE_MS) as coming:
+        page.locator(".download-c button").click()
+    assert coming.value.suggested_filename == "mcunet_vww1-c.zip"
+    archive = zipfile.ZipFile(io.BytesIO(Path(coming.value.path()).read_bytes()))
+    assert any(name.endswith(".c") for name in archive.namelist())
