@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import prod
 from typing import Any
 
 from planners.graph.model import Graph
 from planners.machine import load_machine
-from planners.overlap.bottleneck import recomputing
-from planners.overlap.candidates import Candidate, alone, line
 from planners.overlap.chain import Way
 from planners.overlap.front import Point
-from planners.overlap.packing import Question, pack
 from planners.overlap.planner import finished, of_point, plan
 from planners.overlap.turning import turned
 from planners.plan import Plan
 from planners.progress import Clock
 from planners.simulator.check import check
+from planners.study.reproduce_vmcu_ways import ways
 
 Row = dict[str, Any]
 
@@ -34,15 +31,7 @@ def by_form(graph: Graph, time_limit_s: float) -> dict[str, Row]:
     Bytes in all, bytes of workspace, MACs computed again, channels of a tile (of tiles, the one
     with least RAM), and whether `check` replayed the program. Raises `InvalidPlan` where it fails.
     """
-    best: dict[str, Way] = {}
-    for form, runs in _forms(graph):
-        packed = pack(Question(graph, runs, graph.outputs))
-        assert packed is not None  # without a limit there is always one
-        extra = sum(run.extra_macs for run in runs)
-        way = Way(0, len(graph.operators), tuple(runs), packed, extra)
-        if form not in best or way.size_bytes < best[form].size_bytes:
-            best[form] = way
-    return {form: _row(graph, way, time_limit_s) for form, way in best.items()}
+    return {form: _row(graph, way, time_limit_s) for form, way in ways(graph).items()}
 
 
 def _row(graph: Graph, way: Way, time_limit_s: float) -> Row:
@@ -83,15 +72,6 @@ def network(graph: Graph, time_limit_s: float) -> Row:
         "checked": _replayed(made),
         "seconds": seconds,
     }
-
-
-def _forms(graph: Graph) -> Iterator[tuple[str, Sequence[Candidate]]]:
-    positions = range(len(graph.operators))
-    yield "plain", [alone(graph, position) for position in positions]
-    if (run := line(graph, positions)) is not None and len(positions) > 1:
-        yield "line", [run]
-        for candidate in recomputing(graph, positions):
-            yield candidate.form, [candidate]
 
 
 def _program(graph: Graph, way: Way, time_limit_s: float) -> Plan:
