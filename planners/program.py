@@ -54,7 +54,9 @@ class Memory:
     `size_bytes` is None where nothing bounds it. `addressed` is False for host memory and
     storage, which keep each tensor at its home. `offchip` says that bytes moved between it and an
     on-chip memory count as traffic. A memory with a `parent` is a window of it that starts at
-    `base`: its addresses are the parent's, moved (and wrapped, where it is circular).
+    `base`: its addresses are the parent's, moved (and wrapped, where it is circular). `level`
+    names the machine's memory that a memory without a parent is a part of, where that is not its
+    own name.
     """
 
     name: str
@@ -64,17 +66,23 @@ class Memory:
     addressed: bool = True
     parent: str | None = None
     base: int = 0
+    level: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Copy a piece towards the compute engine: from host or storage, or from ring to ring."""
+    """Copy a piece towards the compute engine: from host or storage, or from ring to ring.
+
+    A `joined` load is one transfer together with the load right before it: they start when all of
+    them can, and their bytes are there, and no longer needed at the source, when all have ended.
+    """
 
     step: int
     piece: Piece
     source: Region
     target: Region
     engine: str = "dma_in"
+    joined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +224,11 @@ class AddressSpace:
         while memory.parent is not None:
             memory = self.memories[memory.parent]
         return memory
+
+    def level(self, name: str) -> str:
+        """The machine's memory that a memory is a part of, by name."""
+        root = self.root(name)
+        return root.level or root.name
 
     def spans(self, region: Region) -> tuple[Span, ...]:
         """The bytes of a region in its root memory, in the order in which the region has them.

@@ -36,7 +36,8 @@ def program_to_json(program: Program) -> dict[str, Any]:
             case Load() | Store():
                 name = "load" if isinstance(item, Load) else "store"
                 move = [list(item.source), list(item.target), item.engine]
-                return [name, item.step, number(item.piece), *move]
+                joined = [True] if isinstance(item, Load) and item.joined else []
+                return [name, item.step, number(item.piece), *move, *joined]
             case Compute():
                 sides = [operands(item.reads), operands(item.writes)]
                 tail = [item.macs, list(item.frees), item.engine]
@@ -74,9 +75,13 @@ def program_from_json(data: Any) -> Program:
     def instruction(row: Any) -> Instruction:
         name, step, *rest = row
         if name in ("load", "store"):
-            piece, source, target, engine = rest
-            kind = Load if name == "load" else Store
-            return kind(int(step), pieces[piece], region(source), region(target), str(engine))
+            piece, source, target, engine, *joined = rest
+            move = (int(step), pieces[piece], region(source), region(target), str(engine))
+            if name == "store" and not joined:
+                return Store(*move)
+            if name == "store" or joined not in ([], [True]):
+                raise ValueError(f"a {name} ends with its engine, not {joined!r:.60}")
+            return Load(*move, joined=bool(joined))
         if name == "compute":
             operator, reads, writes, macs, frees, engine, *more = rest
             sides = (operands(reads), operands(writes))
@@ -127,7 +132,7 @@ def _is_axis(item: Any) -> bool:
 def _memory(data: Any) -> Memory:
     memory = Memory(**data)
     numbers = (memory.base, 0 if memory.size_bytes is None else memory.size_bytes)
-    texts = (memory.name, "" if memory.parent is None else memory.parent)
+    texts = (memory.name, memory.parent or "", memory.level or "")
     flags = (memory.circular, memory.offchip, memory.addressed)
     if not all(
         type(value) is kind

@@ -49,8 +49,9 @@ def account(graph: Graph, program: Program) -> Account:
     for item in program.instructions:
         match item:
             case Load():
-                fetched[item.piece.tensor][item.piece.box] = None
-                moved += item.source.size_bytes
+                if item.source.memory in offchip:  # Not from ring to ring.
+                    fetched[item.piece.tensor][item.piece.box] = None
+                    moved += item.source.size_bytes
                 placed = [Operand(item.piece, item.target)]
             case Compute():
                 for operand in item.reads:  # In place, from off chip.

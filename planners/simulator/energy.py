@@ -18,7 +18,7 @@ def energy(program: Program, machine: Machine) -> Mapping[str, float]:
     between a memory and the arithmetic is part of the machine's energy per MAC.
     """
     spaces = AddressSpace(program.memories)
-    level = {name: machine.memory(spaces.root(name).name) for name in spaces.memories}
+    level = {name: machine.memory(spaces.level(name)) for name in spaces.memories}
     picojoules: dict[str, float] = defaultdict(float, compute=0.0)
     for item in reading_sums(program, spaces):
         match item:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from planners.machine import Machine
+from planners.errors import BadInput
+from planners.machine import Machine, with_scratchpad
 from planners.plan import Plan
 from planners.simulator.check import CheckReport, replay
 from planners.simulator.energy import energy
@@ -47,15 +48,18 @@ class Trace:
 def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False) -> Trace:
     """Replay and time a plan, on its own machine unless another is given.
 
-    `serial` overlaps nothing. Raises `InvalidPlan` for a program that is not right, and
-    `BadInput` where the machine lacks an engine or memory of the program.
+    `serial` overlaps nothing. A plan that says how long its instructions take
+    (`details["seconds"]`, by position in the program) takes those times on its own machine.
+    Raises `InvalidPlan` for a program that is not right, and `BadInput` where the machine lacks
+    an engine or memory of the program.
     """
     return traced(plan, replay(plan.graph, plan.program), machine or plan.machine, serial=serial)
 
 
 def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = False) -> Trace:
     """Time a plan that was replayed already: `report` is what the replay found."""
-    intervals = schedule(plan.program, machine, serial=serial)
+    seconds = own_seconds(plan) if _same(machine, plan.machine) else ()
+    intervals = schedule(plan.program, machine, serial=serial, seconds=seconds)
     busy: dict[str, float] = defaultdict(float)
     for interval in intervals:
         busy[interval.engine] += interval.stop_s - interval.start_s
@@ -70,3 +74,20 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         busy_s=dict(busy),
         intervals=intervals,
     )
+
+
+def _same(machine: Machine, other: Machine) -> bool:
+    """Whether two machines are one, whatever the size of its on-chip memory."""
+    return with_scratchpad(machine, 1) == with_scratchpad(other, 1)
+
+
+def own_seconds(plan: Plan) -> Sequence[float | None]:
+    """The times that a plan gives its instructions, by position. Raises `BadInput` for others."""
+    given = plan.details.get("seconds", ())
+    if not isinstance(given, (list, tuple)):
+        raise BadInput(f"details: seconds must be a list, not {given!r:.40}")
+    for value in given:
+        # Written so that NaN fails.
+        if value is not None and not (type(value) in (int, float) and 0 <= value < 1e30):
+            raise BadInput(f"details: seconds must be numbers, zero or above, not {value!r:.40}")
+    return given

@@ -7,8 +7,8 @@ its address ranges are cleared. Prefetch and double buffering follow from addres
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planners.machine import Machine
@@ -58,13 +58,16 @@ def schedule(
     *,
     serial: bool = False,
     duration: Callable[[Instruction], float] | None = None,
+    seconds: Sequence[float | None] = (),
 ) -> tuple[Interval, ...]:
     """Intervals of all loads, stores and computes, in program order.
 
     `serial` starts each when the one before has ended. `duration` replaces the machine's times,
-    in seconds. Raises `BadInput` where the machine lacks an engine or a memory.
+    in seconds; so do `seconds`, by position in the program, wherever they are not None. Joined
+    loads share their transfer's time by bytes. Raises `BadInput` where the machine lacks an
+    engine or a memory.
     """
-    board = Scoreboard(program, machine, serial, duration)
+    board = Scoreboard(program, machine, serial, duration, seconds)
     return tuple(board.run())
 
 
@@ -77,8 +80,9 @@ class Scoreboard:
         machine: Machine,
         serial: bool,
         duration: Callable[[Instruction], float] | None,
+        seconds: Sequence[float | None] = (),
     ) -> None:
-        self.program, self.serial = program, serial
+        self.program, self.serial, self.seconds = program, serial, seconds
         self.spaces = AddressSpace(program.memories)
         self.duration = duration or Durations(machine, self.spaces)
         self.free: dict[str, float] = defaultdict(float)
@@ -89,20 +93,47 @@ class Scoreboard:
 
     def run(self) -> Iterator[Interval]:
         """Schedule every instruction in program order."""
+        transfer: list[tuple[int, Load | Store]] = []
         for index, item in enumerate(reading_sums(self.program, self.spaces)):
+            if transfer and not (isinstance(item, Load) and item.joined):
+                yield from self._transfer(transfer)
+                transfer = []
             match item:
                 case Load() | Store():
-                    reads = [Operand(item.piece, item.source)]
-                    writes = [Operand(item.piece, item.target)]
-                    label = item.piece.tensor
+                    transfer.append((index, item))
                 case Compute():
-                    reads, writes, label = list(item.reads), list(item.writes), item.operator
+                    reads, writes = list(item.reads), list(item.writes)
+                    yield self._issue(index, item, reads, writes, self._taken(index, item))
                 case Barrier():
                     self.floor = max(self.floor, self.last)
-                    continue
                 case Release():
                     continue
-            yield self._issue(index, item, reads, writes, label)
+        if transfer:
+            yield from self._transfer(transfer)
+
+    def _taken(self, index: int, item: Instruction) -> float:
+        given = self.seconds[index] if index < len(self.seconds) else None
+        return self.duration(item) if given is None else given
+
+    def _transfer(self, items: list[tuple[int, Load | Store]]) -> Iterator[Interval]:
+        """One transfer: a load or store, or several that are joined."""
+        reads = [Operand(item.piece, item.source) for _, item in items]
+        writes = [Operand(item.piece, item.target) for _, item in items]
+        seconds = sum(self._taken(index, item) for index, item in items)
+        whole = self._issue(*items[0], reads, writes, seconds)
+        if len(items) == 1:
+            yield whole
+            return
+        total = sum(item.source.size_bytes for _, item in items) or 1
+        done = 0
+        for index, item in items:
+            start = whole.start_s + seconds * done / total
+            done += item.source.size_bytes
+            share = replace(whole, start_s=start, stop_s=whole.start_s + seconds * done / total)
+            if index != whole.instruction:
+                share = replace(share, instruction=index, label=item.piece.tensor)
+                share = replace(share, stall_s=0.0, cause="", blocker=None)
+            yield replace(share, stop_s=whole.stop_s) if done == total else share
 
     def _issue(
         self,
@@ -110,14 +141,14 @@ class Scoreboard:
         item: Load | Store | Compute,
         reads: list[Operand],
         writes: list[Operand],
-        label: str,
+        seconds: float,
     ) -> Interval:
         free = self.free[item.engine]
         ready, cause = self._ready(reads, writes)
         start = max(free, ready.time_s)
         if self.serial:
             start = max(start, self.last.time_s)
-        end = Event(start + self.duration(item), index)
+        end = Event(start + seconds, index)
         stalled = not self.serial and ready.time_s > free
         self.free[item.engine] = end.time_s
         self.last = max(self.last, end)
@@ -128,7 +159,7 @@ class Scoreboard:
             stop_s=end.time_s,
             instruction=index,
             step=item.step,
-            label=label,
+            label=item.operator if isinstance(item, Compute) else item.piece.tensor,
             stall_s=ready.time_s - free if stalled else 0.0,
             cause=cause if stalled else "",
             blocker=ready.instruction if stalled else None,
@@ -184,13 +215,14 @@ class Scoreboard:
 class Durations:
     """Seconds of an instruction on a machine.
 
-    A transfer takes its engine's latency and its bytes at the slowest of engine, source and
-    target. A compute takes the longest of its MACs, its reads and its writes.
+    A transfer takes its engine's latency, once for all loads that are joined, and its bytes at the
+    slowest of engine, source and target. A compute takes the longest of its MACs, its reads and
+    its writes.
     """
 
     def __init__(self, machine: Machine, spaces: AddressSpace) -> None:
         self.machine = machine
-        self.level = {name: machine.memory(spaces.root(name).name) for name in spaces.memories}
+        self.level = {name: machine.memory(spaces.level(name)) for name in spaces.memories}
         self.engine = {engine.name: engine for engine in machine.engines}
 
     def __call__(self, item: Instruction) -> float:
@@ -202,7 +234,8 @@ class Durations:
                     self.level[item.source.memory].read_bytes_per_s,
                     self.level[item.target.memory].write_bytes_per_s,
                 )
-                return engine.latency_s + item.source.size_bytes / rate
+                joined = isinstance(item, Load) and item.joined
+                return (0.0 if joined else engine.latency_s) + item.source.size_bytes / rate
             case Compute():
                 reads = sum(
                     r.size_bytes / self.level[r.memory].read_bytes_per_s for _, r in item.reads

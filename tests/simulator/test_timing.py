@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
+from planners.errors import BadInput
 from planners.program import Barrier, Compute, Instruction, Load, Memory, Program, whole
+from planners.program_json import program_from_json, program_to_json
+from planners.simulator.energy import energy
 from planners.simulator.hazards import START, Event, Hazards
 from planners.simulator.timing import Interval, schedule
 from tests.random_graphs import random_graph
@@ -139,3 +142,49 @@ def test_a_faster_memory_never_makes_a_plan_slower() -> None:
         )
         faster = replace(plan.machine, engines=engines, memories=memories)
         assert sp.simulate(plan, faster).makespan_s <= sp.simulate(plan).makespan_s
+
+
+def three_loads(joined: bool) -> tuple[Program, tuple[Interval, ...]]:
+    """Three loads of ten bytes, the second joined to the first or not; they take 3 s and none."""
+    tensors = {name: sp.Tensor(name, (10,), "input") for name in ("a", "b", "c")}
+    op = sp.Operator("op", "any", ("a", "b", "c"), ("y",))
+    graph = sp.Graph("loads", {**tensors, "y": sp.Tensor("y", (1,))}, (op,), tuple(tensors), ())
+    loads = []
+    for i, tensor in enumerate(tensors.values()):
+        piece, region = at(graph, whole(tensor), "scratchpad", 10 * i)
+        loads.append(Load(0, piece, home(graph, piece), region, joined=joined and i == 1))
+    homes = {"input": "host", "output": "host"}
+    program = Program((Memory("scratchpad", 30), HOST), tuple(loads), homes, ("",))
+    return program, schedule(program, sp.load_machine("npu_small"), seconds=[3.0, 0.0])
+
+
+def test_joined_loads_end_together_and_share_their_time() -> None:
+    _, apart = three_loads(joined=False)
+    assert [(i.start_s, i.stop_s) for i in apart[:2]] == [(0.0, 3.0), (3.0, 3.0)]
+    program, together = three_loads(joined=True)
+    assert [(i.start_s, i.stop_s) for i in together[:2]] == [(0.0, 1.5), (1.5, 3.0)]
+    assert together[2].start_s == 3.0
+    assert together[2].stop_s - 3.0 == pytest.approx(10 / 8e9)
+    assert program_from_json(program_to_json(program)) == program
+
+
+def test_a_memory_may_be_a_part_of_another_of_the_machine() -> None:
+    program, _ = three_loads(joined=False)
+    ring = replace(program.memories[0], name="ring", level="host")
+    loads = [
+        replace(item, target=item.target._replace(memory="ring"))
+        for item in program.instructions
+        if isinstance(item, Load)
+    ]
+    moved = replace(program, memories=(ring, program.memories[1]), instructions=tuple(loads))
+    found = energy(moved, sp.load_machine("npu_small"))
+    assert set(found) == {"compute", "host"}
+    assert program_from_json(program_to_json(moved)) == moved
+
+
+@pytest.mark.parametrize("seconds", [[float("nan")], [-1.0], ["1"], 5])
+def test_seconds_of_a_plan_that_are_none_are_said(seconds: object) -> None:
+    plan = sp.plan(random_graph(1, 4), budget="MP")
+    broken = replace(plan, details={"seconds": seconds})
+    with pytest.raises(BadInput, match="details: seconds"):
+        sp.simulate(broken)
