@@ -25,6 +25,7 @@ SPECIFIED = {
     "h100_sxm": 50 * 1024 * KIB,
     "jetson_orin": 4096 * KIB,
     "jetson_xavier": 32 * 1024**3,
+    "jetson_xavier_980pro": 16 * 1024**3,
     "npu_small": 1024 * KIB,
     "nvdla_large": 512 * KIB,
     "nvdla_small": 128 * KIB,
