@@ -12,7 +12,7 @@ import planners as sp
 from planners.cli_output import Reporter
 from planners.errors import BadInput
 from planners.graph.model import Granularity
-from planners.registry import COSMA
+from planners.registry import COSMA, STREAMING
 
 app = typer.Typer(
     name="spillway",
@@ -74,6 +74,31 @@ Bands = Annotated[
 FreeLocalLayers = Annotated[
     bool, typer.Option("--free-local-layers", help="fusion: the search counts none of them alone")
 ]
+Pipeline = Annotated[
+    str, typer.Option("--pipeline", help="streaming: " + ", ".join(STREAMING.options["pipeline"]))
+]
+Stages = Annotated[int, typer.Option("--stages", help="streaming, exact: 2, 3, or 0 for both")]
+Ring = Annotated[
+    str, typer.Option("--ring", help="streaming, async and 2s: size of each ring, e.g. 18MiB")
+]
+Step = Annotated[str, typer.Option("--step", help="streaming, -md: growth of the rings")]
+Twice = Annotated[
+    bool, typer.Option("--twice", help="streaming: rings mapped twice, so that layers may wrap")
+]
+Slices = Annotated[
+    int,
+    typer.Option(
+        "--slices", min=0, help="streaming: no layer above the largest over this; 0: what is best"
+    ),
+]
+Times = Annotated[
+    str, typer.Option("--times", help="streaming: roofline, or a CSV layer,read_s,copy_s,kernel_s")
+]
+Spread = Annotated[
+    float, typer.Option("--spread", min=0, help="streaming: times may be longer by this share")
+]
+Draws = Annotated[int, typer.Option("--draws", min=0, help="streaming: of a Monte Carlo band")]
+DrawSeed = Annotated[int, typer.Option("--seed", min=0, help="streaming: of the draws")]
 Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
 
 
@@ -85,12 +110,22 @@ USUAL: Mapping[str, Any] = {
     "break_nodes": "auto",
     "bands": 8,
     "channel_tile": 1,
+    "pipeline": "exact",
+    "step": "1MiB",
+    "slices": 1,
 }
+
+
+FREE_TO_BE_ZERO = frozenset({"slices"})
 
 
 def unusual(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are not as always: planners need not have heard of the others."""
-    return {name: v for name, v in given.items() if v and v != USUAL.get(name)}
+    return {
+        name: value
+        for name, value in given.items()
+        if value != USUAL.get(name) and (value or name in FREE_TO_BE_ZERO)
+    }
 
 
 def input_shape(text: str | None) -> tuple[int, ...] | None:

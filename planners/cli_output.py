@@ -150,6 +150,7 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "peak": size_text(claims.peak_bytes),
         "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}",
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
+        **_streaming_lines(plan),
         "planned in": f"{claims.plan_s:.3f} s",
     }
     return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
@@ -159,6 +160,36 @@ def groups_fact(plan: Plan) -> dict[str, Any]:
     """The operators of each fused group, for a plan that has groups."""
     groups = _groups(plan)
     return {"groups": [list(group.operators) for group in groups]} if groups else {}
+
+
+def streaming_fact(plan: Plan) -> dict[str, Any]:
+    """Rings, delays and the front of a plan whose parameters stream."""
+    found = plan.details.get("streaming")
+    if plan.planner != "streaming" or not isinstance(found, Mapping):
+        return {}
+    names = ("pipeline", "times", "slices", "rings", "activation_bytes", "delay_s", "preload_s")
+    more = ("kernel_s", "bound_s", "band", "front")
+    return {name: found[name] for name in (*names, *more) if name in found}
+
+
+def _streaming_lines(plan: Plan) -> dict[str, str]:
+    """The same for people."""
+    facts = streaming_fact(plan)
+    if not facts:
+        return {}
+    rings = ", ".join(f"{name} {size_text(size)}" for name, size in facts["rings"].items())
+    lines = {
+        "pipeline": f"{facts['pipeline']}, times: {facts['times']}",
+        "rings": rings,
+        "activations": size_text(facts["activation_bytes"]),
+        "delay": f"{facts['delay_s'] * 1e3:.4g} ms, kernels alone {facts['kernel_s'] * 1e3:.4g} ms",
+    }
+    if facts["bound_s"] is not None:
+        lines["never above"] = f"{facts['bound_s'] * 1e3:.4g} ms"
+    if band := facts["band"]:
+        within = f"{band['p5_s'] * 1e3:.4g} to {band['p95_s'] * 1e3:.4g} ms"
+        lines["90 % of draws"] = f"{within}, median {band['median_s'] * 1e3:.4g} ms"
+    return lines
 
 
 def _groups(plan: Plan) -> tuple[Any, ...]:
@@ -183,6 +214,8 @@ def _objective(plan: Plan) -> dict[str, str]:
     claims = plan.claims
     traffic = {"non-compulsory traffic": size_text(claims.noncompulsory_bytes)}
     bound = {"  proven bound": size_text(claims.bound_bytes)}
+    if plan.planner == "streaming":
+        return traffic | {"rings and activations": size_text(claims.objective_bytes)} | bound
     if plan.options.get("objective") == "peak":
         return traffic | {"memory, addresses included": size_text(claims.extent_bytes)} | bound
     everything = claims.compulsory_bytes + claims.noncompulsory_bytes

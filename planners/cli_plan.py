@@ -14,6 +14,8 @@ from planners.cli_options import (
     Baseline,
     BreakNodes,
     ChannelTile,
+    Draws,
+    DrawSeed,
     ExportLp,
     ExportMps,
     FreeLocalLayers,
@@ -27,11 +29,19 @@ from planners.cli_options import (
     Online,
     PaperStrict,
     Parameters,
+    Pipeline,
     PlanFile,
     Replacement,
+    Ring,
     Schedule,
+    Slices,
     Solver,
+    Spread,
+    Stages,
+    Step,
     TimeLimit,
+    Times,
+    Twice,
     Width,
     app,
     load,
@@ -44,6 +54,7 @@ from planners.cli_output import (
     planning_table,
     print_table,
     size_text,
+    streaming_fact,
 )
 from planners.study.budgets import resolve_budget
 
@@ -130,6 +141,16 @@ def plan(
     bands: Bands = 8,
     channel_tile: ChannelTile = 1,
     free_local_layers: FreeLocalLayers = False,
+    pipeline: Pipeline = "exact",
+    stages: Stages = 0,
+    ring: Ring = "",
+    step: Step = "1MiB",
+    twice: Twice = False,
+    slices: Slices = 1,
+    times: Times = "",
+    spread: Spread = 0.0,
+    draws: Draws = 0,
+    seed: DrawSeed = 0,
     export_lp: ExportLp = None,
     export_mps: ExportMps = None,
     shape: Input = None,
@@ -155,6 +176,16 @@ def plan(
         "bands": bands,
         "channel_tile": channel_tile,
         "free_local_layers": free_local_layers,
+        "pipeline": pipeline,
+        "stages": stages,
+        "ring": ring,
+        "step": step,
+        "twice": twice,
+        "slices": slices,
+        "times": times,
+        "spread": spread,
+        "draws": draws,
+        "seed": seed,
     }
     options = unusual(given)
     if export_lp or export_mps:
@@ -167,7 +198,7 @@ def plan(
     if out is not None:
         made.save(out)
     row = sp.summary(made)
-    facts = row | groups_fact(made) | {"out": str(out) if out else None}
+    facts = row | groups_fact(made) | streaming_fact(made) | {"out": str(out) if out else None}
     Answer(as_json).give(facts, planning_table(made, row))
 
 

@@ -63,12 +63,19 @@ OVERLAP = PlannerInfo(
     "planners.overlap:plan",
     {"objective": ("macs", "ram")},
 )
+STREAMING = PlannerInfo(
+    "streaming",
+    "Demand Layering: parameters layer by layer",
+    "planners.streaming:plan",
+    {"pipeline": ("exact", "pre", "seq", "sync", "async", "async-md", "2s", "2s-md")},
+    always_counts=True,
+)
 
 
 @cache
 def planners() -> Mapping[str, PlannerInfo]:
     """All planners by name. An entry point in the group `spillway.planners` adds one."""
-    found = {info.name: info for info in (COSMA, FUSION, OVERLAP)}
+    found = {info.name: info for info in (COSMA, FUSION, OVERLAP, STREAMING)}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
     return found

@@ -1,0 +1,167 @@
+"""Which layers, rings and times a plan has: the pipeline that was asked for, within the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planners.errors import BudgetTooSmall
+from planners.graph.model import Graph
+from planners.machine import Machine
+from planners.streaming.activations import Activations
+from planners.streaming.emit import start_of, stored_s
+from planners.streaming.exact import Point, front_three_stages, front_two_stages, pareto
+from planners.streaming.layers import Layer, Unit
+from planners.streaming.pipelines import (
+    Schedule,
+    fixed,
+    least_bytes,
+    minimal_delay,
+    sweep,
+    with_rings,
+)
+from planners.streaming.schedule import Start
+from planners.streaming.slicing import divided
+from planners.streaming.times import Route, Times
+
+SLICES = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Fractions of the largest layer that are tried where the planner chooses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Units with their times in a pipeline of 2 or 3 stages, and what comes before them."""
+
+    units: tuple[Unit, ...]
+    layers: tuple[Layer, ...]
+    start: Start
+    slices: int
+
+    @property
+    def stream_bytes(self) -> int:
+        return sum(layer.size_bytes for layer in self.layers)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A schedule, what it is made of, when its last output is stored, and its pipeline's front.
+
+    The front is of rings alone, without activations; `delay_s` is from the program's start, in
+    `pre` from when all is loaded.
+    """
+
+    way: Way
+    schedule: Schedule
+    front: tuple[Point, ...]
+    delay_s: float
+
+
+def choose(
+    graph: Graph,
+    machine: Machine,
+    times: Times,
+    activations: Activations,
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+) -> Choice:
+    """The pipeline that was asked for; where there is a choice, the least delay, then memory.
+
+    Raises `BudgetTooSmall` with the largest layer where no rings fit beside the activations.
+    """
+    room = budget_bytes - activations.size_bytes
+    found: list[Choice] = []
+    needs: list[tuple[int, Way]] = []
+    for stages in _stages(machine, chosen):
+        for way in ways(graph, machine, times, chosen, stages):
+            kind = {2: "2s", 3: "async"}[stages] if _has_rings(chosen) else chosen["pipeline"]
+            need = max(least_bytes(kind, way.layers), _asked(chosen, stages))
+            needs.append((need, way))
+            if need <= room:
+                found.append(_of_way(graph, times, way, stages, room, chosen))
+    if not found:
+        raise _too_small(graph, activations, budget_bytes, *min(needs, key=lambda item: item[0]))
+    return min(found, key=lambda choice: (choice.delay_s, choice.schedule.memory_bytes))
+
+
+def ways(
+    graph: Graph, machine: Machine, times: Times, chosen: Mapping[str, Any], stages: int
+) -> Iterator[Way]:
+    """The slicings that may be chosen from."""
+    overlapped = chosen["pipeline"] not in ("pre", "seq")
+    done: set[tuple[Unit, ...]] = set()
+    for slices in SLICES if chosen["slices"] == 0 else (chosen["slices"],):
+        units = divided(graph, slices)
+        if units not in done:
+            done.add(units)
+            layers = times.of(units, stages, overlapped)
+            yield Way(units, layers, start_of(graph, machine, units, times), slices)
+
+
+def _stages(machine: Machine, chosen: Mapping[str, Any]) -> tuple[int, ...]:
+    pipeline = chosen["pipeline"]
+    if pipeline == "exact":
+        both = (2, 3) if Route(machine).two_rings else (2,)
+        stages = (chosen["stages"],) if chosen["stages"] else both
+    else:
+        stages = (2,) if pipeline.startswith("2s") else (3,)
+    for count in stages:
+        Route(machine).require(count)
+    return stages
+
+
+def _has_rings(chosen: Mapping[str, Any]) -> bool:
+    return chosen["pipeline"] not in ("pre", "seq", "sync")
+
+
+def _asked(chosen: Mapping[str, Any], stages: int) -> int:
+    """Bytes of the rings that were asked for."""
+    return int(chosen["ring"]) * (stages - 1)
+
+
+def _of_way(
+    graph: Graph, times: Times, way: Way, stages: int, room: int, chosen: Mapping[str, Any]
+) -> Choice:
+    """The best schedule of a way within the room for rings."""
+    pipeline, layers, start, twice = chosen["pipeline"], way.layers, way.start, chosen["twice"]
+    if not _has_rings(chosen):
+        made = fixed(pipeline, layers, start)
+        points: tuple[Point, ...] = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
+    elif pipeline in ("async", "2s"):
+        ring = chosen["ring"] or max(layer.size_bytes for layer in layers)
+        made = with_rings(layers, (ring,) * (stages - 1), start, twice)
+        points = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
+    else:
+        if pipeline == "exact":
+            front = front_two_stages if stages == 2 else front_three_stages
+            points = front(layers, start, twice=twice)
+            best = [point for point in points if point.memory_bytes <= room][-1]
+        else:
+            points = sweep(layers, stages, chosen["step"], start, room, twice)
+            best = minimal_delay(points)
+        made = with_rings(layers, best.rings, start, twice)
+        points = pareto(points)
+    end = stored_s(graph, way.units, made, times) - made.preload_s
+    return Choice(way, made, points, end)
+
+
+def _rings(schedule: Schedule) -> tuple[int, ...]:
+    return tuple(ring.size_bytes for ring in schedule.rings)
+
+
+def _too_small(
+    graph: Graph, activations: Activations, budget_bytes: int, need: int, way: Way
+) -> BudgetTooSmall:
+    layer, unit = max(zip(way.layers, way.units, strict=True), key=lambda pair: pair[0].size_bytes)
+    total = need + activations.size_bytes
+    remedy = (
+        f"rings take at least {need} bytes (the largest layer has {layer.size_bytes}), "
+        f"activations {activations.size_bytes}; more slices make rings smaller"
+    )
+    tensors = graph.operators[unit.operator].parameters
+    return BudgetTooSmall(total, budget_bytes, layer.name, tensors, remedy)
+
+
+def front_json(points: Sequence[Point], activation_bytes: int) -> list[list[float]]:
+    """Memory, activations included, and delay of each point."""
+    return [[point.memory_bytes + activation_bytes, point.delay_s] for point in points]
