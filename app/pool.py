@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 import planners as sp
+from app.state import run_selection
 from planners.overlap.candidates import ends
 from planners.overlap.layout import Layout, Run
 
@@ -108,6 +109,13 @@ class Pool:
         used = [r for t in run.alive for r in self.ranges(offsets[t], self.sizes[t])]
         used += [r for b in run.run.buffers for r in self.ranges(b.offset, b.size_bytes)]
         return self.size_bytes - largest_gap(used, self.size_bytes)
+
+
+def next_run(pool: Pool, step: int, selection: str) -> PoolRun:
+    """The run at a step, or the one after it where that one is selected."""
+    here = pool.run_at(step)
+    after = selection == run_selection(here.run.operators)
+    return pool.runs[(here.number + after) % len(pool.runs)]
 
 
 def largest_gap(used: Sequence[Range], size: int) -> int:

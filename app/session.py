@@ -15,6 +15,7 @@ from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
 from app.live import LiveGroups
 from app.options import USUAL, always_counts, counts, cuts, fields_of, options
+from app.pool import next_run
 from app.shown import Shown
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import (
@@ -26,6 +27,7 @@ from app.state import (
     group_selection,
     moved,
     operator_selection,
+    run_selection,
 )
 from app.sweeping import GRAPH_FIELDS, front_budgets, points_beside, sweep_budgets
 from app.url import UPLOADED, problem_of
@@ -257,8 +259,12 @@ class Session:
             look.step = step
 
     def next_group(self) -> None:
-        """Select the fused group at the cursor, or the one after it where that is selected."""
+        """Select the fused group or run at the cursor, or the one after it where that is."""
         shown, look = self.work.shown, self.look
+        if shown and shown.pool:
+            run = next_run(shown.pool, look.step, look.selection)
+            look.param.update(selection=run_selection(run.run.operators), step=run.start_step)
+            return
         here = shown.group_at(look.step) if shown else None
         if here is None:
             return
@@ -391,6 +397,7 @@ class Session:
         """The text of the plan that came before; a long one takes seconds to write."""
         if self._took and self.work.shown and not self.work.shown.packed:
             self.work.shown.late.append(packed)
+            self.work.written = True
 
     def _adopt(self, shown: Shown) -> None:
         """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
@@ -415,7 +422,8 @@ class Session:
         if not same_graph:
             self.work.points = []
         known = self._budgets.get(self._budget_key(), {})
-        self.work.param.update(budgets=known, shown=shown, infeasible={})
+        written = bool(shown.packed or shown.late)
+        self.work.param.update(budgets=known, shown=shown, written=written, infeasible={})
         look.param.trigger("step")
         self.live.explain(shown)
         self.live.reach()

@@ -54,8 +54,14 @@ class Controls(pn.viewable.Viewer):
         self._make_files()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
         session.work.param.watch(lambda *_: self._show_budgets(), ["budgets", "shown", "reach"])
+        session.work.param.watch(lambda *_: self._show_download(), ["written"])
         self._mirror()
         self._show_budgets()
+        self._show_download()
+
+    def _show_download(self) -> None:
+        """A long plan is on screen before it is written down."""
+        self.download.disabled = not self.session.work.written
 
     def _make_problem(self) -> None:
         wide = {"sizing_mode": "stretch_width", "margin": (2, 8), "stylesheets": [COMPACT]}

@@ -91,7 +91,7 @@ class PoolPanel(pn.viewable.Viewer):
             margin=(2, 6),
         )
         plots = pn.Row(
-            pn.pane.Bokeh(self.ring.figure, margin=(6, 0), width=250),
+            pn.pane.Bokeh(self.ring.figure, margin=(4, 2), width=246),
             pn.pane.Bokeh(self.bars.figure, **wide),
             pn.pane.Bokeh(self.front.figure, margin=0, width=270),
             **wide,

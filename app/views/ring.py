@@ -36,17 +36,20 @@ class Ring:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            frame_width=238,
-            frame_height=238,
+            width=246,
+            height=246,
             toolbar_location=None,
+            frame_align=False,  # a circle has the whole square, whatever is beside it
+            x_axis_type=None,
+            y_axis_type=None,
             x_range=(-1.18, 1.18),
             y_range=(-1.18, 1.18),
             tools="",
             css_classes=["ring"],
         )
         dress(plot, theme)
-        plot.axis.visible = plot.grid.visible = False
-        plot.min_border = 0
+        plot.grid.visible = plot.title.visible = False
+        plot.min_border = plot.min_border_right = 0
         plot.annulus(
             0,
             0,
@@ -89,8 +92,8 @@ class Ring:
             "x", "y", marker="triangle", angle="angle", size=8, source=self.heads,
             fill_color=theme.text, line_color=None,
         )  # fmt: skip
-        plot.segment(0, OUTER, 0, OUTER + 0.1, line_color=theme.faint)
-        self.zero = _label(theme.faint, 0, 1.06, "0", "10px")
+        plot.segment(0, INNER - 0.03, 0, INNER + 0.04, line_color=theme.text)
+        self.zero = _label(theme.faint, 0, INNER - 0.09, "0", "10px")
         self.lines = [
             _label(theme.text, 0, y, "", size, bold=k == 1)
             for k, (y, size) in enumerate(((0.24, "10.5px"), (0.04, "13px"), (-0.16, "10.5px")))

@@ -17,6 +17,7 @@ from app.code_jobs import can_write_code, has_generator
 from app.explorer import Explorer
 from app.options import fields_of, options, series, takes
 from app.packing import unpacked
+from app.page import press
 from app.pool import largest_gap
 from app.session import Session
 from app.shown import Shown, show
@@ -257,6 +258,11 @@ def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> 
     assert session.look.selection == run_selection(pool.runs[0].run.operators)
     assert explorer.pool.bars.chosen.data["left"]
     session.look.param.update(step=0, selection="")
+    for number in (0, 1, 2):
+        press(session, "g", lambda: None)
+        assert session.look.selection == run_selection(pool.runs[number].run.operators)
+        assert session.look.step == pool.runs[number].start_step
+    session.look.param.update(step=0, selection="")
     session.work.shown = shown
     assert not explorer.pool.box.visible
     assert not explorer.map.pool.names.data["tensor"]
@@ -298,5 +304,7 @@ def test_a_text_comes_after_its_plan(session: Session, drawn: Shown) -> None:
     session._took = True
     session._asked_for = session.fields()
     session._take_plan(drawn)
+    assert not session.work.written
     session._take({"type": "text", "packed": plan_text(drawn.plan)})
+    assert session.work.written
     assert json.loads(session.work.shown.text) == json.loads(unpacked(session.work.shown.late[0]))
