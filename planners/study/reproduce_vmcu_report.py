@@ -69,10 +69,9 @@ computed for each output. *columns*: of the window, only what the last one of th
 NETWORKS = """\
 KiB of RAM. *Ours* repeats no work; *least* is the other end of the front, with the MACs that it
 repeats beside those of the network. Blocks run in the form that suits each, and where not stated
-otherwise no split of the network into such runs needs less. *s* is planning, the program included, on
-a machine shared with other work. HMCOS is the proven
-least over all orders, TFLite Micro its greedy planner in default order; neither counts workspace,
-TinyEngine's buffers are counted."""
+otherwise no split of the network into such runs needs less. *s* is planning, the program included,
+on the machine that ran this. HMCOS is the proven least over all orders, TFLite Micro its greedy
+planner in default order; neither counts workspace, TinyEngine's buffers are counted."""
 
 PUBLISHED = """\
 TinyEngine's model (`planners/overlap/baselines.py`): the tensors' peak, the largest workspace of a
