@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planners.graph.model import Operator
+from planners.graph.relations import full
 from planners.overlap.candidates import newest
 from planners.overlap.distance import order
 from planners.overlap.emit_pool import Pool
@@ -73,7 +74,8 @@ class _Line:
         Each of them may read all of the input: together they name it once.
         """
         op = self.last
-        if len(op.outputs) > 1:
+        apart = not any(self.pool.share(o, name) for o in op.outputs for name in op.inputs)
+        if apart or len(op.outputs) > 1:
             self.steps.append(op.name)
             yield self._chunk(op, op.outputs, None)
             return
@@ -118,7 +120,8 @@ class _Line:
                 self.pool.whole(name)[i] for name in op.inputs for i in self._span(op, name, part)
             ]
         made = [w.piece.box for w in writes if w.piece.tensor == outputs[0]]
-        constants = {c: None for box in made for c in self.pool.constants(op, outputs[0], box)}
+        every = made if part else [full(self.pool.graph.tensors[outputs[0]].shape)]
+        constants = {c: None for box in every for c in self.pool.constants(op, outputs[0], box)}
         macs = sum(self.pool.macs(op, box) for box in made)
         return Compute(self.step, op.name, (*reads, *constants), tuple(writes), macs)
 

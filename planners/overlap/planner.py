@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph, Operator
 from planners.machine import Machine, with_scratchpad
 from planners.overlap.candidates import alone
 from planners.overlap.dag import Joint, best_layout
+from planners.overlap.distance import MOST_SEGMENTS
 from planners.overlap.emit import emit
 from planners.overlap.front import Point, all_ways, front, is_chain
 from planners.overlap.layout import Layout
@@ -20,6 +19,7 @@ from planners.overlap.options import DEFAULTS, checked
 from planners.overlap.orders import all_distances
 from planners.overlap.packing import Question
 from planners.overlap.reach import Reach, streams
+from planners.overlap.segments import Segments
 from planners.overlap.turning import turned
 from planners.plan import Claims, Plan
 from planners.program import Program
@@ -27,6 +27,7 @@ from planners.progress import Clock, ProgressCallback
 from planners.simulator.account import account
 
 MOST_OPERANDS = 200_000
+SAMPLES = 50
 NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
     "into these runs that repeat no more work"
@@ -101,16 +102,25 @@ def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
     found = all_distances(graph)
     for op in graph.operators:
         shared = [name for name in op.inputs if (op.outputs[0], name) in found]
-        if shared and not streams(graph, op) and _operands(graph, op) > MOST_OPERANDS:
+        if shared and not streams(graph, op) and _too_many(graph, op):
             for name in shared:
                 del found[op.outputs[0], name]
     return found
 
 
+def _too_many(graph: Graph, op: Operator) -> bool:
+    many = Segments(graph, op.outputs[0]).count > MOST_SEGMENTS
+    return many or _operands(graph, op) > MOST_OPERANDS
+
+
 def _operands(graph: Graph, op: Operator) -> int:
-    """Segments that an operator names, one instruction for each segment of its output."""
-    reaches = [Reach(graph, op, name) for name in op.inputs]
-    return sum(int(np.maximum(0, reach.high - reach.low + 1).sum()) for reach in reaches)
+    """About how many segments an operator names, one instruction for each segment of its output."""
+    total = 0
+    for name in op.inputs:
+        reach = Reach(graph, op, name)
+        some = range(0, reach.out.count, 1 + reach.out.count // SAMPLES)
+        total += reach.out.count * sum(len(reach.reads(i)) for i in some) // len(some)
+    return total
 
 
 def of_point(graph: Graph, point: Point) -> Offer:
