@@ -60,7 +60,11 @@ ExportMps = Annotated[
 ]
 Online = Annotated[bool, typer.Option("--online", help="fusion: fast, without a proof")]
 Joint = Annotated[
-    bool, typer.Option("--joint", help="fusion: tensors may stay on chip between groups")
+    bool,
+    typer.Option(
+        "--joint",
+        help="fusion: tensors may stay on chip between groups; streaming: one memory for all",
+    ),
 ]
 Baseline = Annotated[
     str, typer.Option("--baseline", help="fusion: no_fusion, fused_layer, dnnvm, efficient_s")

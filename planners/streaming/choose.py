@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph
 from planners.machine import Machine
-from planners.streaming.activations import Activations
-from planners.streaming.emit import start_of, stored_s
+from planners.progress import Clock
+from planners.streaming.activations import Activations, pack_activations
+from planners.streaming.emit import held_by, start_of, stored_s
 from planners.streaming.exact import Point, front_three_stages, front_two_stages, pareto
+from planners.streaming.joint import load_of, place_jointly
 from planners.streaming.layers import Layer, Unit
 from planners.streaming.pipelines import (
     Schedule,
     fixed,
     least_bytes,
     minimal_delay,
+    sizes_of,
     sweep,
     with_rings,
 )
@@ -53,22 +56,41 @@ class Choice:
 
     way: Way
     schedule: Schedule
+    activations: Activations
     front: tuple[Point, ...]
     delay_s: float
+    bound_bytes: int
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of rings and activations together."""
+        apart = 0 if self.schedule.kind == "joint" else self.activations.size_bytes
+        return self.schedule.memory_bytes + apart
+
+    @property
+    def memory_front(self) -> list[list[float]]:
+        """Memory, activations included, and delay of each point of the front."""
+        apart = 0 if self.schedule.kind == "joint" else self.activations.size_bytes
+        return [[point.memory_bytes + apart, point.delay_s] for point in self.front]
 
 
 def choose(
     graph: Graph,
     machine: Machine,
     times: Times,
-    activations: Activations,
     budget_bytes: int,
     chosen: Mapping[str, Any],
+    clock: Clock,
 ) -> Choice:
     """The pipeline that was asked for; where there is a choice, the least delay, then memory.
 
     Raises `BudgetTooSmall` with the largest layer where no rings fit beside the activations.
     """
+    if chosen["joint"]:
+        return jointly(graph, machine, times, budget_bytes, chosen, clock)
+    clock.report("activations")
+    activations = pack_activations(graph, clock)
+    clock.report("rings")
     room = budget_bytes - activations.size_bytes
     found: list[Choice] = []
     needs: list[tuple[int, Way]] = []
@@ -78,10 +100,71 @@ def choose(
             need = max(least_bytes(kind, way.layers), _asked(chosen, stages))
             needs.append((need, way))
             if need <= room:
-                found.append(_of_way(graph, times, way, stages, room, chosen))
+                found.append(_of_way(graph, times, activations, way, stages, room, chosen))
     if not found:
         raise _too_small(graph, activations, budget_bytes, *min(needs, key=lambda item: item[0]))
-    return min(found, key=lambda choice: (choice.delay_s, choice.schedule.memory_bytes))
+    return min(found, key=lambda choice: (choice.delay_s, choice.memory_bytes))
+
+
+def jointly(
+    graph: Graph,
+    machine: Machine,
+    times: Times,
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+    clock: Clock,
+) -> Choice:
+    """Weights and activations in one memory, in two stages: the least delay within the budget.
+
+    Raises `BudgetTooSmall` with the layer that needs most beside its activations.
+    """
+    best: Choice | None = None
+    least_s = float("inf")
+    needs: list[tuple[int, str, tuple[str, ...]]] = []
+    for way in ways(graph, machine, times, chosen, 2):
+        clock.report(f"one memory, {len(way.units)} layers")
+        held = held_by(way.units)
+        front, found = place_jointly(
+            graph, way.units, way.layers, budget_bytes, clock, way.start, held
+        )
+        needs.append(_most(graph, way))
+        least_s = min([least_s, *(delay for memory, delay in front if memory <= budget_bytes)])
+        if found is not None:
+            made = Schedule(
+                "joint", way.layers, (found.weights,), found.ends, 0.0, found.reads_before
+            )
+            end = stored_s(graph, way.units, made, times)
+            points = tuple(Point(memory, delay, (memory,)) for memory, delay in front)
+            choice = Choice(way, made, found.activations, points, end, found.bound_bytes)
+            if best is None or _rank(choice) < _rank(best):
+                best = choice
+    need, name, tensors = min(needs)
+    if need > budget_bytes:
+        remedy = "a layer and the activations beside it; more slices make layers smaller"
+        raise BudgetTooSmall(need, budget_bytes, name, tensors, remedy)
+    if best is None or best.schedule.delay_s > least_s:
+        # No addresses were found for the bound: rings apart from activations may be as good.
+        apart = {**chosen, "joint": False, "stages": 2}
+        try:
+            other = choose(graph, machine, times, budget_bytes, apart, clock)
+        except BudgetTooSmall:
+            if best is None:
+                raise
+        else:
+            best = other if best is None else min(best, other, key=_rank)
+    return best
+
+
+def _rank(choice: Choice) -> tuple[float, int]:
+    return choice.delay_s, choice.memory_bytes
+
+
+def _most(graph: Graph, way: Way) -> tuple[int, str, tuple[str, ...]]:
+    """The most bytes that a layer and the activations beside it have, and whose they are."""
+    needs = load_of(graph, way.units).needs
+    i = max(range(len(needs)), key=lambda i: needs[i])
+    unit = way.units[i]
+    return needs[i], unit.name, graph.operators[unit.operator].parameters
 
 
 def ways(
@@ -120,7 +203,13 @@ def _asked(chosen: Mapping[str, Any], stages: int) -> int:
 
 
 def _of_way(
-    graph: Graph, times: Times, way: Way, stages: int, room: int, chosen: Mapping[str, Any]
+    graph: Graph,
+    times: Times,
+    activations: Activations,
+    way: Way,
+    stages: int,
+    room: int,
+    chosen: Mapping[str, Any],
 ) -> Choice:
     """The best schedule of a way within the room for rings."""
     pipeline, layers, start, twice = chosen["pipeline"], way.layers, way.start, chosen["twice"]
@@ -142,7 +231,11 @@ def _of_way(
         made = with_rings(layers, best.rings, start, twice)
         points = pareto(points)
     end = stored_s(graph, way.units, made, times) - made.preload_s
-    return Choice(way, made, points, end)
+    # Of the exact front, no smaller rings have this delay; any ring holds the largest layer.
+    exactly = pipeline == "exact" and chosen["slices"] == 1
+    least = made.memory_bytes if exactly else max(sizes_of(layers), default=0)
+    bound = least + activations.bound_bytes
+    return Choice(way, made, activations, points, end, bound)
 
 
 def _rings(schedule: Schedule) -> tuple[int, ...]:
@@ -160,8 +253,3 @@ def _too_small(
     )
     tensors = graph.operators[unit.operator].parameters
     return BudgetTooSmall(total, budget_bytes, layer.name, tensors, remedy)
-
-
-def front_json(points: Sequence[Point], activation_bytes: int) -> list[list[float]]:
-    """Memory, activations included, and delay of each point."""
-    return [[point.memory_bytes + activation_bytes, point.delay_s] for point in points]

@@ -68,9 +68,10 @@ def _memories(machine: Machine, schedule: Schedule, activations: Activations) ->
     """The on-chip memory and its windows, the CPU's ring, and what is off chip."""
     ring = schedule.rings[-1].size_bytes
     two = len(schedule.rings) == 1
+    base = 0 if schedule.kind == "joint" else ring  # Jointly, both are all of the memory.
     found = [
-        Memory(machine.onchip, ring + activations.size_bytes),
-        Memory(ACTIVATIONS, activations.size_bytes, parent=machine.onchip, base=ring),
+        Memory(machine.onchip, base + activations.size_bytes),
+        Memory(ACTIVATIONS, activations.size_bytes, parent=machine.onchip, base=base),
         Memory(machine.offchip, None, offchip=True, addressed=False),
     ]
     if ring:

@@ -74,7 +74,7 @@ def front_two_stages(
     def delay(ring: int) -> float:
         return two_stages(layers, places(sizes, ring, twice=True).waits, start).delay_s
 
-    found = _steps(list(breakpoints(sizes, twice=True)), delay)
+    found = steps(list(breakpoints(sizes, twice=True)), delay)
     return pareto([Point(m, d, (m,)) for m, d in found]) or front_two_stages(layers, start)
 
 
@@ -96,7 +96,7 @@ def front_three_stages(
         waits = places(sizes, ring, twice=True).waits
         return three_stages(layers, waits, waits, start).delay_s
 
-    return pareto([Point(2 * m, d, (m, m)) for m, d in _steps(rings, delay)])
+    return pareto([Point(2 * m, d, (m, m)) for m, d in steps(rings, delay)])
 
 
 def _nothing_streams(layers: Sequence[Layer], start: Start) -> Point:
@@ -104,8 +104,8 @@ def _nothing_streams(layers: Sequence[Layer], start: Start) -> Point:
     return Point(0, three_stages(layers, none, none, start).delay_s, (0, 0))
 
 
-def _steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
-    """Where a delay that never rises with the ring changes: by halves, equal ends left alone."""
+def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
+    """Delays that never rise with the ring, wherever they change: by halves, equal ends alone."""
     if not rings:
         return []
     known = {0: delay(rings[0]), len(rings) - 1: delay(rings[-1])}

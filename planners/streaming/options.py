@@ -17,13 +17,14 @@ DEFAULTS: Mapping[str, Any] = {
     "step": STEP_BYTES,
     "times": "",
     "slices": 1,
+    "joint": False,
     "spread": 0.0,
     "draws": 0,
     "seed": 0,
     "parameters": True,
     "time_limit": 60.0,
 }
-_FLAGS = ("twice", "parameters")
+_FLAGS = ("twice", "joint", "parameters")
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,3 +83,5 @@ def _check_combination(chosen: Mapping[str, Any]) -> None:
         raise BadInput(f"pipeline {pipeline} has no rings that could be mapped twice")
     if chosen["stages"] and pipeline != "exact":
         raise BadInput("stages goes with pipeline exact: the others say theirs")
+    if chosen["joint"] and (pipeline != "exact" or chosen["stages"] == 3 or chosen["twice"]):
+        raise BadInput("joint goes with pipeline exact in two stages, without rings mapped twice")

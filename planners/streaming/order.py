@@ -30,6 +30,8 @@ def events(schedule: Schedule, held: Sequence[int] = ()) -> Iterator[Event]:
             yield from _synchronous(schedule.layers)
         case "pre":
             yield from _preloaded(schedule.layers)
+        case "joint":
+            yield from _just_in_time(schedule.layers, schedule.reads_before)
         case _:
             yield from _Merge(schedule, held or (-1,) * len(schedule.layers)).run()
 
@@ -72,6 +74,19 @@ def _preloaded(layers: Sequence[Layer]) -> Iterator[Event]:
     yield Event("barrier", 0)
     for i in range(len(layers)):
         yield Event("kernel", i)
+
+
+def _just_in_time(layers: Sequence[Layer], reads_before: Sequence[int]) -> Iterator[Event]:
+    """Kernels, before each what is read during it; a layer's bytes are free once it has run."""
+    read = 0
+    for kernel, layer in enumerate(layers):
+        while read < len(layers) and reads_before[read] <= kernel:
+            if layers[read].size_bytes:
+                yield Event("read", read)
+            read += 1
+        yield Event("kernel", kernel)
+        if layer.size_bytes:
+            yield Event("leave gpu", kernel)
 
 
 class _Merge:

@@ -32,8 +32,10 @@ STEP_BYTES = 2**20
 class Schedule:
     """Layers in a pipeline: where each lies in each ring, and when everything ends.
 
-    `kind` is `pre`, `seq`, `sync`, `async` or `2s`; there is one ring in `2s`, else the CPU's and
-    the GPU's. `preload_s` comes before the delay, in `pre` only (the paper does not count it).
+    `kind` is `pre`, `seq`, `sync`, `async`, `2s` or `joint`; there is one ring in `2s`, and one
+    memory for weights and activations in `joint`, else the CPU's ring and the GPU's. Only in
+    `joint` do layers not leave in order: `reads_before` says before which kernel each is read.
+    `preload_s` comes before the delay, in `pre` only (the paper does not count it).
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Schedule:
     rings: tuple[Places, ...]
     ends: Ends
     preload_s: float = 0.0
+    reads_before: tuple[int, ...] = ()
 
     @property
     def memory_bytes(self) -> int:
@@ -130,7 +133,7 @@ def timed(schedule: Schedule, layers: Sequence[Layer], start: Start = NOW) -> Sc
             ends = sequential(layers, start)
         case "sync":
             ends = synchronous(layers, start)
-        case "2s":
+        case "2s" | "joint":
             ends = two_stages(layers, first, start)
         case _:
             ends = three_stages(layers, first, last, start)

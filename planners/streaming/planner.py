@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from planners.graph.model import Graph
@@ -12,9 +12,9 @@ from planners.plan import Claims, Plan
 from planners.program import Program
 from planners.progress import Clock, ProgressCallback
 from planners.simulator.account import account
-from planners.streaming.activations import Activations, pack_activations
+from planners.simulator.timing import schedule
 from planners.streaming.bound import band, guaranteed_bound
-from planners.streaming.choose import Choice, choose, front_json
+from planners.streaming.choose import Choice, choose
 from planners.streaming.emit import emit, held_by
 from planners.streaming.layers import Unit
 from planners.streaming.options import checked
@@ -34,10 +34,10 @@ def plan(
     them; `exact`: the least delay of all ring sizes within the budget), `stages` (of `exact`: 2,
     3, or 0 for the better), `ring` (bytes of each ring of `async` and `2s`; the largest layer's
     by default), `step` (bytes, of the `-md` sweeps), `twice` (rings mapped twice: layers may
-    wrap), `slices` (no layer larger than the largest over this; 0: what is best), `times`
-    (`roofline`, or a table's path), `spread` (times may be longer by this share: gives a
-    guaranteed bound), `draws` and `seed` (of a Monte Carlo band), `time_limit` in seconds.
-    Parameters always count.
+    wrap), `slices` (no layer larger than the largest over this; 0: what is best), `joint`
+    (of `exact`: weights and activations in one memory, in two stages), `times` (`roofline`, or a
+    table's path), `spread` (times may be longer by this share: gives a guaranteed bound), `draws`
+    and `seed` (of a Monte Carlo band), `time_limit` in seconds. Parameters always count.
 
     Claims: `objective_bytes` is the memory of rings and activations. Raises `BudgetTooSmall` with
     the largest layer, `BadInput` for options that do not exist.
@@ -45,11 +45,8 @@ def plan(
     chosen = checked(options)
     clock = Clock(chosen["time_limit"], progress)
     times = times_of(graph, machine, chosen["times"])
-    clock.report("activations")
-    activations = pack_activations(graph, clock)
-    clock.report("rings")
-    choice = choose(graph, machine, times, activations, budget_bytes, chosen)
-    return _finished(graph, machine, budget_bytes, times, activations, choice, chosen, clock)
+    choice = choose(graph, machine, times, budget_bytes, chosen, clock)
+    return _finished(graph, machine, budget_bytes, times, choice, chosen, clock)
 
 
 def _finished(
@@ -57,16 +54,17 @@ def _finished(
     machine: Machine,
     budget_bytes: int,
     times: Times,
-    activations: Activations,
     choice: Choice,
     chosen: Mapping[str, Any],
     clock: Clock,
 ) -> Plan:
     machine = with_scratchpad(machine, budget_bytes)
-    made = emit(graph, machine, choice.way.units, choice.schedule, activations, times)
-    memory = choice.schedule.memory_bytes + activations.size_bytes
-    clock.report("done", memory)
-    details: dict[str, Any] = {"streaming": _details(graph, times, activations, choice, chosen)}
+    made = emit(graph, machine, choice.way.units, choice.schedule, choice.activations, times)
+    if choice.schedule.kind == "joint":  # Addresses may leave more room than the delay needs.
+        last = schedule(made.program, machine, seconds=made.seconds)
+        choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
+    clock.report("done", choice.memory_bytes, choice.bound_bytes)
+    details: dict[str, Any] = {"streaming": _details(graph, times, choice, chosen)}
     if made.seconds:
         details["seconds"] = list(made.seconds)
     return Plan(
@@ -75,7 +73,7 @@ def _finished(
         machine=machine,
         budget_bytes=budget_bytes,
         program=made.program,
-        claims=_claims(graph, made.program, activations, choice, chosen, clock),
+        claims=_claims(graph, made.program, choice, chosen, clock),
         options={key: value for key, value in chosen.items() if key != "time_limit"},
         notes=_notes(graph, times, choice, chosen),
         details=details,
@@ -83,57 +81,44 @@ def _finished(
 
 
 def _claims(
-    graph: Graph,
-    program: Program,
-    activations: Activations,
-    choice: Choice,
-    chosen: Mapping[str, Any],
-    clock: Clock,
+    graph: Graph, program: Program, choice: Choice, chosen: Mapping[str, Any], clock: Clock
 ) -> Claims:
     moved = account(graph, program)
-    rings = choice.schedule.memory_bytes
-    largest = max((layer.size_bytes for layer in choice.way.layers), default=0)
-    # Of the exact front, no smaller rings have this delay; of any rings, one holds each layer.
-    least = rings if chosen["pipeline"] == "exact" and chosen["slices"] == 1 else largest
-    bound = least + activations.bound_bytes
-    memory = rings + activations.size_bytes
     return Claims(
-        status="optimal" if bound == memory else "feasible",
-        objective_bytes=memory,
-        bound_bytes=bound,
+        status="optimal" if choice.bound_bytes == choice.memory_bytes else "feasible",
+        objective_bytes=choice.memory_bytes,
+        bound_bytes=choice.bound_bytes,
         compulsory_bytes=moved.compulsory_bytes,
         noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
         peak_bytes=moved.peak_bytes,
         extent_bytes=moved.extent_bytes,
         plan_s=clock.elapsed_s,
-        solver=f"layered streaming, {chosen['pipeline']}",
+        solver=f"layered streaming, {chosen['pipeline']}{', joint' * chosen['joint']}",
     )
 
 
 def _details(
-    graph: Graph,
-    times: Times,
-    activations: Activations,
-    choice: Choice,
-    chosen: Mapping[str, Any],
+    graph: Graph, times: Times, choice: Choice, chosen: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the runtime and the views read."""
-    schedule = choice.schedule
-    names = ("shared",) if len(schedule.rings) == 1 else ("cpu", "gpu")
-    rings = dict(zip(names, schedule.rings, strict=True))
+    made = choice.schedule
+    names = ("shared",) if len(made.rings) == 1 else ("cpu", "gpu")
+    rings = dict(zip(names, made.rings, strict=True))
+    joint = made.kind == "joint"
     return {
         "pipeline": chosen["pipeline"],
         "times": times.title,
         "slices": choice.way.slices,
         "twice": chosen["twice"],
+        "joint": joint,
         "rings": {name: ring.size_bytes for name, ring in rings.items()},
-        "activation_bytes": activations.size_bytes,
+        "activation_bytes": 0 if joint else choice.activations.size_bytes,
         "delay_s": choice.delay_s,
-        "preload_s": schedule.preload_s,
+        "preload_s": made.preload_s,
         "bound_s": guaranteed_bound(graph, times, choice, chosen["spread"]),
         "band": _band(graph, times, choice, chosen),
-        "kernel_s": sum(layer.kernel_s for layer in schedule.layers),
-        "front": front_json(choice.front, activations.size_bytes),
+        "kernel_s": sum(layer.kernel_s for layer in made.layers),
+        "front": choice.memory_front,
         "layers": [
             {
                 "operator": graph.operators[unit.operator].name,
@@ -144,8 +129,9 @@ def _details(
                 "copy_s": layer.copy_s,
                 "kernel_s": layer.kernel_s,
                 "offsets": {name: ring.offsets[i] for name, ring in rings.items()},
+                "waits": {name: ring.waits[i] for name, ring in rings.items()},
             }
-            for i, (unit, layer) in enumerate(zip(choice.way.units, schedule.layers, strict=True))
+            for i, (unit, layer) in enumerate(zip(choice.way.units, made.layers, strict=True))
         ],
     }
 
@@ -170,17 +156,24 @@ def _band(
 def _notes(
     graph: Graph, times: Times, choice: Choice, chosen: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    schedule = choice.schedule
-    rings = " and ".join(str(ring.size_bytes) for ring in schedule.rings)
+    made = choice.schedule
+    rings = " and ".join(str(ring.size_bytes) for ring in made.rings)
+    memory = f"memory is rings ({rings} bytes) and activations together; the paper counts rings"
+    if made.kind == "joint":
+        memory = "weights and activations lie in one memory, which the paper leaves out"
     notes = [
         f"parameters and activations, {graph.bytes_per_element} byte(s) an element, "
         f"granularity {graph.granularity}",
-        f"memory is rings ({rings} bytes) and activations together; the paper counts rings only",
+        memory,
         f"times: {times.title}",
     ]
-    if chosen["pipeline"] == "exact" and chosen["slices"] == 1:
+    if made.kind == "joint":
+        notes.append(
+            "the front is of bounds on memory: addresses were sought for the delay that was chosen"
+        )
+    elif chosen["pipeline"] == "exact" and chosen["slices"] == 1:
         notes.append("no ring sizes within the budget have less delay, with these times")
-    if schedule.kind == "pre":
+    if made.kind == "pre":
         notes.append("the delay is from when all is loaded, as the paper counts it")
     if len(choice.way.units) > len(graph.operators):
         cut = len(choice.way.units) - len(graph.operators)

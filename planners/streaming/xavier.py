@@ -60,7 +60,8 @@ class Xavier:
             return (inputs + outputs) / DRAM_RATE
         rate = FLOP_RATE_3X3 if set(op.kernel) == {3} else FLOP_RATE
         weights = max((piece_bytes(self.graph, piece) for piece in unit.pieces), default=0)
-        product = max(2 * unit.macs / rate, (inputs + weights) / DRAM_RATE, weights / WEIGHT_RATE)
+        moved = (inputs + unit.size_bytes + outputs) / DRAM_RATE
+        product = max(2 * unit.macs / rate, moved, weights / WEIGHT_RATE)
         return KERNEL_S + product + OUTPUT_SHARE * outputs / DRAM_RATE
 
     def input_s(self, tensor: str) -> float:

@@ -1,0 +1,203 @@
+"""Rings and activations in one memory: weights are read ahead as far as activations leave room.
+
+The paper counts rings alone. Here the bytes of both are placed together, by lifetimes. What must
+lie on chip while a kernel runs is its activations, and the weights of it and of all later layers
+that were read already. So a layer's read must wait for a kernel that follows from sizes and the
+memory's size alone, as in a ring, and delay is a step function that never rises with memory. No
+plan that streams these layers in this order, whatever its addresses, has less delay in as many
+bytes; whether addresses exist for it is then found by packing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from planners.allocation import Lifetime
+from planners.allocation.tightest import pack_tightest
+from planners.graph.model import Graph
+from planners.progress import Clock
+from planners.streaming.activations import Activations, last_uses
+from planners.streaming.exact import steps
+from planners.streaming.layers import Layer, Unit
+from planners.streaming.ring import Places
+from planners.streaming.schedule import NOW, Ends, Start, two_stages
+
+PACK_S = 2.0  # The most that packing one schedule may take.
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Sizes of layers, and bytes of the activations that are live while each one's kernel runs."""
+
+    sizes: tuple[int, ...]
+    activations: tuple[int, ...]
+
+    @property
+    def least_bytes(self) -> int:
+        """The least memory: each layer read right before its kernel."""
+        return max(self.needs, default=0)
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        return tuple(map(sum, zip(self.sizes, self.activations, strict=True)))
+
+    def waits(self, memory_bytes: int) -> tuple[int, ...]:
+        """For each layer the last kernel that must have ended before it is read, or -1.
+
+        While kernel s runs after layer u was read, its activations and all layers from s to u are
+        there. Raises `ValueError` below `least_bytes`.
+        """
+        before = [0]
+        for size in self.sizes:
+            before.append(before[-1] + size)
+        found, first = [], 0
+        for u, size in enumerate(self.sizes):
+            s = u
+            while s >= first and self.activations[s] + before[u + 1] - before[s] <= memory_bytes:
+                s -= 1
+            if s == u and size:
+                raise ValueError(f"{memory_bytes} bytes are not enough")
+            first = max(first, s + 1)
+            found.append(first - 1 if size else -1)
+        return tuple(found)
+
+    def breakpoints(self) -> list[int]:
+        """All memory sizes at which waits change, rising."""
+        least, found = self.least_bytes, {self.least_bytes}
+        for s, live in enumerate(self.activations):
+            total = live
+            for size in self.sizes[s:]:
+                total += size
+                if size and total > least:
+                    found.add(total)
+        return sorted(found)
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlace:
+    """All addresses in one memory of `size_bytes`, and before which kernel each layer is read.
+
+    `bound_bytes` is the least memory that any addresses have at this delay.
+    """
+
+    ends: Ends
+    reads_before: tuple[int, ...]
+    weights: Places
+    activations: Activations
+    size_bytes: int
+    bound_bytes: int
+
+
+def load_of(graph: Graph, units: Sequence[Unit]) -> Load:
+    """The load of a network's units, in their order."""
+    live = [0] * (len(graph.operators) + 1)
+    for name, last in last_uses(graph).items():
+        live[graph.producer.get(name, 0)] += graph.size_bytes(name)
+        live[last + 1] -= graph.size_bytes(name)
+    total, by_operator = 0, []
+    for change in live[:-1]:
+        total += change
+        by_operator.append(total)
+    return Load(
+        tuple(unit.size_bytes for unit in units),
+        tuple(by_operator[unit.operator] for unit in units),
+    )
+
+
+def joint_front(
+    load: Load, layers: Sequence[Layer], start: Start = NOW, held: Sequence[int] = ()
+) -> list[tuple[int, float]]:
+    """Least memory and delay, wherever delay falls: bounds, whatever the addresses."""
+
+    def delay(memory_bytes: int) -> float:
+        return _ends(load, layers, memory_bytes, start, held).delay_s
+
+    front: list[tuple[int, float]] = []
+    for memory, seconds in steps(load.breakpoints(), delay):
+        if not front or seconds < front[-1][1]:
+            front.append((memory, seconds))
+    return front
+
+
+def place_jointly(
+    graph: Graph,
+    units: Sequence[Unit],
+    layers: Sequence[Layer],
+    budget_bytes: int,
+    clock: Clock,
+    start: Start = NOW,
+    held: Sequence[int] = (),
+) -> tuple[list[tuple[int, float]], JointPlace | None]:
+    """The front of bounds, and the least delay for which addresses are found within the budget.
+
+    None where the load is above the budget, or no packing is found in the time.
+    """
+    load = load_of(graph, units)
+    front = joint_front(load, layers, start, held)
+    for memory, _ in reversed([point for point in front if point[0] <= budget_bytes]):
+        ends = _ends(load, layers, memory, start, held)
+        reads = _as_late_as_possible(layers, ends)
+        found = _packed(graph, units, ends, reads, memory, clock)
+        if found.size_bytes <= budget_bytes:
+            return front, found
+        if clock.expired():
+            break
+    return front, None
+
+
+def _ends(
+    load: Load, layers: Sequence[Layer], memory: int, start: Start, held: Sequence[int]
+) -> Ends:
+    waits = load.waits(memory)
+    if held:
+        waits = tuple(map(max, zip(waits, held, strict=True)))
+    return two_stages(layers, waits, start)
+
+
+def _as_late_as_possible(layers: Sequence[Layer], ends: Ends) -> tuple[int, ...]:
+    """Before which kernel each layer is read, where reads end just in time for these kernels."""
+    latest, found = float("inf"), [0] * len(layers)
+    for u in range(len(layers) - 1, -1, -1):
+        if not layers[u].size_bytes:
+            continue
+        stop = min(latest, ends.kernels[u] - layers[u].kernel_s)
+        # A read that was later, by rounding, stays where it was.
+        latest = max(stop, ends.reads[u]) - layers[u].read_s
+        found[u] = min(u, bisect_right(ends.kernels, latest))
+    return tuple(found)
+
+
+def _packed(
+    graph: Graph,
+    units: Sequence[Unit],
+    ends: Ends,
+    reads: Sequence[int],
+    bound_bytes: int,
+    clock: Clock,
+) -> JointPlace:
+    """Addresses of all weights and activations; times are kernels."""
+    lifetimes = list(_lifetimes(graph, units, reads))
+    packed = pack_tightest(
+        lifetimes, time_limit_s=min(PACK_S, 0.2 * clock.left_s), should_stop=clock.expired
+    )
+    offsets = tuple(packed.offsets.get(f"weights {i}", 0) for i in range(len(units)))
+    mine = {name: packed.offsets[f"tensor {name}"] for name in last_uses(graph)}
+    size = packed.extent_bytes
+    activations = Activations(mine, size, packed.bound_bytes, last_uses(graph))
+    places = Places(size, offsets, tuple(before - 1 for before in reads))
+    return JointPlace(ends, tuple(reads), places, activations, size, min(bound_bytes, size))
+
+
+def _lifetimes(graph: Graph, units: Sequence[Unit], reads: Sequence[int]) -> Iterator[Lifetime]:
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for i, unit in enumerate(units):
+        first.setdefault(unit.operator, i)
+        last[unit.operator] = i
+        if unit.size_bytes:
+            yield Lifetime(f"weights {i}", reads[i], i + 1, unit.size_bytes)
+    for name, end in last_uses(graph).items():
+        begin = first[graph.producer[name]] if name in graph.producer else 0
+        yield Lifetime(f"tensor {name}", begin, last[end] + 1, graph.size_bytes(name))

@@ -1,0 +1,46 @@
+"""The guaranteed bound: no draw within the upper bounds of times is ever above it."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from planners.machine import load_machine
+from planners.progress import Clock
+from planners.streaming.bound import band, delay_with, drawn, guaranteed_bound, upper
+from planners.streaming.choose import choose
+from planners.streaming.options import checked
+from tests.streaming.nets import chain, random_layers
+
+
+@pytest.mark.parametrize("pipeline", ["exact", "async", "2s", "sync", "seq", "pre", "joint"])
+def test_ten_thousand_draws_are_within_the_bound(pipeline: str) -> None:
+    random = Random(5)
+    joint = pipeline == "joint"
+    options = checked({"pipeline": "exact" if joint else pipeline, "joint": joint})
+    machine, closest = load_machine("jetson_xavier_980pro"), 0.0
+    for _ in range(10):
+        graph, times = chain(random_layers(random, most=7), random)
+        choice = choose(graph, machine, times, 10_000, options, Clock(5.0, None))
+        bound = guaranteed_bound(graph, times, choice, spread=0.5)
+        assert bound is not None
+        assert bound >= choice.delay_s
+        for _ in range(1000):
+            delay = delay_with(graph, times, choice, drawn(times, choice, 0.5, random))
+            assert delay <= bound
+            closest = max(closest, delay / bound if bound else 0.0)
+        assert delay_with(graph, times, choice, upper(times, choice, 0.5)) == bound
+    assert closest > 0.9
+
+
+def test_without_samples_or_spread_nothing_bounds_the_times() -> None:
+    graph, times = chain(random_layers(Random(6)), Random(6))
+    machine = load_machine("jetson_xavier_980pro")
+    choice = choose(graph, machine, times, 10_000, checked({}), Clock(5.0, None))
+    assert guaranteed_bound(graph, times, choice) is None
+    found = band(graph, times, choice, 50)
+    assert found.least_s == pytest.approx(found.largest_s) == pytest.approx(choice.delay_s)
+    wide = band(graph, times, choice, 200, seed=3, spread=0.5)
+    assert wide == band(graph, times, choice, 200, seed=3, spread=0.5)
+    assert wide.least_s < wide.p5_s < wide.median_s < wide.p95_s < wide.largest_s

@@ -1,0 +1,106 @@
+"""Weights and activations in one memory, against brute force over when each layer is read."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+import planners as sp
+from planners.errors import BudgetTooSmall
+from planners.machine import load_machine
+from planners.progress import Clock
+from planners.simulator.check import replay
+from planners.simulator.timing import schedule as timed
+from planners.streaming.emit import emit
+from planners.streaming.joint import Load, joint_front, load_of, place_jointly
+from planners.streaming.layers import units_of
+from planners.streaming.pipelines import Schedule
+from planners.streaming.schedule import two_stages
+from tests.streaming.nets import chain, random_layers
+
+XAVIER = "jetson_xavier_980pro"
+
+
+def peak(load: Load, before: tuple[int, ...]) -> int:
+    """Bytes there while some kernel runs, where layer u is read before kernel `before[u]`."""
+    kernels = range(len(load.sizes))
+    return max(
+        load.activations[k] + sum(s for u, s in enumerate(load.sizes) if before[u] <= k <= u)
+        for k in kernels
+    )
+
+
+def test_no_reading_ahead_has_less_delay_in_as_much_memory() -> None:
+    random = Random(1)
+    for _ in range(60):
+        layers = random_layers(random, most=5, largest=6)
+        load = Load(
+            tuple(layer.size_bytes for layer in layers), tuple(random.randint(1, 9) for _ in layers)
+        )
+        best: dict[int, float] = {}
+        for before in product(*(range(u + 1) for u in range(len(layers)))):
+            if any(a > b for a, b in zip(before, before[1:])):
+                continue  # reads come in order
+            memory = peak(load, before)
+            delay = two_stages(layers, [b - 1 for b in before]).delay_s
+            best[memory] = min(delay, best.get(memory, delay))
+        front: list[tuple[int, float]] = []
+        for memory in sorted(best):
+            if not front or best[memory] < front[-1][1]:
+                front.append((memory, best[memory]))
+        assert joint_front(load, layers) == front
+
+
+def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> None:
+    random, machine = Random(2), load_machine(XAVIER)
+    tight = 0
+    for _ in range(200):
+        graph, times = chain(random_layers(random, most=8), random)
+        units = units_of(graph)
+        layers = times.of(units, 2)
+        load = load_of(graph, units)
+        budget = load.least_bytes + random.randint(0, 12)
+        clock = Clock(2.0, None)
+        front, found = place_jointly(graph, units, layers, budget, clock)
+        if found is None:
+            continue
+        best = [point for point in front if point[0] <= budget][-1]
+        tight += (found.size_bytes, found.ends.delay_s) == best
+        made = Schedule("joint", layers, (found.weights,), found.ends, 0.0, found.reads_before)
+        emitted = emit(graph, machine, units, made, found.activations, times)
+        report = replay(graph, emitted.program)
+        assert report.extent_bytes <= found.size_bytes <= budget
+        kernels = [
+            i.stop_s
+            for i in timed(emitted.program, machine, seconds=emitted.seconds)
+            if i.engine == "compute"
+        ]
+        # Never later; earlier only where there was more room than the delay needs.
+        assert kernels[-1] <= found.ends.delay_s + 1e-9
+        assert kernels[-1] >= best[1] - 1e-9
+    assert tight > 150
+
+
+def test_one_memory_is_smaller_and_no_slower() -> None:
+    graph = sp.load("squeezenet1_1", input_shape=(1, 3, 96, 96), bytes_per_element=4)
+    apart = sp.plan(graph, "streaming", "64MiB", XAVIER, stages=2)
+    joint = sp.plan(graph, "streaming", "64MiB", XAVIER, joint=True)
+    report = sp.check(joint)
+    assert report.extent_bytes == joint.claims.objective_bytes < apart.claims.objective_bytes
+    found = joint.details["streaming"]
+    assert found["delay_s"] == apart.details["streaming"]["delay_s"]
+    assert sp.simulate(joint).makespan_s == pytest.approx(found["delay_s"])
+    assert sp.execute(joint).max_abs_error == 0.0
+
+
+def test_the_layer_that_needs_most_beside_its_activations_is_named() -> None:
+    graph = sp.load("squeezenet1_1", bytes_per_element=4)
+    load = load_of(graph, units_of(graph))
+    with pytest.raises(BudgetTooSmall) as caught:
+        sp.plan(graph, "streaming", load.least_bytes - 1, XAVIER, joint=True)
+    assert caught.value.need_bytes == load.least_bytes
+    at = load.needs.index(load.least_bytes)
+    assert caught.value.operator == graph.operators[at].name
+    sp.check(sp.plan(graph, "streaming", load.least_bytes + 2**20, XAVIER, joint=True))
