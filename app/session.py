@@ -10,6 +10,7 @@ from param.parameterized import discard_events
 
 import planners as sp
 from app.breaks import NO_BREAKS, OTHER_OPERATORS, Breaks
+from app.coding import Coding
 from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
@@ -55,11 +56,10 @@ class Session:
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.problem, self.look, self.work = Problem(), Look(), Work()
-        self.breaks, self.live = Breaks(self), LiveGroups(self)
+        self.breaks, self.live, self.coding = Breaks(self), LiveGroups(self), Coding(self)
         self._plan: Job | None = None
         self._sweep: Job | None = None
         self._facts: Job | None = None
-        self._code: Job | None = None
         self._asked_for: dict[str, Any] = {}
         self._uploaded: dict[str, str] = {}
         self._budgets: dict[str, dict[str, Any]] = {}
@@ -69,7 +69,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a worker may still have something to say."""
-        return any((self._plan, self._sweep, self._facts, self._code, self.live.busy))
+        return any((self._plan, self._sweep, self._facts, self.live.busy, self.coding.busy))
 
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
@@ -219,13 +219,6 @@ class Session:
         self._asked_for = self.fields()
         self._begin("check", text=point["plan"])
 
-    def code(self) -> None:
-        """Have C code written of the plan on screen."""
-        if self.work.shown and not self._code:
-            plan = json.dumps(self.work.shown.plan.to_json(), separators=(",", ":"))
-            self._code = self.pool.submit("code", plan=plan)
-            self.work.param.update(coding=True, notice="")
-
     def pin(self) -> None:
         """Keep the plan on screen to compare others with."""
         self.work.param.update(pinned=self.work.shown, pinned_for=self.work.shown_for)
@@ -295,19 +288,19 @@ class Session:
             self._tick(plan.seconds)
         for message in self._facts.drain() if self._facts else ():
             self._take_fact(message)
-        for message in self._code.drain() if self._code else ():
-            self._take_code(message)
         if sweep:
             self._take_sweep(sweep.drain())
         self.live.poll()
+        self.coding.poll()
 
     def close(self) -> None:
         """The visitor has gone: nothing of theirs goes on running."""
-        for job in (self._plan, self._sweep, self._facts, self._code):
+        for job in (self._plan, self._sweep, self._facts):
             if job:
                 job.cancel()
-        self._plan = self._sweep = self._facts = self._code = None
+        self._plan = self._sweep = self._facts = None
         self.live.close()
+        self.coding.close()
 
     def _tick(self, seconds: float) -> None:
         """Let the seconds run on while a solver is silent."""
@@ -346,16 +339,6 @@ class Session:
             self._take_budgets(message)
         elif message["type"] in ENDS:
             self._facts = None
-
-    def _take_code(self, message: Message) -> None:
-        """C code that is ready, or one line on why there is none."""
-        if message["type"] == "code":
-            self.work.code = {name: message[name] for name in ("name", "zip")}
-        elif message["type"] in ("error", "died"):
-            self.work.notice = message["text"]
-        if message["type"] in ENDS:
-            self._code = None
-            self.work.coding = False
 
     def _ended(self, kind: str) -> None:
         if kind == "cancelled":

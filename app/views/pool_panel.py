@@ -33,7 +33,7 @@ class PoolPanel(pn.viewable.Viewer):
             css_classes=["download-c"],
             stylesheets=[COMPACT],
             description="the network in C99, in int8, in one pool of exactly these bytes",
-            on_click=lambda _e: session.code(),
+            on_click=lambda _e: session.coding.start(),
             margin=(0, 6),
             visible=False,
         )

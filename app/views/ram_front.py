@@ -23,7 +23,7 @@ from planners.units import format_bytes
 COLUMNS = ("x", "y", "ram", "extra", "binding", "bytes")
 NAMED = 3
 FORMAT_MACS = """
-const M = range.end < 5e3 ? [1, ''] : range.end < 5e6 ? [1e3, 'k'] : [1e6, 'M'];
+const M = range.end < 5e3 ? [1, ''] : range.end < 1e6 ? [1e3, 'k'] : [1e6, 'M'];
 return (tick / M[0]).toLocaleString('en', {maximumFractionDigits: 1}) + (M[1] ? ' ' + M[1] : '');
 """
 
@@ -52,7 +52,7 @@ class RamFront:
             css_classes=["ram-front"],
         )
         dress(plot, theme)
-        plot.title.text = "What less RAM costs in work"
+        plot.title.text = "What less RAM costs"
         plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=2)
         plot.yaxis.ticker = AdaptiveTicker(desired_num_ticks=4)
         formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
@@ -86,14 +86,11 @@ class RamFront:
         size, extra = shown.pool.size_bytes, extra_macs(shown)
         self.here.data = {"x": [size], "y": [extra]}
         self.steps.data = staircase(data["x"], data["y"])
-        for axis, values in (
-            (self.x_range, [*data["x"], size]),
-            (self.y_range, [*data["y"], extra]),
-        ):
-            low, high = min(values), max(values)
-            margin = (high - low) * 0.14 or high * 0.1 or 1e6
-            start = max(0, low - margin) if axis is self.x_range else -margin
-            axis.update(start=start, end=high + margin)
+        low, high = min([*data["x"], size]), max([*data["x"], size])
+        margin = (high - low) * 0.14 or high * 0.1
+        self.x_range.update(start=max(0, low - margin), end=high + margin)
+        most = max([*data["y"], extra]) or 1e6
+        self.y_range.update(start=-0.1 * most, end=1.14 * most)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:

@@ -98,7 +98,7 @@ class RunBars:
             source=self.chosen,
             fill_color=None,
             line_color=theme.text,
-            line_width=2.5,
+            line_width=2.2,
         )
         for item in (self.chip, self.pool, self.chip_name, self.pool_name):
             plot.add_layout(item)

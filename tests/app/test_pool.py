@@ -280,7 +280,7 @@ def test_a_worker_plans_and_writes_code(session: Session, until: Until) -> None:
     if not has_generator():
         pytest.skip("there is no generator of C code here")
     assert can_write_code(shown)
-    session.code()
+    session.coding.start()
     assert session.work.coding
     until(lambda: session.poll() or not session.work.coding)
     assert session.work.notice == ""

@@ -1,0 +1,52 @@
+"""C code of the plan on screen: asked of a worker, taken when it is there. No Panel here."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from app.jobs import Job
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+ENDS = ("done", "cancelled", "died")
+
+
+class Coding:
+    """One request at a time."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._job: Job | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker may still have something to say."""
+        return self._job is not None
+
+    def start(self) -> None:
+        """Have C code written of the plan on screen."""
+        work = self.session.work
+        if work.shown and not self._job:
+            plan = json.dumps(work.shown.plan.to_json(), separators=(",", ":"))
+            self._job = self.session.pool.submit("code", plan=plan)
+            work.param.update(coding=True, notice="")
+
+    def poll(self) -> None:
+        """Take code that is ready, or one line on why there is none."""
+        work = self.session.work
+        for message in self._job.drain() if self._job else ():
+            if message["type"] == "code":
+                work.code = {name: message[name] for name in ("name", "zip")}
+            elif message["type"] in ("error", "died"):
+                work.notice = message["text"]
+            if message["type"] in ENDS:
+                self._job = None
+                work.coding = False
+
+    def close(self) -> None:
+        """Nothing goes on running."""
+        if self._job:
+            self._job.cancel()
+        self._job = None
