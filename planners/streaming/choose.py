@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from planners.errors import BudgetTooSmall
@@ -11,10 +12,9 @@ from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.progress import Clock
 from planners.streaming.activations import Activations, pack_activations
-from planners.streaming.emit import held_by, start_of, stored_s
+from planners.streaming.emit import stored_s
 from planners.streaming.exact import Point, front_three_stages, front_two_stages, pareto
 from planners.streaming.joint import load_of, place_jointly
-from planners.streaming.layers import Layer, Unit
 from planners.streaming.pipelines import (
     Schedule,
     fixed,
@@ -24,26 +24,8 @@ from planners.streaming.pipelines import (
     sweep,
     with_rings,
 )
-from planners.streaming.schedule import Start
-from planners.streaming.slicing import divided
 from planners.streaming.times import Route, Times
-
-SLICES = (1, 2, 3, 4, 6, 8, 12, 16)
-"""Fractions of the largest layer that are tried where the planner chooses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Units with their times in a pipeline of 2 or 3 stages, and what comes before them."""
-
-    units: tuple[Unit, ...]
-    layers: tuple[Layer, ...]
-    start: Start
-    slices: int
-
-    @property
-    def stream_bytes(self) -> int:
-        return sum(layer.size_bytes for layer in self.layers)
+from planners.streaming.ways import Way, Ways, held
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +77,8 @@ def choose(
     found: list[Choice] = []
     needs: list[tuple[int, Way]] = []
     for stages in _stages(machine, chosen):
-        for way in ways(graph, machine, times, chosen, stages):
+        every = Ways(graph, machine, times, stages, room, False, _overlapped(chosen))
+        for way in every.offered(chosen, clock):
             kind = {2: "2s", 3: "async"}[stages] if _has_rings(chosen) else chosen["pipeline"]
             need = max(least_bytes(kind, way.layers), _asked(chosen, stages))
             needs.append((need, way))
@@ -103,7 +86,7 @@ def choose(
                 found.append(_of_way(graph, times, activations, way, stages, room, chosen))
     if not found:
         raise _too_small(graph, activations, budget_bytes, *min(needs, key=lambda item: item[0]))
-    return min(found, key=lambda choice: (choice.delay_s, choice.memory_bytes))
+    return min(found, key=_rank)
 
 
 def jointly(
@@ -119,25 +102,16 @@ def jointly(
     Raises `BudgetTooSmall` with the layer that needs most beside its activations.
     """
     best: Choice | None = None
-    least_s = float("inf")
+    least_s = inf
     needs: list[tuple[int, str, tuple[str, ...]]] = []
-    for way in ways(graph, machine, times, chosen, 2):
+    every = Ways(graph, machine, times, 2, budget_bytes, True, True)
+    for way in every.offered(chosen, clock):
         clock.report(f"one memory, {len(way.units)} layers")
-        held = held_by(way.units)
-        front, found = place_jointly(
-            graph, way.units, way.layers, budget_bytes, clock, way.start, held
-        )
+        front, choice = _placed(graph, times, way, budget_bytes, clock)
         needs.append(_most(graph, way))
         least_s = min([least_s, *(delay for memory, delay in front if memory <= budget_bytes)])
-        if found is not None:
-            made = Schedule(
-                "joint", way.layers, (found.weights,), found.ends, 0.0, found.reads_before
-            )
-            end = stored_s(graph, way.units, made, times)
-            points = tuple(Point(memory, delay, (memory,)) for memory, delay in front)
-            choice = Choice(way, made, found.activations, points, end, found.bound_bytes)
-            if best is None or _rank(choice) < _rank(best):
-                best = choice
+        if choice is not None and (best is None or _rank(choice) < _rank(best)):
+            best = choice
     need, name, tensors = min(needs)
     if need > budget_bytes:
         remedy = "a layer and the activations beside it; more slices make layers smaller"
@@ -155,6 +129,22 @@ def jointly(
     return best
 
 
+def _placed(
+    graph: Graph, times: Times, way: Way, budget_bytes: int, clock: Clock
+) -> tuple[list[tuple[int, float]], Choice | None]:
+    """The front of a way in one memory, and its best choice within the budget."""
+    shared = held(way.units)
+    front, found = place_jointly(
+        graph, way.units, way.layers, budget_bytes, clock, way.start, shared
+    )
+    if found is None:
+        return front, None
+    made = Schedule("joint", way.layers, (found.weights,), found.ends, 0.0, found.reads_before)
+    end = stored_s(graph, way.units, made, times)
+    points = tuple(Point(memory, delay, (memory,)) for memory, delay in front)
+    return front, Choice(way, made, found.activations, points, end, found.bound_bytes)
+
+
 def _rank(choice: Choice) -> tuple[float, int]:
     return choice.delay_s, choice.memory_bytes
 
@@ -165,20 +155,6 @@ def _most(graph: Graph, way: Way) -> tuple[int, str, tuple[str, ...]]:
     i = max(range(len(needs)), key=lambda i: needs[i])
     unit = way.units[i]
     return needs[i], unit.name, graph.operators[unit.operator].parameters
-
-
-def ways(
-    graph: Graph, machine: Machine, times: Times, chosen: Mapping[str, Any], stages: int
-) -> Iterator[Way]:
-    """The slicings that may be chosen from."""
-    overlapped = chosen["pipeline"] not in ("pre", "seq")
-    done: set[tuple[Unit, ...]] = set()
-    for slices in SLICES if chosen["slices"] == 0 else (chosen["slices"],):
-        units = divided(graph, slices)
-        if units not in done:
-            done.add(units)
-            layers = times.of(units, stages, overlapped)
-            yield Way(units, layers, start_of(graph, machine, units, times), slices)
 
 
 def _stages(machine: Machine, chosen: Mapping[str, Any]) -> tuple[int, ...]:
@@ -195,6 +171,11 @@ def _stages(machine: Machine, chosen: Mapping[str, Any]) -> tuple[int, ...]:
 
 def _has_rings(chosen: Mapping[str, Any]) -> bool:
     return chosen["pipeline"] not in ("pre", "seq", "sync")
+
+
+def _overlapped(chosen: Mapping[str, Any]) -> bool:
+    """Whether reads and copies run beside kernels while the delay is counted."""
+    return chosen["pipeline"] not in ("pre", "seq")
 
 
 def _asked(chosen: Mapping[str, Any], stages: int) -> int:

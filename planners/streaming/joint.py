@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from planners.allocation import Lifetime
 from planners.allocation.tightest import pack_tightest
@@ -121,6 +122,21 @@ def joint_front(
     return front
 
 
+def joint_delay(
+    graph: Graph,
+    units: Sequence[Unit],
+    layers: Sequence[Layer],
+    memory_bytes: int,
+    start: Start = NOW,
+    held: Sequence[int] = (),
+) -> float:
+    """The least delay in a memory, whatever the addresses; infinite where it is too small."""
+    load = load_of(graph, units)
+    if memory_bytes < load.least_bytes:
+        return inf
+    return _ends(load, layers, memory_bytes, start, held).delay_s
+
+
 def place_jointly(
     graph: Graph,
     units: Sequence[Unit],
@@ -158,7 +174,7 @@ def _ends(
 
 def _as_late_as_possible(layers: Sequence[Layer], ends: Ends) -> tuple[int, ...]:
     """Before which kernel each layer is read, where reads end just in time for these kernels."""
-    latest, found = float("inf"), [0] * len(layers)
+    latest, found = inf, [0] * len(layers)
     for u in range(len(layers) - 1, -1, -1):
         if not layers[u].size_bytes:
             continue

@@ -81,3 +81,22 @@ def test_slices_take_yolov4_below_five_percent_in_the_memory_of_one_layer() -> N
     sliced = front_two_stages(times.of(divided(graph, 3), 2))
     best = [point for point in sliced if point.memory_bytes <= ring][-1]
     assert best.delay_s / least < 1.05
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_planner_chooses_slices_that_are_no_worse_than_any_of_one_size(joint: bool) -> None:
+    graph = sp.load("resnet18", bytes_per_element=4)
+    options = {"stages": 2, "joint": joint}
+    plans = [
+        sp.plan(graph, "streaming", "12MiB", "jetson_xavier_980pro", slices=n, **options)
+        for n in (2, 3, 4, 0)
+    ]
+    found = [plan.details["streaming"]["delay_s"] for plan in plans]
+    assert min(found) == found[-1]
+    sp.check(plans[-1])
+    rows: dict[str, int] = {}
+    for layer in plans[-1].details["streaming"]["layers"]:
+        for name, box in zip(layer["parameters"], layer.get("boxes", ()), strict=False):
+            rows[name] = rows.get(name, 0) + box[0][1] - box[0][0]
+    assert rows
+    assert all(graph.tensors[name].shape[0] == count for name, count in rows.items())
