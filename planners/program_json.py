@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from planners.garbage import no_collection
 from planners.program import (
     Barrier,
     Box,
@@ -21,6 +22,7 @@ from planners.program import (
 )
 
 
+@no_collection()
 def program_to_json(program: Program) -> dict[str, Any]:
     """Plain data for `json.dumps`; a lazy program is written out in full."""
     pieces: dict[Piece, int] = {}
@@ -61,6 +63,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
     }
 
 
+@no_collection()
 def program_from_json(data: Any) -> Program:
     """The program that `program_to_json` wrote. Raises `KeyError`, `TypeError`, `ValueError`."""
     pieces = [Piece(str(t), tuple((int(a), int(b)) for a, b in box)) for t, box in data["pieces"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from planners.garbage import no_collection
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.overlap.emit_line import line_run
@@ -14,6 +15,7 @@ from planners.overlap.layout import Layout, Run
 from planners.program import Instruction, Load, Memory, Operand, Program, Region, Release, Store
 
 
+@no_collection()
 def emit(graph: Graph, machine: Machine, layout: Layout, parameters: bool = False) -> Program:
     """The program of a layout. A timestep is a row of what a run writes.
 

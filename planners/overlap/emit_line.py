@@ -41,6 +41,7 @@ class _Line:
             for name in self.buffers
             for reader, reach in self.reach[name].items()
         }
+        self.held: dict[str, dict[int, Operand]] = {name: {} for name in self.buffers}
         self.done = {op.name: 0 for op in self.ops}
         self.gone = dict.fromkeys(self.reach, 0)
         self.frees_own = order(pool.graph, self.last) == "element"
@@ -140,10 +141,13 @@ class _Line:
         buffer = self.buffers.get(name)
         if buffer is None:
             return self.pool.whole(name)[number]
-        segments = self.pool.segments(name)
-        at = number % buffer.pixels * buffer.pixel_bytes
-        region = Region(f"{self.run_number}:{name}", at, segments.size_bytes)
-        return Operand(Piece(name, segments.box(number)), region)
+        held = self.held[name]
+        if number not in held:
+            segments = self.pool.segments(name)
+            at = number % buffer.pixels * buffer.pixel_bytes
+            region = Region(f"{self.run_number}:{name}", at, segments.size_bytes)
+            held[number] = Operand(Piece(name, segments.box(number)), region)
+        return held[number]
 
     def _make(self, op: Operator, number: int) -> Iterator[Instruction]:
         """One pixel of an operator's output, after the pixels that it reads."""
@@ -211,6 +215,8 @@ class _Line:
     ) -> Iterator[Instruction]:
         for number in range(self.gone[name], upto):
             operand = self.operand(name, number)
+            if name in self.buffers:
+                del self.held[name][number]
             if operand.piece not in freed:
                 yield Release(self.step, operand.piece, operand.region)
         self.gone[name] = max(self.gone[name], upto)

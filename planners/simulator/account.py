@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from planners.garbage import no_collection
 from planners.graph.model import Graph
 from planners.program import (
     AddressSpace,
@@ -30,6 +31,7 @@ class Account:
     traffic_bytes: int
 
 
+@no_collection()
 def account(graph: Graph, program: Program) -> Account:
     """Count a program whose pieces stay until released.
 

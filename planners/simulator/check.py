@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from planners.errors import InvalidPlan
+from planners.garbage import no_collection
 from planners.graph.access import needs, reduced, share_of_macs
 from planners.graph.model import Graph, Operator
 from planners.plan import Claims, Plan
@@ -106,6 +107,7 @@ def _check_claims(claims: Claims, report: CheckReport, onchip: int) -> None:
         )
 
 
+@no_collection()
 def replay(graph: Graph, program: Program) -> CheckReport:
     """Replay a program without a plan's claims. Raises `InvalidPlan`."""
     check_memories(program)

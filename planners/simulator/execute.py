@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import torch
 
 from planners.errors import BadInput, InvalidPlan
+from planners.garbage import no_collection
 from planners.graph.access import reduced
 from planners.graph.importers.source_model import SourceModel
 from planners.graph.model import Operator
@@ -46,6 +47,7 @@ class Execution:
     compute_steps: int
 
 
+@no_collection()
 def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execution:
     """Run a plan's program, then the module itself, on the same inputs.
 

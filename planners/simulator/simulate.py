@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planners.errors import BadInput
+from planners.garbage import no_collection
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Plan
 from planners.simulator.check import CheckReport, replay
@@ -56,6 +57,7 @@ def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False
     return traced(plan, replay(plan.graph, plan.program), machine or plan.machine, serial=serial)
 
 
+@no_collection()
 def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = False) -> Trace:
     """Time a plan that was replayed already: `report` is what the replay found."""
     seconds = own_seconds(plan) if _same(machine, plan.machine) else ()
