@@ -92,12 +92,15 @@ class State:
 
     def find_any(self, operand: Operand) -> Stay:
         """The residency that an operand names: the same piece at the same bytes."""
-        piece, region = self._checked(operand)
+        piece, region = operand
         self.memory(region)
         stay = self.resident.get((self.spaces.root(region.memory).name, piece))
+        if stay is not None and stay.operand.region == region:  # It was checked when it was placed.
+            return stay
+        self._checked(operand)
         if stay is None:
             raise self.fail(f"{name_of(piece)} is not resident", "not resident", region)
-        if stay.region != region and stay.spans != self._spans(region):
+        if stay.spans != self._spans(region):
             reason = f"{name_of(piece)} is resident at {stay.region.offset}, not {region.offset}"
             raise self.fail(reason, "wrong address", region)
         return stay
