@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from planners.errors import BudgetTooSmall
+from planners.errors import BadInput, BudgetTooSmall
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.progress import Clock
 from planners.streaming.activations import Activations, pack_activations
-from planners.streaming.emit import stored_s
+from planners.streaming.emit import held_by, stored_s
 from planners.streaming.exact import Point, front_three_stages, front_two_stages, pareto
 from planners.streaming.joint import load_of, place_jointly
 from planners.streaming.pipelines import (
@@ -80,6 +80,7 @@ def choose(
         every = Ways(graph, machine, times, stages, room, False, _overlapped(chosen))
         for way in every.offered(chosen, clock):
             kind = {2: "2s", 3: "async"}[stages] if _has_rings(chosen) else chosen["pipeline"]
+            _require_apart(graph, way, chosen["pipeline"])
             need = max(least_bytes(kind, way.layers), _asked(chosen, stages))
             needs.append((need, way))
             if need <= room:
@@ -178,6 +179,18 @@ def _overlapped(chosen: Mapping[str, Any]) -> bool:
     return chosen["pipeline"] not in ("pre", "seq")
 
 
+def _require_apart(graph: Graph, way: Way, pipeline: str) -> None:
+    """Raise `BadInput` where a pipeline would hold shared parameters at two places at once."""
+    reach = {"pre": len(way.units), "sync": 1}.get(pipeline, 0)
+    for i, before in enumerate(held_by(way.units)):
+        if before >= 0 and i - before <= reach:
+            names = f"{way.units[before].name!r} and {way.units[i].name!r}"
+            raise BadInput(
+                f"operators {names} of {graph.name} share parameters, which pipeline {pipeline} "
+                "would hold twice: choose another"
+            )
+
+
 def _asked(chosen: Mapping[str, Any], stages: int) -> int:
     """Bytes of the rings that were asked for."""
     return int(chosen["ring"]) * (stages - 1)
@@ -203,8 +216,11 @@ def _of_way(
         points = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
     else:
         if pipeline == "exact":
-            front = front_two_stages if stages == 2 else front_three_stages
-            points = front(layers, start, twice=twice)
+            if stages == 2:
+                points = front_two_stages(layers, start, twice=twice)
+            else:
+                quick = chosen["slices"] != 1
+                points = front_three_stages(layers, start, twice=twice, quick=quick)
             best = [point for point in points if point.memory_bytes <= room][-1]
         else:
             points = sweep(layers, stages, chosen["step"], start, room, twice)

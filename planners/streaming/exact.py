@@ -79,18 +79,19 @@ def front_two_stages(
 
 
 def front_three_stages(
-    layers: Sequence[Layer], start: Start = NOW, *, twice: bool = False
+    layers: Sequence[Layer], start: Start = NOW, *, twice: bool = False, quick: bool = False
 ) -> tuple[Point, ...]:
     """The whole front of a CPU ring and a GPU ring, each of any size.
 
-    With `twice`, of two rings of one size without end.
+    With `twice`, of two rings of one size without end. With `quick`, only of sizes near each
+    other: a front that may be behind, for hundreds of slices.
     """
     sizes = [layer.size_bytes for layer in layers]
     rings = list(breakpoints(sizes, twice=twice))
     if not rings:
         return (_nothing_streams(layers, start),)
     if not twice:
-        return pareto(_pairs(layers, rings, start))
+        return pareto(_pairs(layers, rings, start, quick))
 
     def delay(ring: int) -> float:
         waits = places(sizes, ring, twice=True).waits
@@ -120,31 +121,49 @@ def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int
     return [(rings[i], known[i]) for i in sorted(known)]
 
 
-def _pairs(layers: Sequence[Layer], rings: Sequence[int], start: Start) -> list[Point]:
-    """Pairs of rings by rising total, as long as they may be faster than all before."""
+def _pairs(layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: bool) -> list[Point]:
+    """Pairs of rings by rising total, where they may be faster than all with no more memory.
+
+    With any other ring beside it, a ring has no less delay than alone; pairs of one size, and
+    some near it, are known first.
+    """
     sizes = [layer.size_bytes for layer in layers]
     waits = np.array([places(sizes, ring).waits for ring in rings], dtype=np.int64).T
     free = np.full_like(waits, -1)
-    least_cpu = _delays(layers, waits, free, start)  # with any GPU ring, no less
-    least_gpu = _delays(layers, free, waits, start)
-    bound = np.maximum.outer(least_cpu, least_gpu).ravel()
+    alone = _delays(layers, waits, free, start), _delays(layers, free, waits, start)
+    bound = np.maximum.outer(*alone).ravel()
     total = np.add.outer(np.array(rings), np.array(rings)).ravel()
+    delay = np.full(len(total), np.inf)
+
+    def evaluate(pairs: npt.NDArray[np.int64]) -> None:
+        for at in range(0, len(pairs), CHUNK):
+            chunk = pairs[at : at + CHUNK]
+            cpu, gpu = np.divmod(chunk, len(rings))
+            delay[chunk] = _delays(layers, waits[:, cpu], waits[:, gpu], start)
+
+    evaluate(_near_one_size(len(rings)))
     order = np.argsort(total, kind="stable")
-    found: list[Point] = []
-    best, at = np.inf, 0
-    while at < len(order):
-        # What is left that may be faster, so that every batch is full.
-        order = order[at:][bound[order[at:]] < best]
-        batch, at = order[: CHUNK if found else 64], min(len(order), CHUNK if found else 64)
-        if not len(batch):
+    while True:
+        # The least delay known with no more memory than each pair has, itself aside.
+        best = np.minimum.accumulate(delay[order])
+        open_ = order[(bound[order] < best) & np.isinf(delay[order])]
+        if quick or not len(open_):
             break
-        cpu, gpu = np.divmod(batch, len(rings))
-        delays = _delays(layers, waits[:, cpu], waits[:, gpu], start)
-        for c, g, delay in zip(cpu.tolist(), gpu.tolist(), delays.tolist(), strict=True):
-            if delay < best:
-                best = delay
-                found.append(Point(rings[c] + rings[g], delay, (rings[c], rings[g])))
-    return found
+        evaluate(open_[: 4 * CHUNK])
+    pairs = order[delay[order] <= best].tolist()
+    return [
+        Point(int(total[p]), float(delay[p]), (rings[p // len(rings)], rings[p % len(rings)]))
+        for p in pairs
+        if np.isfinite(delay[p])
+    ]
+
+
+def _near_one_size(count: int) -> npt.NDArray[np.int64]:
+    """Pairs of rings of one size, and with a few more breakpoints on either side."""
+    steps_ = (0, 1, 2, 4, 8, 16, 32, 64, 128)
+    pairs = {(i, i + step) for step in steps_ for i in range(count - step)}
+    pairs |= {(b, a) for a, b in pairs}
+    return np.array(sorted(a * count + b for a, b in pairs), dtype=np.int64)
 
 
 def _delays(

@@ -21,7 +21,7 @@ from planners.streaming.times import Times
 
 SLICES = (1, 2, 3, 4, 6, 8, 12, 16)
 """Fractions of the largest layer that are tried where the planner chooses."""
-REFINE_SHARE = 0.3  # of the time left
+REFINE_SHARE, REFINE_S = 0.3, 3.0  # of the time left, and at most so many seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Ways:
         best = every[guesses.index(min(guesses))]
         yield best
         clock.report("slices")
-        part = clock.part(REFINE_SHARE * clock.left_s)
+        part = clock.part(min(REFINE_S, REFINE_SHARE * clock.left_s))
         finer = refined(self.graph, self.times, self.stages, best.units, self.guess, part)
         if finer != best.units:
             yield self.way(finer, 0)
