@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,6 +67,10 @@ class SourceModel:
             return self._traced.parameters[name]
         except KeyError:
             raise BadInput(f"the model has no parameter named {name!r}") from None
+
+    def forget_parameters(self) -> None:
+        """Drop the module's own parameters: every one that a call reads must then be known."""
+        self._traced = replace(self._traced, parameters={})
 
     def is_parameter(self, name: str) -> bool:
         """Whether `parameter` has this name."""

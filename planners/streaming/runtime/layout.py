@@ -1,0 +1,207 @@
+"""What a streaming plan says of layers and rings, checked, in bytes as they are held.
+
+Parameters are held as float32 or int32: a plan made for one or two bytes an element runs with
+every size and offset scaled to four, as `execute` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from planners.errors import BadInput
+from planners.graph.model import Graph
+from planners.plan import Plan
+from planners.program import Box, whole
+from planners.streaming.runtime.gates import Gates, gates_of
+
+ELEMENT_BYTES = 4
+_HELD = {"float32": "F32"} | dict.fromkeys(("int64", "int32", "int16", "int8", "uint8"), "I32")
+_HELD |= {"bool": "I32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A parameter, or a box of one, as it lies in a file and in a ring.
+
+    `stored` is its name in the file, `dtype` how the file calls its type (`F32`, `I32`).
+    """
+
+    stored: str
+    tensor: str
+    box: Box
+    dtype: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(stop - start for start, stop in self.box)
+
+    @property
+    def size_bytes(self) -> int:
+        return prod(self.shape) * ELEMENT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A layer that streams: its operator by position, its parameters, an offset in each ring.
+
+    `part` is the box of its output that a slice makes. Times are as planned, in seconds.
+    """
+
+    name: str
+    operator: int
+    held: tuple[Held, ...]
+    size_bytes: int
+    offsets: tuple[int, ...]
+    part: Box | None
+    read_s: float
+    copy_s: float
+    kernel_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A plan's layers and rings. `rings` are bytes: the CPU's and the device's, or one for both.
+
+    `scale` is what sizes were multiplied with to hold four bytes an element.
+    """
+
+    pipeline: str
+    rings: tuple[int, ...]
+    layers: tuple[Streamed, ...]
+    gates: tuple[Gates, ...]
+    activation_bytes: int
+    delay_s: float
+    preload_s: float
+    scale: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all layers."""
+        return sum(layer.size_bytes for layer in self.layers)
+
+
+def layout_of(plan: Plan) -> Layout:
+    """The layout of a streaming plan.
+
+    Raises `BadInput` for other plans, for details that contradict the graph or the rings, and
+    for parameters that four bytes an element cannot hold.
+    """
+    details = plan.details.get("streaming")
+    if not isinstance(details, Mapping):
+        raise BadInput(f"a {plan.planner} plan does not stream: make one with planner streaming")
+    try:
+        return _layout(plan.graph, details)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
+        raise BadInput(f"malformed plan: details of streaming: {reason}") from error
+
+
+def _layout(graph: Graph, details: Mapping[str, Any]) -> Layout:
+    if ELEMENT_BYTES % graph.bytes_per_element:
+        raise BadInput(
+            f"streaming runs in float32: plans of 1, 2 or 4 bytes an element, "
+            f"not {graph.bytes_per_element}"
+        )
+    scale = ELEMENT_BYTES // graph.bytes_per_element
+    names = ("shared",) if "shared" in details["rings"] else ("cpu", "gpu")
+    rings = tuple(int(details["rings"][name]) * scale for name in names)
+    taken: dict[str, int] = {}
+    layers = tuple(_layer(graph, row, names, scale, taken) for row in details["layers"])
+    _check(graph, layers)
+    if details.get("twice"):
+        rings, layers = _end_to_end(rings, layers)
+    _check_places(rings, layers)
+    sizes = [layer.size_bytes for layer in layers]
+    offsets = [[layer.offsets[i] for layer in layers] for i in range(len(rings))]
+    pipeline = str(details["pipeline"])
+    return Layout(
+        pipeline=pipeline,
+        rings=rings,
+        layers=layers,
+        gates=gates_of(pipeline, sizes, offsets, rings),
+        activation_bytes=int(details["activation_bytes"]) * scale,
+        delay_s=float(details["delay_s"]),
+        preload_s=float(details["preload_s"]),
+        scale=scale,
+    )
+
+
+def _layer(
+    graph: Graph, row: Mapping[str, Any], names: Sequence[str], scale: int, taken: dict[str, int]
+) -> Streamed:
+    position = graph.index[row["operator"]]
+    boxes = row.get("boxes")
+    held = []
+    for number, name in enumerate(row["parameters"]):
+        box = whole(graph.tensors[name]).box if boxes is None else _box(boxes[number])
+        held.append(_held(graph, name, box, taken))
+    part = _box(row["part"]) if "part" in row else None
+    label = row["operator"] if part is None else f"{row['operator']}{_suffix(part)}"
+    size = sum(item.size_bytes for item in held)
+    if size != int(row["size_bytes"]) * scale:
+        raise BadInput(f"layer {label!r} has {size} bytes of parameters, the plan says otherwise")
+    return Streamed(
+        name=label,
+        operator=position,
+        held=tuple(held),
+        size_bytes=size,
+        offsets=tuple(int(row["offsets"][name]) * scale for name in names),
+        part=part,
+        read_s=float(row["read_s"]),
+        copy_s=float(row["copy_s"]),
+        kernel_s=float(row["kernel_s"]),
+    )
+
+
+def _held(graph: Graph, name: str, box: Box, taken: dict[str, int]) -> Held:
+    """A name of its own for each: parameters that are read again are stored again."""
+    tensor = graph.tensors[name]
+    if tensor.dtype not in _HELD:
+        raise BadInput(f"streaming holds float32 and whole numbers, not {name!r} in {tensor.dtype}")
+    if tensor.kind != "parameter" or len(box) != len(tensor.shape):
+        raise BadInput(f"{name!r} is no parameter with {len(box)} axes")
+    stored = name if box == whole(tensor).box else f"{name}{_suffix(box)}"
+    taken[stored] = taken.get(stored, 0) + 1
+    if taken[stored] > 1:
+        stored = f"{stored}@{taken[stored]}"
+    return Held(stored, name, box, _HELD[tensor.dtype])
+
+
+def _suffix(box: Box) -> str:
+    return "[" + ",".join(f"{start}:{stop}" for start, stop in box) + "]"
+
+
+def _box(rows: Any) -> Box:
+    return tuple((int(start), int(stop)) for start, stop in rows)
+
+
+def _check(graph: Graph, layers: Sequence[Streamed]) -> None:
+    """Every operator runs, in order, with all of its parameters where it is not sliced."""
+    order = list(dict.fromkeys(layer.operator for layer in layers))
+    if order != list(range(len(graph.operators))):
+        raise BadInput("malformed plan: its layers are not the graph's operators in their order")
+    for layer in layers:
+        op = graph.operators[layer.operator]
+        if layer.part is None and tuple(item.tensor for item in layer.held) != op.parameters:
+            raise BadInput(f"malformed plan: layer {layer.name!r} lacks parameters of its operator")
+
+
+def _check_places(rings: Sequence[int], layers: Sequence[Streamed]) -> None:
+    for layer in layers:
+        for at, ring in zip(layer.offsets, rings, strict=True):
+            if layer.size_bytes > ring:
+                raise BadInput(
+                    f"layer {layer.name!r} has {layer.size_bytes} bytes of parameters, the ring "
+                    f"{ring}: plan with a larger ring, or in slices"
+                )
+            if layer.size_bytes and not 0 <= at <= at + layer.size_bytes <= ring:
+                raise BadInput(f"malformed plan: layer {layer.name!r} lies outside of its ring")
+
+
+def _end_to_end(
+    rings: Sequence[int], layers: Sequence[Streamed]
+) -> tuple[tuple[int, ...], tuple[Streamed, ...]]:
+    raise BadInput("rings mapped twice do not run yet: plan without twice")
