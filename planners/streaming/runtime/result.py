@@ -1,0 +1,179 @@
+"""What came of a streamed run: outputs, memory, and times beside the planned ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from planners.streaming.runtime.course import Course
+from planners.streaming.runtime.devices import Device
+from planners.streaming.runtime.layout import Layout
+from planners.streaming.runtime.reader import Storage
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRun:
+    """A layer's read, copy and kernel: start and stop in seconds from the run's beginning.
+
+    Without parameters a layer is neither read nor copied. On CUDA a kernel starts when it is
+    launched. `planned_s` are the plan's times of read, copy and kernel.
+    """
+
+    name: str
+    size_bytes: int
+    read: Span | None
+    copy: Span | None
+    kernel: Span
+    planned_s: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class StreamedRun:
+    """The outputs of a streamed network, what it took, and how they compare.
+
+    `equal`: every output equals the preloaded model's in every bit (None where not compared).
+    Bytes: `ring_planned` as the plan has them (four bytes an element), `ring_allocated` in whole
+    pages, `ring_resident` as the system counts the rings' pages at the end (the rings in the
+    CPU's memory; None where it does not say); `held` the most of layers in rings at once;
+    `staging` a buffer for reads beside them; `activation_peak` the most live activations, and
+    `rss_growth` the most that the process grew by, kernels' workspace included. `delay_s` is from
+    the start to the last kernel's end, in pipeline `pre` from when all is loaded, and
+    `preload_s` the time until then; `delays_s` are of all repeats. `direct_io`: reads passed the
+    page cache.
+    """
+
+    outputs: Any
+    reference: Any
+    equal: bool | None
+    max_abs_error: float | None
+    ring_planned_bytes: int
+    ring_allocated_bytes: int
+    ring_resident_bytes: int | None
+    held_bytes: int
+    staging_bytes: int
+    weight_bytes: int
+    activation_planned_bytes: int
+    activation_peak_bytes: int
+    rss_growth_bytes: int | None
+    delay_s: float
+    predicted_delay_s: float
+    delays_s: tuple[float, ...]
+    preload_s: float
+    layers: tuple[LayerRun, ...]
+    runs: tuple[tuple[LayerRun, ...], ...]
+    direct_io: bool
+    notes: tuple[str, ...]
+
+
+def finished(
+    layout: Layout,
+    runs: Sequence[tuple[Course, int]],
+    outputs: Any,
+    device: Device,
+    storage: Storage,
+    rss: tuple[int | None, int | None],
+) -> StreamedRun:
+    """The result of several runs, that with the median delay; not yet compared."""
+    times = [_delay(layout, course) for course, _ in runs]
+    course, peak = sorted(zip(times, runs), key=lambda pair: pair[0])[(len(runs) - 1) // 2][1]
+    resident = [ring.resident_bytes() for ring in device.rings]
+    counted = [size for size in resident if size is not None]
+    before, most = rss
+    allocated = sum(ring.allocated_bytes for ring in device.rings)
+    if len(device.rings) < len(layout.rings):
+        allocated += device.bytes.numel()
+    return StreamedRun(
+        outputs=outputs,
+        reference=None,
+        equal=None,
+        max_abs_error=None,
+        ring_planned_bytes=sum(layout.rings),
+        ring_allocated_bytes=allocated,
+        ring_resident_bytes=sum(counted) if len(counted) == len(resident) else None,
+        held_bytes=course.held_bytes(),
+        staging_bytes=len(storage.staging),
+        weight_bytes=layout.size_bytes,
+        activation_planned_bytes=layout.activation_bytes,
+        activation_peak_bytes=peak,
+        rss_growth_bytes=None if before is None or most is None else max(0, most - before),
+        delay_s=_delay(layout, course),
+        predicted_delay_s=layout.delay_s,
+        delays_s=tuple(times),
+        preload_s=_preload(layout, course),
+        layers=_layers(layout, course),
+        runs=tuple(_layers(layout, course) for course, _ in runs),
+        direct_io=storage.direct,
+        notes=_notes(layout, storage),
+    )
+
+
+def _preload(layout: Layout, course: Course) -> float:
+    return course.spans["kernel"][0][0] if layout.pipeline == "pre" else 0.0
+
+
+def _delay(layout: Layout, course: Course) -> float:
+    return course.spans["kernel"][-1][1] - _preload(layout, course)
+
+
+def _layers(layout: Layout, course: Course) -> tuple[LayerRun, ...]:
+    found = []
+    for i, layer in enumerate(layout.layers):
+        streams, copies = layer.size_bytes > 0, len(layout.rings) == 2
+        found.append(
+            LayerRun(
+                name=layer.name,
+                size_bytes=layer.size_bytes,
+                read=course.spans["read"][i] if streams else None,
+                copy=course.spans["copy"][i] if streams and copies else None,
+                kernel=course.spans["kernel"][i],
+                planned_s=(layer.read_s, layer.copy_s, layer.kernel_s),
+            )
+        )
+    return tuple(found)
+
+
+def _notes(layout: Layout, storage: Storage) -> tuple[str, ...]:
+    notes = [storage.note] if storage.note else []
+    if layout.scale != 1:
+        notes.append(
+            f"planned with {4 // layout.scale} byte(s) an element, run with four: sizes are "
+            f"{layout.scale} times the plan's, and its predicted delay is of the smaller ones"
+        )
+    return tuple(notes)
+
+
+def compared(run: StreamedRun, reference: Any) -> StreamedRun:
+    """The run beside outputs that it should equal."""
+    ours, theirs = _leaves(run.outputs), _leaves(reference)
+    same = len(ours) == len(theirs) and all(map(_same_bits, ours, theirs))
+    error = max(map(_error, ours, theirs), default=0.0)
+    return replace(run, reference=reference, equal=same, max_abs_error=error)
+
+
+def _leaves(tree: Any) -> list[torch.Tensor]:
+    leaves = torch.utils._pytree.tree_leaves(tree)
+    return [leaf.detach().cpu() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    return torch.equal(_bytes(a), _bytes(b))
+
+
+def _bytes(value: torch.Tensor) -> torch.Tensor:
+    return value.contiguous().reshape(-1).view(torch.uint8)
+
+
+def _error(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest difference; equal infinities and equal NaNs do not differ."""
+    if a.shape != b.shape:
+        return float("inf")
+    same = (a == b) | (a.isnan() & b.isnan())
+    difference = torch.where(same, 0.0, (a.double() - b.double()).abs())
+    return float(difference.nan_to_num(nan=float("inf")).max()) if a.numel() else 0.0
