@@ -7,7 +7,16 @@
 True
 """
 
-from planners.api import execute, from_darknet, from_torch, plan, simulate, write_code
+from planners.api import (
+    execute,
+    from_darknet,
+    from_torch,
+    plan,
+    simulate,
+    stream,
+    write_code,
+    write_weights,
+)
 from planners.catalogue import load, models
 from planners.errors import (
     BadInput,
@@ -67,7 +76,9 @@ __all__ = [
     "planners",
     "presets",
     "simulate",
+    "stream",
     "summary",
     "sweep",
     "write_code",
+    "write_weights",
 ]

@@ -19,6 +19,7 @@ from planners.study.budgets import resolve_budget
 if TYPE_CHECKING:
     from planners.overlap.code.of_plan import Code
     from planners.simulator.execute import Execution
+    from planners.streaming.runtime.result import StreamedRun
 
 
 def plan(
@@ -104,6 +105,43 @@ def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0
         module, built = build(plan.graph.source, seed=seed)
         inputs = built if inputs is None else inputs
     return run(plan, module, inputs)
+
+
+def stream(
+    plan: Plan,
+    module: Any = None,
+    inputs: Any = None,
+    weights: str | Path | None = None,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    repeats: int = 1,
+    threads: int | None = None,
+) -> StreamedRun:
+    """Run a streaming plan from disk in rings of its bytes, beside the same model preloaded.
+
+    Without `module` and `inputs`, the graph's own model is built with random weights from `seed`;
+    without `weights` (a file that `write_weights` wrote for the graph) they go to a temporary file
+    first. Of several `repeats` the one with the median delay is reported; `threads` are PyTorch's
+    for a kernel. Raises `BadInput` for what does not fit, and for storage that fails or stalls.
+    """
+    from planners.streaming.runtime.session import stream_model
+
+    return stream_model(
+        plan, module, inputs, weights, seed=seed, device=device, repeats=repeats, threads=threads
+    )
+
+
+def write_weights(path: str | Path, plan: Plan, module: Any, inputs: Any) -> int:
+    """Write a module's parameters as safetensors in the order in which a plan streams them.
+
+    Returns the file's bytes. It serves every streaming plan of the graph with the same slices.
+    Raises `BadInput` where the module is not the graph's.
+    """
+    from planners.streaming.runtime.write import write_weights as write
+
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    return write(path, plan, module, given)
 
 
 def write_code(

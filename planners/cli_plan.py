@@ -56,6 +56,8 @@ from planners.cli_output import (
     size_text,
     streaming_fact,
 )
+from planners.cli_stream import run_streaming
+from planners.errors import BadInput
 from planners.study.budgets import resolve_budget
 
 
@@ -259,10 +261,20 @@ def simulate(
 def run(
     plan_file: PlanFile,
     seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="streaming: safetensors in its order")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="streaming: report the median")] = 1,
+    device: Annotated[str, typer.Option("--device", help="streaming: cpu, or cuda")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Execute a plan in an arena of its bytes and compare it with eager PyTorch."""
+    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch."""
     made = sp.Plan.load(plan_file)
+    if "streaming" in made.details:
+        run_streaming(made, weights, seed, repeats, device, as_json)
+        return
+    if weights is not None or repeats != 1 or device != "cpu":
+        raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
     with Reporter(as_json, f"running {made.graph.name}"):
         done = sp.execute(made, seed=seed)
     facts = {

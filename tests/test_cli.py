@@ -60,6 +60,19 @@ def test_plan_check_simulate_and_run_agree(spillway: Any, tmp_path: Path) -> Non
     assert ran["arena_bytes"] == 4 * planned["budget_bytes"]
 
 
+def test_a_streaming_plan_runs_from_disk(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    options = "--planner streaming --budget 32MiB --pipeline 2s --input 1x3x64x64".split()
+    spillway("plan", "squeezenet1_1", *options, "--out", out)
+    ran = spillway("run", out, "--json").json
+    assert ran["bit_exact"] is True
+    assert ran["held_bytes"] <= ran["ring_planned_bytes"] <= ran["ring_allocated_bytes"]
+    assert ran["layers"][0]["kernel"][0] >= ran["layers"][0]["read"][1]
+    missing = spillway("run", out, "--weights", tmp_path / "none")
+    assert missing.code == 2
+    assert "cannot read" in missing.err
+
+
 def test_budgets_names_and_values(spillway: Any) -> None:
     found = spillway("budgets", "densenet121", "--json").json
     assert {"MR", "MH", "MP", "MP_proven", "default_peak", "operators"} <= set(found)
