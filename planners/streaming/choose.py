@@ -206,33 +206,35 @@ def _of_way(
     chosen: Mapping[str, Any],
 ) -> Choice:
     """The best schedule of a way within the room for rings."""
-    pipeline, layers, start, twice = chosen["pipeline"], way.layers, way.start, chosen["twice"]
-    if not _has_rings(chosen):
-        made = fixed(pipeline, layers, start)
-        points: tuple[Point, ...] = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
-    elif pipeline in ("async", "2s"):
-        ring = chosen["ring"] or max(layer.size_bytes for layer in layers)
-        made = with_rings(layers, (ring,) * (stages - 1), start, twice)
-        points = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
+    pipeline, layers, twice = chosen["pipeline"], way.layers, chosen["twice"]
+    if pipeline in ("exact", "async-md", "2s-md"):
+        points = _points(way, stages, room, chosen)
+        within = [point for point in points if point.memory_bytes <= room]
+        made = with_rings(layers, minimal_delay(within).rings, way.start, twice)
     else:
-        if pipeline == "exact":
-            if stages == 2:
-                points = front_two_stages(layers, start, twice=twice)
-            else:
-                quick = chosen["slices"] != 1
-                points = front_three_stages(layers, start, twice=twice, quick=quick)
-            best = [point for point in points if point.memory_bytes <= room][-1]
+        if _has_rings(chosen):
+            ring = chosen["ring"] or max(sizes_of(layers), default=0)
+            made = with_rings(layers, (ring,) * (stages - 1), way.start, twice)
         else:
-            points = sweep(layers, stages, chosen["step"], start, room, twice)
-            best = minimal_delay(points)
-        made = with_rings(layers, best.rings, start, twice)
-        points = pareto(points)
+            made = fixed(pipeline, layers, way.start)
+        points = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
     end = stored_s(graph, way.units, made, times) - made.preload_s
     # Of the exact front, no smaller rings have this delay; any ring holds the largest layer.
-    exactly = pipeline == "exact" and chosen["slices"] == 1
+    every_size = not (twice and stages == 3)
+    exactly = pipeline == "exact" and chosen["slices"] == 1 and every_size
     least = made.memory_bytes if exactly else max(sizes_of(layers), default=0)
     bound = least + activations.bound_bytes
-    return Choice(way, made, activations, points, end, bound)
+    return Choice(way, made, activations, pareto(points), end, bound)
+
+
+def _points(way: Way, stages: int, room: int, chosen: Mapping[str, Any]) -> tuple[Point, ...]:
+    """Ring sizes to choose from: the exact front, or the paper's sweep."""
+    layers, start, twice = way.layers, way.start, chosen["twice"]
+    if chosen["pipeline"] != "exact":
+        return sweep(layers, stages, chosen["step"], start, room, twice)
+    if stages == 2:
+        return front_two_stages(layers, start, twice=twice)
+    return front_three_stages(layers, start, twice=twice, quick=chosen["slices"] != 1)
 
 
 def _rings(schedule: Schedule) -> tuple[int, ...]:

@@ -93,4 +93,5 @@ def layers_of(
     """
     from planners.streaming.times import times_of
 
-    return times_of(graph, machine).of(tuple(units_of(graph) if units is None else units))
+    chosen = tuple(units_of(graph) if units is None else units)
+    return times_of(graph, machine).of(chosen, overlapped=False)

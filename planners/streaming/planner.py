@@ -18,6 +18,7 @@ from planners.streaming.choose import Choice, choose
 from planners.streaming.emit import emit, held_by
 from planners.streaming.layers import Unit
 from planners.streaming.options import checked
+from planners.streaming.ring import Places
 from planners.streaming.times import Times, times_of
 
 
@@ -119,21 +120,27 @@ def _details(
         "band": _band(graph, times, choice, chosen),
         "kernel_s": sum(layer.kernel_s for layer in made.layers),
         "front": choice.memory_front,
-        "layers": [
-            {
-                "operator": graph.operators[unit.operator].name,
-                "parameters": [piece.tensor for piece in unit.pieces],
-                **_slice(unit),
-                "size_bytes": layer.size_bytes,
-                "read_s": layer.read_s,
-                "copy_s": layer.copy_s,
-                "kernel_s": layer.kernel_s,
-                "offsets": {name: ring.offsets[i] for name, ring in rings.items()},
-                "waits": {name: ring.waits[i] for name, ring in rings.items()},
-            }
-            for i, (unit, layer) in enumerate(zip(choice.way.units, made.layers, strict=True))
-        ],
+        "layers": _layers(graph, choice, rings),
     }
+
+
+def _layers(graph: Graph, choice: Choice, rings: Mapping[str, Places]) -> list[dict[str, Any]]:
+    """Each layer: its parameters, times, and for each ring where it lies and whom it waits for."""
+    both = zip(choice.way.units, choice.schedule.layers, strict=True)
+    return [
+        {
+            "operator": graph.operators[unit.operator].name,
+            "parameters": [piece.tensor for piece in unit.pieces],
+            **_slice(unit),
+            "size_bytes": layer.size_bytes,
+            "read_s": layer.read_s,
+            "copy_s": layer.copy_s,
+            "kernel_s": layer.kernel_s,
+            "offsets": {name: ring.offsets[i] for name, ring in rings.items()},
+            "waits": {name: ring.waits[i] for name, ring in rings.items()},
+        }
+        for i, (unit, layer) in enumerate(both)
+    ]
 
 
 def _slice(unit: Unit) -> dict[str, Any]:
