@@ -221,7 +221,6 @@ def test_reproduce_compares_all_schemes(spillway: Any) -> None:
         assert row["joint optimal"] <= row["default optimal"]
         assert row["default optimal"] <= min(row["default belady"], row["default hill_climb"])
     assert 0 < found["mean_reduction"]["default belady"] <= 1
-    assert "optimus, vmcu are" in spillway("reproduce", "demand-layering").err
 
 
 def test_reproduce_compares_fusers(spillway: Any, tmp_path: Path) -> None:
@@ -240,6 +239,20 @@ def test_reproduce_compares_accountings(spillway: Any, tmp_path: Path) -> None:
     for row in found["modules"]:
         assert row["plan"]["vMCU"] < row["workspace"]["TinyEngine"] < row["rows"]["TinyEngine"]
     assert "## Our forms of the modules" in out.read_text(encoding="utf-8")
+
+
+def test_reproduce_compares_pipelines(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "layering.md"
+    arguments = ("reproduce", "demand-layering", "--quick", "--models", "darknet_resnet152")
+    found = spillway(*arguments, "--out", out, "--json").json
+    (row,) = found["table_1"]
+    assert row["printed"] == [219.6, 206, 9.0]
+    for error in found["errors"]["added"]:
+        assert abs(error["points"]) < 3
+    assert "## Table II" in out.read_text(encoding="utf-8")
+    wrong = spillway("reproduce", "demand-layering", "--models", "resnet50")
+    assert wrong.code == 2
+    assert "choose among yolov3" in wrong.err
 
 
 def test_an_answer_that_nobody_reads_is_no_traceback() -> None:
