@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.errors import UnknownName
-from planners.streaming.choose import SLICES
+from planners.streaming.ways import SLICES
 from planners.study.darknet_table import PRINTED, darknet_table
 from planners.study.reproduce_demand_layering_beyond import joint_row, slices_row
 from planners.study.reproduce_demand_layering_bounds import bounds_row, sizes_row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +13,11 @@ from planners.progress import Clock
 from planners.simulator.check import check
 from planners.streaming import plan
 from planners.streaming.activations import pack_activations
-from planners.streaming.choose import SLICES
 from planners.streaming.exact import Point, front_two_stages
 from planners.streaming.joint import joint_front, load_of, place_jointly
 from planners.streaming.layers import Layer, Unit, units_of
 from planners.streaming.slicing import divided
+from planners.streaming.ways import SLICES
 from planners.streaming.xavier import NAME, Xavier
 from planners.study.reproduce_demand_layering_fronts import preloaded_s
 from planners.study.reproduce_demand_layering_sections import section_graph
@@ -56,27 +57,51 @@ def slices_row(name: str, fractions: Sequence[int] = SLICES) -> Row:
                 "within": _within(front, pre),
             }
         )
-    best = min(rows, key=lambda row: row["added"])
     return {
         "network": name,
         "memory_bytes": memory,
         "ways": rows,
-        "planned": _sliced_plan(graph, memory, pre, best["slices"]),
+        "planned": _sliced_plan(graph, memory, pre),
+        "bound": 100 * (least_delay(Xavier(graph).of(units_of(graph), 2), memory) / pre - 1),
     }
 
 
-def _sliced_plan(graph: Graph, ring_bytes: int, pre: float, slices: int) -> Row:
-    """The plan with the best slices within that ring, its program replayed.
+def least_delay(layers: Sequence[Layer], ring_bytes: int, parts: int = 32) -> float:
+    """Seconds that no slices at all go below, in two stages with a ring of that size.
+
+    Each byte of parameters takes its share of its layer's read and kernel, at least, wherever it
+    is cut. A byte is there no sooner than the one that is a ring before it has been used. Looked at
+    after every layer's each 1/`parts`.
+    """
+    read = kernel = 0.0
+    passed: list[int] = []  # in 1/parts of a byte
+    used: list[float] = []
+    for layer in layers:
+        if not layer.size_bytes:
+            kernel += layer.kernel_s
+            continue
+        for _ in range(parts):
+            end = (passed[-1] if passed else 0) + layer.size_bytes
+            before = bisect_right(passed, end - parts * ring_bytes)
+            read = max(read + layer.read_s / parts, used[before - 1] if before else 0.0)
+            kernel = max(kernel + layer.kernel_s / parts, read)
+            passed.append(end)
+            used.append(kernel)
+    return kernel
+
+
+def _sliced_plan(graph: Graph, ring_bytes: int, pre: float) -> Row:
+    """The planner's own slices within that ring, operator by operator; its program replayed.
 
     Raises `InvalidPlan` where it is wrong.
     """
     machine = load_machine(NAME)
     activations = pack_activations(graph, Clock(10.0)).size_bytes
-    made = plan(graph, machine, activations + ring_bytes, {"stages": 2, "slices": slices})
+    made = plan(graph, machine, activations + ring_bytes, {"stages": 2, "slices": 0})
     check(made)
     told = made.details["streaming"]
     return {
-        "slices": told["slices"],
+        "layers": len(told["layers"]),
         "ring_bytes": sum(told["rings"].values()),
         "added": 100 * (told["delay_s"] / pre - 1),
     }

@@ -96,7 +96,9 @@ SLICES = """\
 In two stages, in the memory of 2S: one largest layer. Layers larger than a fraction of it are cut
 into slices of their output channels, each a layer with a kernel of its own, which reads the
 layer's input again and costs a launch of 0.075 ms; the model counts both. Delays in percent of
-Pre's, whose layers are whole."""
+Pre's, whose layers are whole. *Each operator its own*: the planner's choice (`slices=0`), its
+program replayed. *Bound*: what no slices can go below in that ring, however fine, were their
+kernels and reads free of overheads of their own (`least_delay`)."""
 
 JOINT = """\
 What a network takes in all, MB: activations (every section's output, packed by lifetimes) and
@@ -276,7 +278,9 @@ def _sliced(tables: Tables) -> list[str]:
     lines = []
     for row in tables.slices:
         whole, planned = row["ways"][0], row["planned"]
-        verdict = "" if planned["added"] <= TARGET else f", more than the {TARGET:g} % sought"
+        verdict = "" if planned["added"] <= TARGET else f"; above the {TARGET:g} % sought"
+        if row["bound"] > TARGET:
+            verdict += f", but no slices can be below {row['bound']:+.1f} %"
         lines.append(
             f"{row['network']} in {row['memory_bytes'] / MIB:.1f} MB: {whole['added']:+.1f} % of "
             f"delay with layers whole, {planned['added']:+.1f} % in slices{verdict}."

@@ -214,24 +214,23 @@ def bounds(rows: Sequence[Row]) -> str:
 
 
 def slices(rows: Sequence[Row]) -> str:
-    head = ["network", "largest over", "layers", "largest, MB", "ring, MB", "% added"]
+    """Fractions of the largest layer, then the planner's own choice and the bound."""
+    head = ["network", "slices", "layers", "largest, MB", "ring, MB", "% added"]
     head += ["no end, % added", "least ring within 5 %, MB"]
     body = []
     for row in rows:
         for way in row["ways"]:
-            body.append(
-                [
-                    row["network"],
-                    str(way["slices"]),
-                    str(way["layers"]),
-                    size(way["largest_bytes"]),
-                    size(way["ring_bytes"]),
-                    percent(way["added"]),
-                    percent(way["twice"]),
-                    size(way["within"]),
-                ]
-            )
-    return table(head, body)
+            cut = "whole" if way["slices"] == 1 else f"largest / {way['slices']}"
+            sizes = [size(way["largest_bytes"]), size(way["ring_bytes"])]
+            added = [percent(way["added"]), percent(way["twice"])]
+            name = [row["network"], cut, str(way["layers"])]
+            body.append([*name, *sizes, *added, size(way["within"])])
+        made = row["planned"]
+        told = [str(made["layers"]), "", size(made["ring_bytes"]), percent(made["added"])]
+        body.append([row["network"], "**each operator its own**", *told, "", ""])
+        body.append([row["network"], "*bound on all slices*", *[""] * 3, percent(row["bound"])])
+        body[-1] += ["", ""]
+    return table(head, body, texts=2)
 
 
 def joint(rows: Sequence[Row]) -> str:
