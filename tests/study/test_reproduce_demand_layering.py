@@ -151,8 +151,9 @@ def test_no_step_of_one_byte_beats_the_front() -> None:
         assert with_rings(layers, (point.memory_bytes - 1,)).delay_s == before.delay_s
 
 
-def test_delays_of_yolov4_beside_the_paper() -> None:
-    row = pipelines_row("yolov4")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_delays_beside_the_paper(name: str) -> None:
+    row = pipelines_row(name)
     assert all(found["replayed"] for found in row["pipelines"].values())
     assert max(abs(error.points) for error in errors([row], "added")) < 3
     for way in ("seq", "sync", "async", "2s"):  # these follow from the largest layer
@@ -160,7 +161,7 @@ def test_delays_of_yolov4_beside_the_paper() -> None:
         assert found["saved"] == pytest.approx(found["paper_saved"], abs=0.1)
     pre = row["pipelines"]["pre"]
     assert pre["energy"].get("storage", 0.0) == 0
-    assert pre["delay_s"] == pytest.approx(preloaded_s(section_graph("yolov4")))
+    assert pre["delay_s"] == pytest.approx(preloaded_s(section_graph(name)))
     assert row["sync_alone"] < row["pipelines"]["sync"]["added"]
 
 
