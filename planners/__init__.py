@@ -10,6 +10,7 @@ True
 from planners.api import (
     execute,
     from_darknet,
+    from_onnx,
     from_torch,
     plan,
     simulate,
@@ -67,6 +68,7 @@ __all__ = [
     "execute",
     "format_bytes",
     "from_darknet",
+    "from_onnx",
     "from_torch",
     "load",
     "load_machine",

@@ -91,15 +91,33 @@ def from_darknet(
     return load_darknet(path, input_shape, granularity, bytes_per_element)
 
 
+def from_onnx(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+) -> Graph:
+    """The graph of an ONNX file; `pip install 'spillway[onnx]'` brings what reads it.
+
+    `input_shape`, one shape or one an input, gives the sizes that the file leaves open. Operators
+    that nothing is known of need all of their operands and count no MACs; the graph's source notes
+    them. Raises `BadInput` with file and node.
+    """
+    from planners.graph.importers.onnx_model import from_onnx as import_file
+
+    return import_file(path, input_shape, granularity, bytes_per_element)
+
+
 def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0) -> Execution:
     """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
 
     Without `module` and `inputs`, the graph's own model is built with random weights from `seed`.
-    Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not to be had.
+    Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not to be had:
+    graphs of ONNX files are not executed.
     """
     from planners.simulator.execute import execute as run
 
-    if module is None:
+    if module is None or "onnx" in plan.graph.source:
         from planners.catalogue import build
 
         module, built = build(plan.graph.source, seed=seed)

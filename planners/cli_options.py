@@ -29,7 +29,9 @@ def _values(option: str) -> str:
     return "cosma: " + ", ".join(COSMA.options[option])
 
 
-Model = Annotated[str, typer.Argument(help="catalogue name, timm:NAME, graph JSON or Darknet .cfg")]
+Model = Annotated[
+    str, typer.Argument(help="catalogue name, timm:NAME, graph JSON, .onnx or Darknet .cfg")
+]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
 GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
 Width = Annotated[int, typer.Option("--bytes-per-element", min=1)]

@@ -14,6 +14,7 @@ from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.files import read_json
 from planners.graph.importers import darknet
 from planners.graph.importers.darknet_layers import HEAD_NOTE
+from planners.graph.importers.onnx_model import from_onnx
 from planners.graph.model import Graph
 from planners.graph.passes import GRANULARITIES
 from planners.progress import Progress, ProgressCallback
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
 
+NO_KERNELS = (
+    "a graph from an ONNX file can be planned, checked and simulated, not executed: for that, "
+    "import the PyTorch module with from_torch"
+)
+
 _NOT_YET = {
     ".pt2": "reading .pt2 runs code that the file brings; export the graph in your own process "
     "with from_torch and save its JSON",
-    ".onnx": "ONNX files are not supported yet",
 }
 
 
@@ -49,10 +54,10 @@ def load(
 ) -> Graph:
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
 
-    Files are graph JSON and Darknet `.cfg`. `input_shape` is the shape of the input, or one shape
-    an input; JSON files and blocks have their own (and their own granularity). A detector is loaded
-    as its dense part (`planners.catalogue.detectors`). The first load of a model imports torch and
-    takes seconds; the graph is then kept on disk.
+    Files are graph JSON, Darknet `.cfg` and `.onnx`. `input_shape` is the shape of the input, or
+    one shape an input; JSON files and blocks have their own (and their own granularity). A detector
+    is loaded as its dense part (`planners.catalogue.detectors`). The first load of a model imports
+    torch and takes seconds; the graph is then kept on disk.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
@@ -61,6 +66,10 @@ def load(
     name = str(name_or_path)
     if Path(name_or_path).suffix == ".cfg" and name not in names.CATALOGUE:
         return load_darknet(name_or_path, input_shape, granularity, bytes_per_element, progress)
+    if Path(name_or_path).suffix == ".onnx":
+        if progress and progress(Progress("read", 0.0)) is False:
+            raise Cancelled(f"importing {name} was stopped")
+        return from_onnx(name_or_path, input_shape, granularity, bytes_per_element)
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
@@ -100,7 +109,7 @@ def build(
     """The module that a graph's `source` names, with random weights, and random inputs for it.
 
     On the CPU in eval mode. Raises `BadInput` where the source names no catalogue model and holds
-    no Darknet network.
+    no Darknet network: an ONNX file has no kernels that could be run here.
     """
     from planners.catalogue import torch_models
 
@@ -108,6 +117,8 @@ def build(
         network = darknet.network_of(source, "the graph's source")
         inputs = torch_models.random_inputs(source["input_shape"], seed)
         return torch_models.random_module(network, seed, inputs), inputs
+    if "onnx" in source:
+        raise BadInput(NO_KERNELS)
     name, shapes = source.get("catalogue"), source.get("input_shape")
     if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):
         raise BadInput(
