@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import runpy
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +31,26 @@ from planners.cli_options import (
     unusual,
 )
 from planners.cli_output import Answer, Reporter, print_table
+from planners.errors import BadInput
 from planners.files import write_text
+
+
+@contextmanager
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
+    """The executor of a Dask cluster; None without an address. Raises `BadInput`."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BadInput("--scheduler needs Dask: pip install spillway[distributed]") from None
+    try:
+        client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise BadInput(f"no scheduler of Dask answers at {address}: {error}") from error
+    with client:
+        yield client.get_executor()  # type: ignore[no-untyped-call]
 
 
 @app.command()
@@ -40,6 +61,12 @@ def sweep(
     machine: MachineOption = "npu_small",
     time_limit: TimeLimit = 60.0,
     out: Annotated[Path | None, typer.Option("--out", help="save the table as CSV")] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="keep each row here, plan none twice")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", help="of Dask, e.g. tcp://10.0.0.5:8786")
+    ] = None,
     schedule: Schedule = "default",
     replacement: Replacement = "optimal",
     shape: Input = None,
@@ -51,21 +78,27 @@ def sweep(
     """Plan models × planners × budgets into one table."""
     graphs = [load(name, shape, granularity, width, as_json) for name in model]
     given = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
-    with Reporter(as_json, "sweeping") as reporter:
+    with Reporter(as_json, "sweeping") as reporter, dask_executor(scheduler) as executor:
         table = sp.sweep(
             graphs,
             [name.strip() for name in planners.split(",")],
             [item.strip() for item in budgets.split(",")],
             machine,
+            executor,
             time_limit=time_limit,
+            resume=resume,
             on_row=lambda row: reporter.say(f"{row['model']} {row['budget']} {row['status']}"),
             **unusual(given),
         )
     if out is not None:
         write_text(out, table.to_csv(index=False))
+    failed = table[table["status"] == "failed"]
     rows = json.loads(table.to_json(orient="records"))
     shown = table[["model", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]]
     Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
+    if len(failed):
+        typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planners.errors import BudgetTooSmall
+from planners.errors import BadInput, BudgetTooSmall, SpillwayError
 from planners.graph.model import Graph
 from planners.machine import Machine, load_machine
 from planners.plan import Plan
@@ -25,80 +27,162 @@ COLUMNS = [
     *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
     *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
     *("extent_bytes", "makespan_s", "energy_j", "operators", "timesteps", "plan_s", "solver"),
+    *("machine", "reason"),
 ]
+
+
+class Task(NamedTuple):
+    """A plan to be made: `label` is the budget as it was asked for."""
+
+    graph: Graph
+    planner: str
+    label: str
+    budget_bytes: int
+    machine: Machine
+    time_limit: float
+    options: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """Equal tasks, equal keys."""
+        facts = [self.graph.digest, self.planner, self.budget_bytes, self.machine.to_json()]
+        facts += [self.time_limit, dict(self.options)]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+    def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
+        """A row without a plan."""
+        return dict.fromkeys(COLUMNS) | {
+            "model": self.graph.name,
+            "planner": self.planner,
+            "budget": self.label,
+            "budget_bytes": self.budget_bytes,
+            "status": status,
+            "machine": self.machine.name,
+            "reason": reason,
+        }
 
 
 def sweep(
     graphs: Graph | Sequence[Graph],
     planners: str | Sequence[str] = ("cosma",),
     budgets: int | str | Sequence[int | str] = ("MR", "MH", "MP"),
-    machine: str | Path | Machine = "npu_small",
+    machine: str | Path | Machine | Sequence[str | Path | Machine] = "npu_small",
     executor: Executor | None = None,
     time_limit: float = 60.0,
     on_row: Callable[[dict[str, Any]], object] | None = None,
+    resume: str | Path | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """A row for each graph, planner and budget, in that order; every plan has passed `check`.
+    """A row for each graph, machine, planner and budget, in that order; plans have passed `check`.
 
-    Columns are those of `spillway plan --json`. A budget that nothing fits in gives a row with
-    status `infeasible`. With an `executor` the plans are made in it. `on_row` hears of each row
-    as it comes. Wrong names and sizes are found before the first plan: `UnknownName`, `BadInput`.
+    Columns are those of `spillway plan --json`, the machine and a reason. A budget that nothing
+    fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
+    status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
+    `Client.get_executor()`) the plans are made in it. `on_row` hears of each row as it comes.
+    `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
+    planned again, but failures are. Wrong names, sizes and options are errors: `UnknownName`,
+    `BadInput`.
     """
-    import pandas as pd
-
     items = [graphs] if isinstance(graphs, Graph) else list(graphs)
-    target = load_machine(machine)
     names = [planners] if isinstance(planners, str) else list(planners)
     labels = [budgets] if isinstance(budgets, (int, str)) else list(budgets)
+    asked = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)
+    machines = [load_machine(m) for m in asked]
     for name in names:
         find_planner(name)
     counted = bool(options.get("parameters", False))
     sizes = [[resolve_budget(g, label, parameters=counted) for label in labels] for g in items]
     tasks = [
-        (graph, name, str(label), size, target, time_limit, options)
+        Task(graph, name, str(label), size, target, time_limit, options)
         for graph, row in zip(items, sizes, strict=True)
-        for name, (label, size) in product(names, zip(labels, row, strict=True))
+        for target, name, (label, size) in product(
+            machines, names, list(zip(labels, row, strict=True))
+        )
     ]
-    rows: dict[int, dict[str, Any]] = {}
-    for index, row in _run(tasks, executor):
+    kept = Kept(resume)
+    rows = {i: kept.rows[task.key] for i, task in enumerate(tasks) if task.key in kept.rows}
+    todo = {i: task for i, task in enumerate(tasks) if i not in rows}
+    for index, row in _run(todo, executor):
         rows[index] = row
+        kept.add(tasks[index].key, row)
         if on_row is not None:
             on_row(row)
-    table = pd.DataFrame([rows[i] for i in range(len(tasks))], columns=COLUMNS)
+    return _table([rows[i] for i in range(len(tasks))])
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(list(rows), columns=COLUMNS)
     # Whole numbers stay whole beside the empty cells of infeasible rows.
     whole = [c for c in COLUMNS if c.endswith("_bytes") or c in ("operators", "timesteps")]
     return table.astype(dict.fromkeys(whole, "Int64"))
 
 
-def _run(tasks: Sequence[Any], executor: Executor | None) -> Iterator[tuple[int, dict[str, Any]]]:
+class Kept:
+    """Rows of earlier runs in a file of JSON lines, and new ones as they come."""
+
+    def __init__(self, path: str | Path | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.rows: dict[str, dict[str, Any]] = {}
+        if self.path is None or not self.path.exists():
+            return
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                item = json.loads(line)
+                key, row = str(item["key"]), dict(item["row"])
+            except (ValueError, KeyError, TypeError):
+                continue  # The line that was being written when the run ended.
+            if row.get("status") != "failed":
+                self.rows[key] = row
+
+    def add(self, key: str, row: Mapping[str, Any]) -> None:
+        """Write a row down. Raises `BadInput` where that cannot be done."""
+        if self.path is None:
+            return
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"key": key, "row": row}) + "\n")
+        except OSError as error:
+            raise BadInput(f"cannot keep rows in {self.path}: {error.strerror}") from error
+
+
+def _run(
+    tasks: Mapping[int, Task], executor: Executor | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     if executor is None:
-        yield from ((index, _row(task)) for index, task in enumerate(tasks))
+        yield from ((index, _row(task)) for index, task in tasks.items())
         return
-    futures = {executor.submit(_row, task): index for index, task in enumerate(tasks)}
+    futures = {executor.submit(_row, task): index for index, task in tasks.items()}
     try:
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            index = futures[future]
+            try:
+                yield index, future.result()
+            except SpillwayError:
+                raise
+            except Exception as error:  # The worker died, or what it sent cannot be read.
+                yield index, tasks[index].row("failed", f"{type(error).__name__}: {error}")
     finally:
         for future in futures:
             future.cancel()
 
 
-def _row(task: Any) -> dict[str, Any]:
-    graph, name, label, size, machine, time_limit, options = task
+def _row(task: Task) -> dict[str, Any]:
+    """Plan, check and time. What the caller asked wrongly is raised, what goes wrong is a row."""
     try:
-        settings = {**options, "time_limit": time_limit}
-        plan = find_planner(name).function()(graph, machine, size, settings, None)
-    except BudgetTooSmall:
-        row = dict.fromkeys(COLUMNS)
-        return row | {
-            "model": graph.name,
-            "planner": name,
-            "budget": label,
-            "budget_bytes": size,
-            "status": "infeasible",
-        }
-    check(plan)
-    return {"budget": label} | summary(plan)
+        settings = {**task.options, "time_limit": task.time_limit}
+        function = find_planner(task.planner).function()
+        plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
+        check(plan)
+        found = summary(plan)
+    except BudgetTooSmall as error:
+        return task.row("infeasible", str(error))
+    except Exception as error:
+        if task.options and isinstance(error, BadInput):
+            raise  # Very likely an option that the planner does not have.
+        return task.row("failed", f"{type(error).__name__}: {error}")
+    return {"budget": task.label, "machine": task.machine.name, "reason": None} | found
 
 
 def summary(plan: Plan) -> dict[str, Any]:

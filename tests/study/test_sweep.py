@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import signal
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +27,84 @@ def test_worker_processes_make_the_same_table_and_pass_errors_on() -> None:
     assert list(here["status"]).count("infeasible") == 2
     same = [column for column in here.columns if column != "plan_s"]
     assert here[same].equals(there[same])
+
+
+def test_what_is_done_stays_done(tmp_path: Path) -> None:
+    """A sweep that stops in the middle goes on where it was; a half-written line is no row."""
+    graphs = [random_graph(seed, 9, largest=30) for seed in (1, 2)]
+    kept = tmp_path / "rows.jsonl"
+
+    def stop(row: dict[str, Any]) -> None:
+        if row["model"] == "random2":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sp.sweep(graphs, budgets=["MR", 1000, 3], on_row=stop, resume=kept)
+    with kept.open("a") as file:
+        file.write('{"key": "half')
+        file.write("\n")
+    seen: list[str] = []
+    there = sp.sweep(
+        graphs, budgets=["MR", 1000, 3], on_row=lambda r: seen.append(r["budget"]), resume=kept
+    )
+    assert seen == ["1000", "3"]
+    here = sp.sweep(graphs, budgets=["MR", 1000, 3])
+    same = [column for column in here.columns if column != "plan_s"]
+    assert here[same].equals(there[same])
+    assert here["reason"].notna().tolist() == [False, False, True] * 2
+
+
+def test_machines_and_failures_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(3, 6, largest=20)
+    found = sp.sweep(graph, ["cosma", "overlap"], "MP", ["npu_small", "stm32f411"])
+    assert found["machine"].tolist() == ["npu_small"] * 2 + ["stm32f411"] * 2
+    assert found["status"].isin(["optimal", "feasible"]).all()
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("planners.cosma.plan", broken)
+    kept = tmp_path / "rows.jsonl"
+    failed = sp.sweep(graph, ["cosma", "overlap"], "MP", resume=kept)
+    assert failed["status"].tolist()[0] == "failed"
+    assert failed["reason"].tolist()[0] == "ZeroDivisionError: by nothing"
+    monkeypatch.undo()
+    again = sp.sweep(graph, ["cosma", "overlap"], "MP", resume=kept)
+    assert "failed" not in again["status"].tolist()
+
+
+def test_a_worker_that_dies_is_a_row_and_the_rest_go_on() -> None:
+    context = multiprocessing.get_context("spawn")
+    graphs = [random_graph(seed, 6, largest=20) for seed in (1, 2)]
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        pool.submit(os._exit, 1)
+        found = sp.sweep(graphs, budgets="MP", executor=pool)
+    assert set(found["status"]) <= {"failed", "optimal"}
+    assert found.loc[found["status"] == "failed", "reason"].str.contains("BrokenProcessPool").all()
+
+
+def test_dask_makes_the_same_table_though_a_worker_is_killed() -> None:
+    """Two workers, one of them killed while it plans: its plans are made by the other."""
+    from distributed import Client, LocalCluster
+
+    graphs = [random_graph(seed, 9, largest=30) for seed in range(6)]
+    here = sp.sweep(graphs, budgets=["MR", "MP"])
+    with (
+        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        victim = next(iter(cluster.workers.values()))
+        rows: list[str] = []
+
+        def kill(row: dict[str, Any]) -> None:
+            if not rows:
+                os.kill(victim.pid, signal.SIGKILL)
+            rows.append(row["model"])
+
+        there = sp.sweep(graphs, budgets=["MR", "MP"], executor=client.get_executor(), on_row=kill)
+    same = [column for column in here.columns if column != "plan_s"]
+    assert here[same].equals(there[same])
+    assert len(rows) == 12
 
 
 @pytest.mark.parametrize(
