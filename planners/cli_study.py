@@ -94,7 +94,9 @@ def sweep(
         write_text(out, table.to_csv(index=False))
     failed = table[table["status"] == "failed"]
     rows = json.loads(table.to_json(orient="records"))
-    shown = table[["model", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]]
+    shown = table[
+        ["model", "planner", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]
+    ]
     Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
     if len(failed):
         typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
