@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from planners.errors import BadInput
+from planners.errors import BadInput, BudgetTooSmall
 from planners.streaming.layers import Layer
 from planners.streaming.ring import breakpoints, places
 from planners.streaming.several import (
@@ -229,11 +229,12 @@ def one(period: float | str, deadline: float | None = None) -> Task:
         (lambda: one("soon"), "'soon' is not a number"),
         (lambda: one(float("nan")), "nan is not a number"),
         (lambda: task("a", [], 1), "task 'a' has no layers"),
-        (lambda: shared([one(1)], 6), "layer 'x' of a has 7 bytes of parameters, its ring 6"),
+        (lambda: shared([one(1)], 6), "operator 'a: x' needs 7 bytes at once, the budget is 6"),
+        (lambda: partitioned([one(1), one(2)], [7, 6]), "'a: x' needs 7 bytes"),
     ],
 )
 def test_wrong_input_is_named(make: Callable[[], object], says: str) -> None:
-    with pytest.raises(BadInput) as error:
+    with pytest.raises((BadInput, BudgetTooSmall)) as error:
         make()
     assert says in str(error.value)
 

@@ -7,6 +7,8 @@ from planners.streaming.several.analysis import (
     analyse,
     drawn_responses,
 )
+from planners.streaming.several.answer import Answer, answer, facts, verdict
+from planners.streaming.several.networks import Entry, entry, tasks_of
 from planners.streaming.several.rings import Layout, partitioned, shared
 from planners.streaming.several.search import (
     Found,
@@ -16,11 +18,22 @@ from planners.streaming.several.search import (
     least_shared,
     search,
 )
-from planners.streaming.several.tasks import POLICIES, Job, Policy, Task, hyperperiod, jobs_of, task
+from planners.streaming.several.tasks import (
+    POLICIES,
+    Job,
+    Policy,
+    Task,
+    exact,
+    hyperperiod,
+    jobs_of,
+    task,
+)
 
 __all__ = [
     "POLICIES",
     "Analysis",
+    "Answer",
+    "Entry",
     "Found",
     "Job",
     "Layout",
@@ -30,7 +43,11 @@ __all__ = [
     "Task",
     "Utilisation",
     "analyse",
+    "answer",
     "drawn_responses",
+    "entry",
+    "exact",
+    "facts",
     "hyperperiod",
     "jobs_of",
     "least_of_all",
@@ -40,4 +57,6 @@ __all__ = [
     "search",
     "shared",
     "task",
+    "tasks_of",
+    "verdict",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from planners.errors import BadInput
+from planners.errors import BudgetTooSmall
 from planners.streaming.several.tasks import Task
 
 KEPT = -1
@@ -42,7 +42,7 @@ def shared(
 ) -> Layout:
     """One ring for all tasks but those kept.
 
-    Raises `BadInput` for a layer larger than the ring.
+    Raises `BudgetTooSmall` for a layer larger than the ring.
     """
     ring_of = tuple(KEPT if i in kept else 0 for i in range(len(tasks)))
     _check(tasks, ring_of, (ring_bytes,))
@@ -54,7 +54,7 @@ def shared(
 def partitioned(tasks: Sequence[Task], sizes: Sequence[int], stages: int = 2) -> Layout:
     """A ring for each task; one that holds all of its task is no ring: the task is kept.
 
-    Raises `BadInput` for a layer larger than its ring.
+    Raises `BudgetTooSmall` for a layer larger than its ring.
     """
     found: list[int] = []
     ring_of, bytes_kept = [], 0
@@ -73,10 +73,11 @@ def _check(tasks: Sequence[Task], ring_of: Sequence[int], sizes: Sequence[int]) 
     for task, ring in zip(tasks, ring_of, strict=True):
         largest = max(task.layers, key=lambda layer: layer.size_bytes)
         if ring != KEPT and largest.size_bytes > sizes[ring]:
-            raise BadInput(
-                f"layer {largest.name!r} of {task.name} has {largest.size_bytes} bytes of "
-                f"parameters, its ring {sizes[ring]}: give the ring at least as many, or slice "
-                "the layer"
+            raise BudgetTooSmall(
+                largest.size_bytes,
+                sizes[ring],
+                f"{task.name}: {largest.name}",
+                remedy="a ring holds at least the largest layer: give it that many, or slice it",
             )
 
 

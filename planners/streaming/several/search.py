@@ -258,14 +258,15 @@ class _Growing:
             return []
         count = len(sizes)
         for i in (*range(first, count), *range(first)):
-            low, high = self.alone[i].largest, sizes[i]
+            copies, whole = self.given.stages - 1, sizes[i]
+            low, high = self.alone[i].largest, -(-whole // copies)
             while low < high:  # By halves: more memory is mostly, not always, better.
                 sizes[i] = (low + high) // 2
-                if (self.given.stages - 1) * sizes[i] < high and self._meets(sizes):
+                if self._meets(sizes):
                     high = sizes[i]
                 else:
                     low = sizes[i] + 1
-            sizes[i] = high
+            sizes[i] = high if copies * high < whole else whole
         return sizes
 
     def _meets(self, sizes: Sequence[int]) -> bool:

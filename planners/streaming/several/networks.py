@@ -1,0 +1,104 @@
+"""Networks by name with their periods, as they are written: `yolov4:100:80` is in milliseconds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from planners.errors import BadInput
+from planners.graph.model import Graph
+from planners.machine import Machine
+from planners.streaming.layers import Layer
+from planners.streaming.several.tasks import Task, exact, task
+from planners.streaming.slicing import divided
+from planners.streaming.times import Route, times_of
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model, its period and its deadline in seconds; None where it was not written."""
+
+    model: str
+    period_s: Fraction | None
+    deadline_s: Fraction | None
+
+
+def entry(text: str) -> Entry:
+    """`MODEL[:PERIOD_MS[:DEADLINE_MS]]`; a model's name may have colons of its own.
+
+    >>> entry("timm:resnet18:33.3:20")
+    Entry(model='timm:resnet18', period_s=Fraction(333, 10000), deadline_s=Fraction(1, 50))
+
+    Raises `BadInput` where nothing is left for the model.
+    """
+    parts, numbers = text.split(":"), list[Fraction]()
+    while len(parts) > 1 and len(numbers) < 2 and (number := _number(parts[-1])) is not None:
+        numbers.insert(0, number / 1000)
+        parts.pop()
+    model = ":".join(parts)
+    if not model.strip():
+        raise BadInput(f"{text!r:.60} names no model: write MODEL:PERIOD_MS:DEADLINE_MS")
+    period, deadline = [*numbers, None, None][:2]
+    return Entry(model, period, deadline)
+
+
+def _number(text: str) -> Fraction | None:
+    try:
+        return exact(text)
+    except BadInput:
+        return None
+
+
+def names_of(models: Sequence[str]) -> list[str]:
+    """A name for each: models that are there several times are numbered.
+
+    >>> names_of(["a", "b", "a"])
+    ['a', 'b', 'a#2']
+    """
+    count: Counter[str] = Counter()
+    found = []
+    for model in models:
+        count[model] += 1
+        found.append(model if count[model] == 1 else f"{model}#{count[model]}")
+    return found
+
+
+def tasks_of(
+    entries: Sequence[Entry],
+    graphs: Sequence[Graph],
+    machine: Machine,
+    period_s: Fraction,
+    *,
+    stages: int = 2,
+    slices: int = 1,
+    spread: float = 0.0,
+) -> tuple[Task, ...]:
+    """A task of each network; the one named first has the highest priority.
+
+    `period_s` is for those that say none. Upper bounds are the machine's times, longer by a share
+    of `spread`. Raises `BadInput` where the machine lacks the engines for three stages.
+    """
+    if stages == 3 and not Route(machine).two_rings:
+        raise BadInput(
+            f"machine {machine.name!r} has no engine 'storage': it cannot read and copy at once; "
+            "choose 2 stages"
+        )
+    found = []
+    names = names_of([graph.name for graph in graphs])
+    for i, (said, graph, name) in enumerate(zip(entries, graphs, names, strict=True)):
+        layers = times_of(graph, machine).of(divided(graph, slices), stages)
+        bounds = tuple(_longer(layer, 1.0 + spread) for layer in layers)
+        period = period_s if said.period_s is None else said.period_s
+        found.append(task(name, bounds, period, said.deadline_s, i))
+    return tuple(found)
+
+
+def _longer(layer: Layer, factor: float) -> Layer:
+    return replace(
+        layer,
+        read_s=layer.read_s * factor,
+        copy_s=layer.copy_s * factor,
+        kernel_s=layer.kernel_s * factor,
+    )
