@@ -27,13 +27,16 @@ from app.views.pool_panel import PoolPanel
 from app.views.rows import Rows
 from app.views.status import Status
 from app.views.stepper import Stepper
+from app.views.stream_panel import MemorySwitch, StreamPanel
 from app.views.switches import (
     differs_html,
     heading,
+    lanes_legend_html,
     legend_html,
     map_legend,
     roles_legend_html,
     serial_switch,
+    stream_legend_html,
     timeline_legend,
     unit_switch,
 )
@@ -49,13 +52,16 @@ class Explorer(pn.viewable.Viewer):
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
         self.dag = Dag(theme, self._tap_node, self._close_block, self._select_group)
-        self.map = AddressMap(theme, self.steps, self._select_tensor, self._select_group)
+        self.map = AddressMap(
+            theme, self.steps, self._select_tensor, self._select_group, self._select_operator
+        )
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
         self.pareto = Pareto(theme, session.load_point)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
+        self.stream = StreamPanel(session, theme)
         self.stepper = Stepper(session, self._client_models())
         self.cards = pn.pane.HTML(
             "",
@@ -78,7 +84,7 @@ class Explorer(pn.viewable.Viewer):
         self.live_title = pn.pane.HTML(
             "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
         )
-        self.legend = map_legend()
+        self.legend, self.lanes_legend = map_legend(), timeline_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
         self._follow()
 
@@ -110,6 +116,8 @@ class Explorer(pn.viewable.Viewer):
         follow(look, "step", lambda: self._mark_distance())
         follow(look, "selection", lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
+        follow(look, "memory", lambda: self._show_memory())
+        follow(look, "memory", lambda: self._show_live())
         follow(look, "serial", lambda: self._show_timeline())
         follow(look, "unit", lambda: self._set_unit(look.unit))
 
@@ -152,15 +160,19 @@ class Explorer(pn.viewable.Viewer):
         end = max(shown.steps, pinned.steps if pinned else 0)
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
-        self.map.show(shown, shown.memories[0], pinned)
+        region = shown.stream.region(self.session.look.memory) if shown.stream else None
+        self.map.show(shown, region.memory if region else shown.memories[0], pinned, region)
         self.map.highlight(shown, self.session.look.selection)
         self.occupancy.show(shown, pinned)
         comparing = pinned is not None
-        self.legend.object = (
-            roles_legend_html("Address map", differs_html() if comparing else "")
-            if shown.pool
-            else legend_html(comparing)
-        )
+        self.legend.object = self._legend(differs_html() if comparing else "")
+        self.lanes_legend.object = lanes_legend_html(shown.stream is not None)
+
+    def _legend(self, differs: str) -> str:
+        shown = self.session.work.shown
+        if shown.stream is not None:
+            return stream_legend_html(differs)
+        return roles_legend_html("Address map", differs) if shown.pool else legend_html(differs)
 
     def _place(self) -> None:
         """Put the cursor where it is in the new plan; the client moves it from there."""
@@ -198,7 +210,8 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         if shown and look.step < shown.steps:
             self.live.rows = live_rows(shown, look.step, look.selection, look.unit)
-            self.live_title.object = live_title(shown, look.step, shown.memories[0])
+            memory = shown.stream.region(look.memory).memory if shown.stream else ""
+            self.live_title.object = live_title(shown, look.step, memory or shown.memories[0])
 
     def _mark_distance(self) -> None:
         """The distance is marked in the run at the cursor."""
@@ -226,6 +239,9 @@ class Explorer(pn.viewable.Viewer):
 
     def _select_tensor(self, name: str) -> None:
         self._choose(tensor_selection(name))
+
+    def _select_operator(self, name: str) -> None:
+        self._choose(operator_selection(name))
 
     def _select_group(self, number: int) -> None:
         """Select a fused group, and bring the cursor to its first tile."""
@@ -269,7 +285,7 @@ class Explorer(pn.viewable.Viewer):
             stylesheets=[BOX],
             **wide,
         )
-        head = pn.Row(self.legend, unit_switch(session), margin=0, **wide)
+        head = pn.Row(self.legend, MemorySwitch(session), unit_switch(session), margin=0, **wide)
         memory = pn.Column(
             head,
             plot(self.map),
@@ -279,7 +295,7 @@ class Explorer(pn.viewable.Viewer):
             **wide,
         )
         timeline = pn.Column(
-            pn.Row(self.lanes_title, timeline_legend(), serial_switch(session), margin=0, **wide),
+            pn.Row(self.lanes_title, self.lanes_legend, serial_switch(session), margin=0, **wide),
             plot(self.timeline),
             css_classes=["box", "lanes"],
             stylesheets=[BOX],
@@ -314,6 +330,7 @@ class Explorer(pn.viewable.Viewer):
             top,
             dag,
             self.pool,
+            self.stream,
             pn.Row(left, right, margin=0, **wide),
             LiveSolver(session),
             css_classes=["explorer"],

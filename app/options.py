@@ -11,7 +11,7 @@ from app.state import Problem
 from planners.fusion.options import DEFAULTS
 
 DNC = "dnc"
-FUSION, OVERLAP = "fusion", "overlap"
+FUSION, OVERLAP, STREAMING = "fusion", "overlap", "streaming"
 COSMA_OPTIONS = (
     "schedule",
     "objective",
@@ -31,8 +31,23 @@ FUSION_OPTIONS = (
     "free_local_layers",
 )
 OVERLAP_OPTIONS = ("pool_objective", "fuse")
-OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS)
-CALLED = {OVERLAP: {"pool_objective": "objective"}}
+STREAMING_OPTIONS = (
+    "pipeline",
+    "stages",
+    "slices",
+    "ring_bytes",
+    "ring_step",
+    "twice",
+    "one_memory",
+    "times",
+    "spread",
+    "draws",
+)
+OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS, *STREAMING_OPTIONS)
+CALLED = {
+    OVERLAP: {"pool_objective": "objective"},
+    STREAMING: {"ring_bytes": "ring", "ring_step": "step", "one_memory": "joint"},
+}
 """What a planner calls an option where a field of the problem has that name already."""
 OWN_SEARCH = "{} is a search of its own"
 CBC = "CBC"
@@ -52,6 +67,8 @@ def takes(planner: str) -> frozenset[str]:
     info = sp.planners().get(planner)
     if planner == OVERLAP:
         return frozenset(OVERLAP_OPTIONS)
+    if planner == STREAMING:
+        return frozenset(STREAMING_OPTIONS)
     names = set(info.options) if info else set()
     if planner == FUSION:
         names |= DEFAULTS.keys() & set(FUSION_OPTIONS)
@@ -108,7 +125,7 @@ def why_not(problem: Problem) -> dict[str, str]:
         found["replacement"] = "it is chosen together with the order"
     elif problem.objective != "traffic":
         found["replacement"] = "the others are for traffic only"
-    return found | _why_not_fused(problem)
+    return found | _why_not_fused(problem) | _why_not_streamed(problem)
 
 
 def _why_not_fused(problem: Problem) -> dict[str, str]:
@@ -120,6 +137,23 @@ def _why_not_fused(problem: Problem) -> dict[str, str]:
         rule = OWN_SEARCH.format("the online variant")
         return {"baseline": rule, "joint": rule}
     return {}
+
+
+def _why_not_streamed(problem: Problem) -> dict[str, str]:
+    """The same for the options of streamed parameters."""
+    pipeline, found = problem.pipeline, {}
+    if pipeline != "exact":
+        found["stages"] = "only the exact search has a choice of stages"
+        found["one_memory"] = "only the exact search plans weights and activations together"
+    elif problem.stages == 3 or problem.twice:
+        found["one_memory"] = "one memory goes with two stages, without rings mapped twice"
+    if pipeline not in ("async", "2s"):
+        found["ring_bytes"] = "the pipeline finds its rings"
+    if not pipeline.endswith("-md"):
+        found["ring_step"] = "only the paper's search has a step"
+    if pipeline in ("pre", "seq", "sync"):
+        found["twice"] = "the pipeline has no rings"
+    return found
 
 
 def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
 
 POLL_MS = 120
+WORKING = ["planning", "sweeping", "asking", "coding", "streaming"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys
@@ -53,6 +54,12 @@ that pool at the cursor: address 0 is at the top, d is by how many bytes the out
 the input; bold is written in this step, dashed was freed. The address map has the same over time:
 the output's front chases the input's. Tap a bar to select what runs together, a point of the front
 to plan with that much RAM.
+
+Streamed parameters (Demand Layering) are read layer by layer while earlier layers run; a step is
+a layer. The address map shows them roll through their rings: choose on chip, a ring or the
+activations above it; grey is lost at the ring's end. The timeline hatches in red what kernels wait
+for, in orange reads and copies that wait for a full ring. Tap a point of delay against memory to
+plan with it, or drag the budget: plans follow at once.
 
 Fused groups (Optimus) run tile by tile, so they need less than MR. Each group has a colour and a
 name in the graph and along the steps; tap its name for its tile, its bytes, and why its neighbours
@@ -167,7 +174,7 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
 
     def listen() -> None:
         session.poll()
-        period = LIVE_MS if session.live.waiting else POLL_MS
+        period = LIVE_MS if session.live.waiting or session.streams.dragging else POLL_MS
         if poll.period != period:
             poll.period = period
         if not session.busy:
@@ -184,7 +191,7 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
     def write_address(*_: Any) -> None:
         browser.address(to_query(session.problem, session.look))
 
-    session.work.param.watch(watch_workers, ["planning", "sweeping", "asking", "coding"])
+    session.work.param.watch(watch_workers, WORKING)
     session.work.param.watch(lambda event: browser.file(**event.new), "code")
     session.open(*from_query(arguments))
     session.problem.param.watch(write_address, list(session.problem.param))

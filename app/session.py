@@ -15,10 +15,10 @@ from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import Job, Message, Pool
 from app.live import LiveGroups
-from app.options import USUAL, always_counts, counts, cuts, fields_of, options
+from app.options import STREAMING, USUAL, always_counts, counts, cuts, fields_of, options
 from app.pool import next_run
 from app.shown import Shown
-from app.sizes import format_exact, plain_budget, plain_shape
+from app.sizes import NAMED_BUDGETS, format_exact, plain_budget, plain_shape
 from app.state import (
     GRANULARITIES,
     WIDTHS,
@@ -30,6 +30,8 @@ from app.state import (
     operator_selection,
     run_selection,
 )
+from app.streaming import roomy_bytes
+from app.streams import Streams
 from app.sweeping import GRAPH_FIELDS, front_budgets, points_beside, sweep_budgets
 from app.url import UPLOADED, problem_of
 
@@ -57,6 +59,7 @@ class Session:
         self.pool = pool
         self.problem, self.look, self.work = Problem(), Look(), Work()
         self.breaks, self.live, self.coding = Breaks(self), LiveGroups(self), Coding(self)
+        self.streams = Streams(self)
         self._plan: Job | None = None
         self._sweep: Job | None = None
         self._facts: Job | None = None
@@ -69,7 +72,8 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a worker may still have something to say."""
-        return any((self._plan, self._sweep, self._facts, self.live.busy, self.coding.busy))
+        asked = self.live.busy or self.coding.busy or self.streams.busy
+        return asked or any((self._plan, self._sweep, self._facts))
 
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
@@ -116,6 +120,11 @@ class Session:
         answered = {**self.work.shown_for, "budget": self.problem.budget}
         return answered != self.fields()
 
+    @property
+    def stale_front(self) -> bool:
+        """Whether the front on screen is of other rings than those that are chosen."""
+        return self.fields_but_budget_differ()
+
     def back(self) -> None:
         """Choose again what is on screen."""
         if self._plan:
@@ -130,12 +139,20 @@ class Session:
         Break nodes chosen by hand are of one graph: another model has none.
         """
         if any(getattr(self.problem, name) != value for name, value in fields.items()):
+            self._make_room(fields)
             if OTHER_OPERATORS & fields.keys():
                 fields.setdefault("break_nodes", None)
             self.problem.param.update(**fields)
             self.plan()
         elif not self.work.planning:
             self.live.forget()
+
+    def _make_room(self, fields: dict[str, Any]) -> None:
+        """A planner of rings takes no budget by name: its first plan has room for all of them."""
+        shown, chosen = self.work.shown, fields.get("planner")
+        named = self.problem.budget in NAMED_BUDGETS
+        if chosen == STREAMING and named and shown and "budget" not in fields:
+            fields["budget"] = format_exact(roomy_bytes(shown.graph))
 
     def plan(self) -> None:
         """Plan the problem as it stands; a plan in the making is given up for it."""
@@ -292,6 +309,7 @@ class Session:
             self._take_sweep(sweep.drain())
         self.live.poll()
         self.coding.poll()
+        self.streams.poll()
 
     def close(self) -> None:
         """The visitor has gone: nothing of theirs goes on running."""
@@ -301,6 +319,7 @@ class Session:
         self._plan = self._sweep = self._facts = None
         self.live.close()
         self.coding.close()
+        self.streams.close()
 
     def _tick(self, seconds: float) -> None:
         """Let the seconds run on while a solver is silent."""
@@ -410,6 +429,7 @@ class Session:
         look.param.trigger("step")
         self.live.explain(shown)
         self.live.reach()
+        self.streams.explain(shown)
 
     def _budget_key(self) -> str:
         answered = self.work.shown_for

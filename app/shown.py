@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import planners as sp
 from app.packing import packed, unpacked
 from app.pool import Pool, pool_of
+from app.streaming import Stream, stream_of
 from app.views.dag_blocks import Blocks
 from planners.fusion.explain import FusedGroup, groups_of
-from planners.program import Compute, Instruction, Load, Store
+from planners.program import Compute, Instruction, Load, Region, Store
+
+if TYPE_CHECKING:
+    from app.stream_waits import Stage
 
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
 
@@ -127,6 +131,35 @@ class Shown:
         return pool_of(self.plan, self.ran)
 
     @cached_property
+    def stream(self) -> Stream | None:
+        """The layers and rings of a plan that streams its parameters; others have none."""
+        return stream_of(self.plan)
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """Reads, copies and kernels of a plan that streams its parameters."""
+        from app.stream_waits import stages_of
+
+        return stages_of(self, self.trace)
+
+    @cached_property
+    def lives(self) -> Mapping[str, tuple[tuple[int, int] | None, ...]]:
+        """By ring, the columns of steps in which each layer's bytes are there."""
+        stream = self.stream
+        assert stream is not None
+        found: dict[str, list[tuple[int, int] | None]] = {
+            ring.key: [None] * len(stream.layers) for ring in stream.rings
+        }
+        for stay in self.report.residencies:
+            kind, layer, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
+            if kind == "kernel" or ring not in found:
+                continue
+            left, right = self.columns(stay)
+            before = found[ring][layer] or (left, right)
+            found[ring][layer] = min(left, before[0]), max(right, before[1])
+        return {ring: tuple(lives) for ring, lives in found.items()}
+
+    @cached_property
     def groups(self) -> tuple[FusedGroup, ...]:
         """The fused groups of the plan; most planners have none."""
         return groups_of(self.plan)
@@ -227,8 +260,9 @@ class Shown:
     def moved_bytes(self) -> Mapping[str, int]:
         """Non-compulsory off-chip bytes of each tensor: all transfers but those it cannot avoid."""
         total: dict[str, int] = {}
+        offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
         for item in self.instructions:
-            if isinstance(item, (Load, Store)):
+            if isinstance(item, (Load, Store)) and _other(item).memory in offchip:
                 total[item.piece.tensor] = total.get(item.piece.tensor, 0) + item.source.size_bytes
         for name in total:
             kind = self.graph.tensors[name].kind
@@ -242,6 +276,11 @@ def show(text: str) -> Shown:
     data: Any = json.loads(text)
     plan = sp.Plan.from_json(data)
     return Shown(plan, sp.check(plan), sp.simulate(plan), packed(text))
+
+
+def _other(item: Load | Store) -> Region:
+    """The end of a transfer that is farther from the compute engine."""
+    return item.source if isinstance(item, Load) else item.target
 
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:

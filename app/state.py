@@ -10,6 +10,7 @@ import param
 import planners as sp
 from planners.fusion.baselines import BASELINES
 from planners.overlap.options import OBJECTIVES
+from planners.streaming.pipelines import PIPELINES, STEP_BYTES
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
@@ -17,6 +18,7 @@ WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("traffic", "latency")
 PANELS = ("details", "solver", "compare")
+WEIGHED = ("delay", "memory")
 COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
 
@@ -87,6 +89,32 @@ class Problem(param.Parameterized):
         doc="Of overlap within the budget: the least work that is done again, or the least RAM.",
     )
     fuse = param.Boolean(True, doc="Whether operators may run together in the circular pool.")
+    pipeline = param.Selector(
+        default="exact",
+        objects=list(PIPELINES),
+        doc="Of streamed parameters: a pipeline of the paper's, or the exact search of all rings.",
+    )
+    stages = param.Selector(
+        default=0, objects=[0, 2, 3], doc="Stages of the exact search; 0: the better of both."
+    )
+    slices = param.Integer(
+        1, bounds=(0, 4096), doc="No layer is larger than the largest over this; 0: what is best."
+    )
+    ring_bytes = param.Integer(
+        0, bounds=(0, None), doc="Bytes of each ring of async and 2s; 0: the largest layer's."
+    )
+    ring_step = param.Integer(
+        STEP_BYTES, bounds=(1, None), doc="Bytes by which rings grow in the paper's search."
+    )
+    twice = param.Boolean(False, doc="Rings mapped twice: a layer may wrap, no gap is lost.")
+    one_memory = param.Boolean(False, doc="Streamed weights and activations in one memory.")
+    times = param.Selector(
+        default="", objects=["", "roofline"], doc="Times of layers: what suits the machine, or..."
+    )
+    spread = param.Number(
+        0.0, bounds=(0.0, 1e3), doc="By which share times may be longer: gives a bound on delay."
+    )
+    draws = param.Integer(0, bounds=(0, 100_000), doc="Draws of a Monte Carlo band of delays.")
     time_limit = param.Integer(30, bounds=(1, 3600), doc="Seconds the solver may take.")
 
     def values_by_name(self) -> dict[str, Any]:
@@ -110,6 +138,10 @@ class Look(param.Parameterized):
     metric = param.Selector(
         default="traffic", objects=list(METRICS), doc="What memory is weighed against."
     )
+    memory = param.String("", doc="Which memory the address map shows; empty: all on chip.")
+    weighed = param.Selector(
+        default="delay", objects=list(WEIGHED), doc="What resolutions are weighed against."
+    )
     panel = param.Selector(
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
@@ -132,6 +164,12 @@ class Work(param.Parameterized):
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     coding = param.Boolean(False, doc="Whether C code of the plan on screen is being written.")
     code = param.Dict(default={}, doc="The last C code: name of a zip and its bytes in base 64.")
+    fronts = param.Dict(default={}, doc="Delay against memory of all pipelines of the problem.")
+    under = param.Integer(0, doc="The budget under the slider while it moves; 0: it stands.")
+    resolutions = param.List(default=[], doc="Delay and memory by resolution and pipeline.")
+    resolving = param.Boolean(False, doc="Whether resolutions are being swept.")
+    resolved = param.String("", doc="What the sweep of resolutions is doing.")
+    streaming = param.Boolean(False, doc="Whether a worker is asked about streamed parameters.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")
     progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
     history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")

@@ -9,6 +9,7 @@ import planners as sp
 from app.sentence import Sentence
 from app.shown import Shown
 from app.story_pool import pool_story
+from app.story_stream import stream_story
 from app.story_tiles import tile_story
 from planners.program import Compute, Load, Store
 from planners.units import format_bytes
@@ -23,6 +24,8 @@ def step_story(shown: Shown, step: int) -> list[Sentence]:
         return tile_story(shown, step, group)
     if shown.pool is not None:
         return pool_story(shown, step, shown.pool)
+    if shown.stream is not None:
+        return stream_story(shown, step, shown.stream)
     moves = _moves(shown, step)
     first, last = shown.computes[step]
     before = [s for position, s in moves if position < first]
@@ -133,6 +136,9 @@ def infeasible_story(why: dict[str, object]) -> str:
     listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors[:LISTED])
     listed += f" and {len(tensors) - LISTED} more" if len(tensors) > LISTED else ""
     held = f" holds {listed} at once" if listed else ""
+    if why.get("streams"):
+        total = format_bytes(sum(size for _, size in tensors))
+        return f"the largest layer, {why['operator']}, has {total} of parameters; {why['remedy']}"
     return f"{why['operator']}{held}"
 
 

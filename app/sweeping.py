@@ -32,6 +32,8 @@ def front_budgets(shown: Any, planner: str) -> list[int]:
     """Budgets at which a plan's front has a point, rising; none where it has no such front."""
     if shown is None or shown.plan.planner != planner:
         return []
+    if shown.stream is not None:
+        return sorted({memory for memory, _ in shown.stream.front})
     return sorted({point["ram_bytes"] for point in shown.plan.details.get("front", ())})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
+from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from app.state import WIDTHS, Look, Problem
 VERSION = "1"
 UPLOADED = " (uploaded)"
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
-LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric")
+LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric", "memory", "weighed")
 
 
 def to_query(problem: Problem, look: Look) -> str:
@@ -98,7 +99,17 @@ def _value(spec: param.Parameter, text: str) -> Any:
     if isinstance(spec, param.List):
         return None if text == AUTO else _names(text)
     numbers = isinstance(spec, param.Selector) and isinstance(spec.default, int)
-    return int(text) if isinstance(spec, param.Integer) or numbers else text
+    if isinstance(spec, param.Integer) or numbers:
+        return int(text)
+    return finite(text) if isinstance(spec, param.Number) else text
+
+
+def finite(text: str) -> float:
+    """A number. Raises `ValueError` for anything else, and for what is none."""
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def _names(text: str) -> list[str]:

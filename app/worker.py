@@ -19,10 +19,10 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
-from app import code_jobs, fused_jobs
+from app import code_jobs, fused_jobs, stream_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
-from app.options import FUSION, OVERLAP, counts
+from app.options import FUSION, OVERLAP, STREAMING, counts
 from app.shown import show
 from app.sizes import plain_shape
 from app.wire import to_wire
@@ -138,8 +138,14 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
         send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
         spills = problem["options"].get("objective") != "peak"
-        exact = problem["planner"] in (FUSION, OVERLAP)  # MR is no bound for parts of operators
-        desk.send("infeasible", spills=spills, exact=exact, **infeasible(graph, error))
+        exact = problem["planner"] in (
+            FUSION,
+            OVERLAP,
+            STREAMING,
+        )  # MR is no bound for parts of operators
+        streams = problem["planner"] == STREAMING
+        told = infeasible(graph, error)
+        desk.send("infeasible", spills=spills, exact=exact, streams=streams, **told)
     if not desk.stopped:
         desk.send("budgets", **budgets(desk, graph, counts(problem)))
 
@@ -174,6 +180,7 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
         "need_bytes": error.need_bytes,
         "have_bytes": error.have_bytes,
         "operator": error.operator,
+        "remedy": error.remedy,
         "tensors": [[name, graph.size_bytes(name)] for name in error.tensors],
     }
 
@@ -257,6 +264,7 @@ RUN = {
     "warm": run_warm,
     **fused_jobs.RUN,
     **code_jobs.RUN,
+    **stream_jobs.RUN,
 }
 
 

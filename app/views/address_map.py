@@ -20,15 +20,28 @@ from bokeh.plotting import figure
 
 from app.groups import chosen_groups
 from app.shown import Shown
-from app.state import selected_tensors
+from app.state import TENSOR, selected_operators, selected_tensors
+from app.streaming import Region
 from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
 from app.views.outlines import Outlines
-from app.views.palette import DARK_INK, ROLES, STAYS, YELLOW, Theme, cursor_band, dress, tooltip
+from app.views.palette import (
+    DARK_INK,
+    ROLES,
+    STAYS,
+    STREAMED,
+    YELLOW,
+    Theme,
+    cursor_band,
+    dress,
+    tooltip,
+)
 from app.views.pool_layer import PoolLayer
 from app.views.pool_rows import PoolRows
+from app.views.stream_map import LOST, WEIGHTS, StreamBands, StreamRows
 
+LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
 WHOLE = (-1.0, -1.0)
@@ -47,6 +60,8 @@ source.change.emit();
 FORMAT_ADDRESS = """
 if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
 if (high.end < 16384) return tick.toLocaleString('en') + ' B';
+if (high.end >= 33554432) return (tick / 1048576).toLocaleString('en',
+  {maximumFractionDigits: 2}) + ' MiB';
 const kib = tick / 1024;
 return kib.toLocaleString('en', {maximumFractionDigits: 1}) + ' KiB';
 """
@@ -61,9 +76,10 @@ class AddressMap:
         x_range: Range1d,
         select: Callable[[str], None],
         select_group: Callable[[int], None],
+        select_operator: Callable[[str], None],
     ) -> None:
-        self.select, self.steps = select, x_range
-        self.rows: MapRows | PoolRows | None = None
+        self.select, self.select_operator, self.steps = select, select_operator, x_range
+        self.rows: MapRows | PoolRows | StreamRows | None = None
         self.drawn: tuple[float, float] | None = None
         self.names: set[str] = set()
         self.groups = GroupBands(select_group)
@@ -120,6 +136,7 @@ class AddressMap:
             plot.add_layout(item)
         self._keep_labels_fitting(plot, x_range)
         self.pool = PoolLayer(plot, theme, FIT_LABELS)
+        self.bands = StreamBands(plot, theme)
         return plot
 
     def _keep_labels_fitting(self, plot: figure, x_range: Range1d) -> None:
@@ -137,7 +154,7 @@ class AddressMap:
             plot,
             "quad",
             self.source,
-            [hatch for _, hatch, _ in (*STAYS.values(), *ROLES.values())],
+            [hatch for _, hatch, _ in LOOKS],
             **box,
             fill_color="colour",
             fill_alpha=0.85,
@@ -177,9 +194,18 @@ class AddressMap:
             TapTool(renderers=rects),
         )
 
-    def show(self, shown: Shown, memory: str, pinned: Shown | None = None) -> None:
-        """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too."""
-        self.rows = PoolRows(shown, memory) if shown.pool else MapRows(shown, memory)
+    def show(
+        self,
+        shown: Shown,
+        memory: str,
+        pinned: Shown | None = None,
+        region: Region | None = None,
+    ) -> None:
+        """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
+
+        `region` is the part of the memory to be shown, of plans that have parts.
+        """
+        self.rows = rows_of(shown, memory)
         for rect in self.rects:  # of strips a pixel high nothing but outlines would be seen
             rect.glyph.line_alpha = 0.0 if shown.pool else 1.0
         self.drawn = None
@@ -189,8 +215,12 @@ class AddressMap:
         tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
         self.pool.show(shown)
         self.groups.show(shown, step_places(shown), {})
-        self.y_range.update(start=0, end=max(tops) * (1.1 if shown.groups else 1.04))
-        self.y_range.update(reset_start=0, reset_end=self.y_range.end)
+        self.bands.show(shown, region)
+        low, high = 0.0, max(tops) * (1.1 if shown.groups else 1.04)
+        if region is not None and region.key:
+            low, high = region.base, region.base + region.size_bytes * 1.02
+            self.limit.location = region.base + region.size_bytes
+        self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
 
     def _redraw(self) -> None:
         """Draw what is in sight piece by piece, or, of too many pieces, what they add up to."""
@@ -219,6 +249,8 @@ class AddressMap:
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline what is selected, wherever it sits."""
         self.names = set(selected_tensors(shown.graph, selection))
+        if shown.stream is not None:
+            self.names |= weights_of(shown, selection)
         self.groups.highlight(chosen_groups(shown, selection))
         self._outline()
 
@@ -238,10 +270,34 @@ class AddressMap:
         if new:
             tensor = self.source.data["tensor"][new[0]]
             self.source.selected.indices = []
-            if tensor != REFILLED:
+            if tensor.endswith(WEIGHTS):
+                self.select_operator(tensor.removesuffix(WEIGHTS))
+            elif tensor not in (REFILLED, LOST):
                 self.select(tensor)
 
 
+def rows_of(shown: Shown, memory: str) -> MapRows | PoolRows | StreamRows:
+    """What is drawn of a memory, by what sort of plan it is."""
+    if shown.stream is not None:
+        return StreamRows(shown, memory)
+    return PoolRows(shown, memory) if shown.pool else MapRows(shown, memory)
+
+
+def weights_of(shown: Shown, selection: str) -> set[str]:
+    """What the map calls the parameters of the selected operator, or of a selected parameter's."""
+    tensor = selection.removeprefix(TENSOR)
+    if selection.startswith(TENSOR) and not is_parameter(shown, tensor):
+        return set()
+    return {name + WEIGHTS for name in selected_operators(shown.graph, selection)}
+
+
+def is_parameter(shown: Shown, name: str) -> bool:
+    """Whether a tensor of that name is a parameter."""
+    return name in shown.graph.tensors and shown.graph.tensors[name].kind == "parameter"
+
+
 def limit_bytes(shown: Shown) -> int:
-    """What bounds the addresses: the budget, or the circular pool that the plan needs of it."""
+    """What bounds the addresses: the budget, or what the plan's pool or rings need of it."""
+    if shown.stream is not None:
+        return shown.stream.regions[0].size_bytes
     return shown.pool.size_bytes if shown.pool else shown.plan.budget_bytes

@@ -10,18 +10,20 @@ import numpy as np
 import planners as sp
 from app.shown import Shown
 from app.views.hatched import PLAIN
-from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
+from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION, YELLOW
 from app.views.units import seconds_text
 from planners.program import Compute
 
 MOST = 1500  # bars at once: of more, most are thinner than a line
 ENDS_IN_SIGHT = 900  # what is nearer than this part of the window cannot be told apart
 WAITS = "right_diagonal_line"
+FULL = "left_diagonal_line"
 ENGINES = {
     "compute": ("compute", BLUE, PLAIN),
     "dma_in": ("DMA in", GREEN, "dot"),
     "dma_out": ("DMA out", ORANGE, "right_diagonal_line"),
     "storage": ("storage", PURPLE, "horizontal_line"),
+    "copy": ("copy", YELLOW, "vertical_line"),
 }
 COLUMNS = ("left", "right", "lane", "colour", "hatch", "label", "what", "when", "step", "cause")
 STALL_COLUMNS = (*COLUMNS, "height", "alpha")

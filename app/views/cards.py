@@ -7,6 +7,8 @@ from html import escape
 from typing import Any
 
 from app.shown import Shown
+from app.stream_waits import stalled
+from app.streaming import Stream
 from app.views.units import joules_text, seconds_text
 from planners.units import format_bytes
 
@@ -35,6 +37,7 @@ SPILL = "non-compulsory traffic: bytes that leave or come back only for want of 
 AGAIN = "multiply-accumulates that are done more than once, so that less need be kept"
 OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
+DELAY = "from the first read (once all is loaded, where it is preloaded) to the last kernel"
 SCOPE = "bound and status hold "
 BADGES = {
     "optimal": ("✓", "proven optimal", "#009E73"),
@@ -69,6 +72,7 @@ def proof_text(shown: Shown) -> str:
     claims = shown.plan.claims
     aim = "peak memory" if shown.plan.options.get("objective") == "peak" else "spill traffic"
     aim = "off-chip traffic" if shown.groups else "RAM" if shown.pool else aim
+    aim = "memory of rings and activations" if shown.stream else aim
     most = f"at most {claims.gap:.1%} of it could be saved"
     known = "proven least" if claims.status == "optimal" else most
     words = [f"{aim}: {known}", *shown.plan.notes]
@@ -81,16 +85,17 @@ def cards_html(shown: Shown, former: bool = False) -> str:
     sign, words, colour = badge(shown)
     held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
+    latency = _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY)
     items = [
         _card(
             plan.graph.name,
-            f"{plan.planner} · {_parts(shown)}",
+            _parts(shown) if shown.stream else f"{plan.planner} · {_parts(shown)}",
             "name",
             title=f"{plan.graph.name}: {len(plan.graph.operators)} operators",
         ),
         _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
-        *_of_memory(shown),
-        _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY),
+        *(stream_cards(shown, shown.stream) if shown.stream else _of_memory(shown)),
+        *([] if shown.stream else [latency]),
         _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
     return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
@@ -119,12 +124,48 @@ def _of_memory(shown: Shown) -> list[str]:
     ]
 
 
+def stream_cards(shown: Shown, stream: Stream) -> list[str]:
+    """Memory by its parts, the delay above all kernels alone, and what kernels waited for."""
+    size, budget = stream.memory_bytes, shown.plan.budget_bytes
+    rings = " + ".join(f"{format_bytes(ring.size_bytes)} {ring.name}" for ring in stream.rings)
+    held = f"{format_bytes(stream.activation_bytes)} activations"
+    held = f"{size:,} bytes: {rings}" + ("" if stream.joint else f" + {held}")
+    share = f"memory, {size / budget:.0%} of {format_bytes(budget)}"
+    late = f"delay, {stream.overhead:+.1%} to kernels"
+    about = [f"{DELAY}; all kernels alone take {seconds_text(stream.kernel_s)}", stream.times]
+    if stream.preload_s:
+        about.append(f"preloading before it: {seconds_text(stream.preload_s)}")
+    if stream.bound_s is not None:
+        about.append(f"guaranteed: no later than {seconds_text(stream.bound_s)}")
+    waits = stalled(shown, stream)
+    told = ", ".join(f"{cause} {seconds_text(found)}" for cause, found in waits.items())
+    ring_bytes = format_bytes(stream.ring_bytes)
+    parts = f"{'both' if stream.joint else 'rings'}, of {format_bytes(model_bytes(stream))} read"
+    cards = [
+        _card(format_bytes(size), share, "peak", title=held),
+        _card(ring_bytes, parts, "rings", title=held),
+        _card(seconds_text(stream.delay_s), late, "latency", title="\n".join(about)),
+        _card(seconds_text(sum(waits.values())), "kernels wait", "waits", title=told or "never"),
+    ]
+    if stream.bound_s is not None:
+        share = f"bound, {stream.bound_s / stream.delay_s - 1:+.1%}"
+        cards.append(_card(seconds_text(stream.bound_s), share, "bound", title=about[-1]))
+    return cards
+
+
+def model_bytes(stream: Stream) -> int:
+    """All bytes of parameters that are read."""
+    return sum(layer.size_bytes for layer in stream.layers)
+
+
 def _parts(shown: Shown) -> str:
     """How many operators there are, or in how many fused groups."""
     if shown.groups:
         return f"{len(shown.groups)} groups"
     if shown.pool:
         return f"{len(shown.pool.runs)} runs"
+    if shown.stream:
+        return f"{shown.stream.pipeline} · {len(shown.stream.layers)} layers"
     return f"{len(shown.graph.operators)} operators"
 
 

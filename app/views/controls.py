@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.options import OVERLAP, always_counts
+from app.options import OVERLAP, STREAMING, always_counts
 from app.session import Session
 from app.sizes import even_ratios, even_sizes, format_exact, plain_shape
 from app.state import GRANULARITIES, WIDTHS
@@ -36,6 +36,16 @@ POOL_ABOUT = {
     "MR": "the largest operator with its tensors apart: overlapping them needs less",
     "MP": "the least peak of all orders where tensors lie apart",
 }
+STREAM_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator alone, without rings: streaming needs them beside activations",
+    "MP": "the least peak of activations, without rings: streaming needs them beside these",
+}
+ENDS = {
+    "least memory": "the least rings that any layer fits: no plan exists below",
+    "least delay": "the least rings with the least delay: more memory is of no use",
+}
+NAMES_OF_SIZES = ["budgets", "shown", "reach", "fronts"]
 COUNTED, ALWAYS = "count parameters", "parameters count"
 UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
 
@@ -53,7 +63,7 @@ class Controls(pn.viewable.Viewer):
         self._make_again()
         self._make_files()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
-        session.work.param.watch(lambda *_: self._show_budgets(), ["budgets", "shown", "reach"])
+        session.work.param.watch(lambda *_: self._show_budgets(), NAMES_OF_SIZES)
         session.work.param.watch(lambda *_: self._show_download(), ["written"])
         self._mirror()
         self._show_budgets()
@@ -159,6 +169,7 @@ class Controls(pn.viewable.Viewer):
             margin=(-4, 12, 0, 12),
             height=14,
         )
+        self._make_ends()
         self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
         self.slider.param.watch(self._slid, "value_throttled")
         self.slider.param.watch(self._slides, "value")
@@ -174,9 +185,30 @@ class Controls(pn.viewable.Viewer):
             "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT]
         )
 
+    def _make_ends(self) -> None:
+        """Of streamed parameters: the least memory, and the least that has the least delay."""
+        self.ends = {
+            name: pn.widgets.Button(
+                label=name,
+                on_click=lambda _e, n=name: self._set_end(n),
+                css_classes=[f"budget-{name.replace(' ', '-')}"],
+                stylesheets=[COMPACT, BUDGET],
+                sizing_mode="stretch_width",
+                margin=(2, 3),
+                description=text,
+                visible=False,
+            )
+            for name, text in ENDS.items()
+        }
+
+    def _set_end(self, name: str) -> None:
+        if (found := self.session.streams.ends) is not None:
+            self._set_budget(format_exact(found[list(ENDS).index(name)]))
+
     def _set_budget(self, text: str) -> None:
         self.wrong.object = ""
         self.session.live.release()
+        self.session.streams.release()
         self.session.change(budget=text)
         self._mirror()
 
@@ -195,6 +227,7 @@ class Controls(pn.viewable.Viewer):
         finally:
             self._mirroring = False
         self.session.live.preview(size * 1024)
+        self.session.streams.slide(size * 1024)
 
     def _typed(self, event: Any) -> None:
         if self._mirroring or not event.new:
@@ -272,9 +305,10 @@ class Controls(pn.viewable.Viewer):
             if not self.typed.value or self._differs(self.typed.value, problem.budget):
                 self.typed.value = problem.budget
             for name, button in self.named.items():
-                pooled = POOL_ABOUT if problem.planner == OVERLAP else ABOUT
-                button.description = (FUSED_ABOUT if forced else pooled)[name]
+                about = {OVERLAP: POOL_ABOUT, STREAMING: STREAM_ABOUT}.get(problem.planner)
+                button.description = (about or (FUSED_ABOUT if forced else ABOUT))[name]
                 button.color = "primary" if problem.budget == name else "default"
+            self._show_ends()
             self._place_slider()
         finally:
             self._mirroring = False
@@ -288,21 +322,34 @@ class Controls(pn.viewable.Viewer):
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
             unproven = name == "MP" and budgets and not budgets["MP_proven"]
             button.label = name + (" ≤" if unproven else "") + size
+        self._show_ends()
         self.slider.disabled = not budgets
         self._mirroring = True
         try:
-            if budgets:
-                self.sizes = slider_sizes(budgets, self.session.live.least_bytes)
+            if budgets and not self.session.streams.dragging:
+                most = self.session.streams.most_bytes
+                self.sizes = slider_sizes(budgets, self.session.live.least_bytes, most)
                 self.slider.param.update(start=0, end=len(self.sizes) - 1)
             least = self.session.live.least_bytes
-            named = {**budgets, **({"least": least} if least else {})}
+            named = {} if self.session.streams.offered else {**budgets}
+            named |= {"least": least} if least else {}
             self.ticks.object = ticks_html(named, self.sizes)
             self._place_slider()
         finally:
             self._mirroring = False
 
+    def _show_ends(self) -> None:
+        """Budgets by name say nothing of rings."""
+        streams = self.session.streams
+        for button in self.named.values():
+            button.visible = not streams.offered
+        for place, (name, button) in enumerate(self.ends.items()):
+            found = streams.ends
+            button.visible, button.disabled = streams.offered, found is None
+            button.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
+
     def _place_slider(self) -> None:
-        if self.session.live.dragging:
+        if self.session.live.dragging or self.session.streams.dragging:
             return  # the handle is in somebody's hand
         shown = self.session.work.shown
         budget = self.session.problem.budget
@@ -329,6 +376,7 @@ class Controls(pn.viewable.Viewer):
             self.machine,
             heading("Budget"),
             pn.Row(*self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            pn.Row(*self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
             self.slider,
             self.ticks,
             self.typed,
@@ -345,11 +393,16 @@ class Controls(pn.viewable.Viewer):
         )
 
 
-def slider_sizes(budgets: Mapping[str, Any], least: int | None) -> list[int]:
+def slider_sizes(
+    budgets: Mapping[str, Any], least: int | None, most: int | None = None
+) -> list[int]:
     """What the slider offers, in KiB: from below the least plan to above what is ever of use.
 
-    Where the planner's own `least` is known it begins there, and goes on in equal ratios.
+    Where the planner's own `least` is known it begins there, and goes on in equal ratios; up to
+    `most` where more is of no use to the planner.
     """
+    if least and most:
+        return even_ratios(least, max(most, least + 1024))
     high = round(max(budgets["default_peak"], budgets["MR"]) * 1.1)
     return even_ratios(least, high) if least else even_sizes(round(budgets["MR"] * 0.8), high)
 

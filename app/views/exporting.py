@@ -23,12 +23,11 @@ from app.style import COMPACT, TEXT
 from app.views.cards import CSS, cards_html
 from app.views.palette import Theme
 from app.views.rows import Browser
-from app.views.switches import legend_html
 
 ASKED_FOR = re.compile(r'<script src="[^"]*"[^>]*>\s*</script>')
 """What Panel adds to every page of Bokeh's for components that these figures do not have."""
 
-KEPT = ("step", "selection", "expanded", "colour", "unit", "serial", "metric")
+KEPT = ("step", "selection", "expanded", "colour", "unit", "serial", "metric", "memory")
 FILES: tuple[tuple[str, str, str], ...] = (
     ("lifetimes", ".csv", "Residencies as CSV: spillway pack reads it"),
     ("trace", ".trace.json", "Timeline for Perfetto or chrome://tracing"),
@@ -82,12 +81,15 @@ def page_html(session: Session, theme: Theme) -> str:
     explorer.occupancy.set_unit(copy.look.unit)
     figures = [view.figure for view in (explorer.dag, explorer.map, explorer.occupancy)]
     figures += [explorer.timeline.figure, explorer.pareto.figure]
+    if shown.stream is not None:
+        copy.work.fronts = session.work.fronts
+        figures.append(explorer.stream.front.figure)
     text = f'{cards_html(shown)}<div class="cards">{escape(assumptions(shown))}</div>'
     colours = {"--sw-text": theme.text, "--sw-faint": theme.faint, "--sw-grid": theme.grid}
     colours |= {"--sw-panel": theme.panel}
     sheets = [CSS, TEXT]
     head = Div(text=text, styles=colours, stylesheets=sheets, sizing_mode="stretch_width")
-    key = Div(text=legend_html(False), styles=colours, stylesheets=sheets)
+    key = Div(text=explorer.legend.object, styles=colours, stylesheets=sheets)
     made = column(head, figures[0], key, *figures[1:], sizing_mode="stretch_width")
     made.styles = {"background": theme.page, "padding": "10px"}
     title = f"Spillway: {shown.graph.name}"

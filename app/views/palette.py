@@ -51,6 +51,15 @@ ROLES: Mapping[str, tuple[str, str, str]] = {
 }
 """What a part of a circular pool is to the run at the time."""
 
+STREAMED: Mapping[str, tuple[str, str, str]] = {
+    "running": (ORANGE, "right_diagonal_line", "parameters of the layer whose kernel runs"),
+    "read ahead": (GREEN, "dot", "read, or being read, for a layer that runs later"),
+    "to be copied": (PURPLE, "horizontal_line", "in the CPU ring until it is copied"),
+    "activation": (SKY, " ", "the network's input, and what operators write"),
+    "lost": (GREY, "left_diagonal_line", "left free at the ring's end: no layer may wrap"),
+}
+"""What bytes of a plan that streams its parameters are at the time."""
+
 GROUPS = (ORANGE, BLUE, GREEN, PURPLE, YELLOW, VERMILLION, SKY)
 
 KINDS: tuple[tuple[str, str, tuple[str, ...]], ...] = (

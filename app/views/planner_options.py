@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.options import DNC, USUAL, solver_names, takes, why_not
+from app.options import DNC, STREAMING, STREAMING_OPTIONS, USUAL, solver_names, takes, why_not
 from app.session import Session
 from app.state import COSMA
 from app.style import COMPACT, TEXT
@@ -16,6 +16,7 @@ from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
 from app.views.fusion_options import FusionOptions
 from app.views.overlap_options import OverlapOptions
+from app.views.stream_options import StreamOptions
 
 LABELS = {
     "schedule": {
@@ -89,6 +90,7 @@ class PlannerOptions(pn.viewable.Viewer):
         for name, widget in self.widgets.items():
             widget.param.watch(self._changed(name), "value")
         self.fused, self.pool = FusionOptions(session), OverlapOptions(session)
+        self.streamed = StreamOptions(session)
         self._make_breaks()
         self._make_more()
         follow(session.problem, list(session.problem.param), lambda: self._mirror())
@@ -139,6 +141,7 @@ class PlannerOptions(pn.viewable.Viewer):
             self.why,
             pn.Row(w["solver"], w["paper_strict"], **row),
             self.fused.rest,
+            self.streamed.rest,
             visible=False,
             **row,
         )
@@ -160,7 +163,7 @@ class PlannerOptions(pn.viewable.Viewer):
             value = getattr(problem, name)
             if name in takes(problem.planner) and name not in ruled_out and value != USUAL[name]:
                 found.append(SHORT.get(name, "{}").format(value))
-        return found
+        return [*found, *self.streamed.unusual]
 
     def _mirror(self) -> None:
         """Show in the widgets what the problem is, without planning it again."""
@@ -179,8 +182,10 @@ class PlannerOptions(pn.viewable.Viewer):
             self.by_hand.value = problem.break_nodes is not None
         finally:
             self._mirroring = False
+        left = 8 if problem.planner == STREAMING else 0
+        self.widgets["time_limit"].margin = (2, 8, 2, left)
         self.why.object = why_html({n: why for n, why in ruled_out.items() if n in WHY_NAMES})
-        self.more.visible = bool(offered.intersection((*MORE, *MORE_FUSED)))
+        self.more.visible = bool(offered.intersection((*MORE, *MORE_FUSED, *STREAMING_OPTIONS)))
         self.why.visible = bool(offered.intersection(MORE))
         self.breaks.visible = "break_nodes" in offered and "break_nodes" not in ruled_out
         self._show_breaks()
@@ -214,6 +219,7 @@ class PlannerOptions(pn.viewable.Viewer):
             pn.Row(w["objective"], self.fused.search, self.pool.objective, w["time_limit"], **row),
             self.fused.joint,
             self.pool.fuse,
+            self.streamed.front,
             w["schedule"],
             self.breaks,
             self.more,

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from app.history import Moment
-from app.options import OVERLAP
+from app.options import OVERLAP, STREAMING
 from app.views.palette import BLUE, VERMILLION
 from app.views.units import seconds_text
 from planners.units import format_bytes
@@ -149,6 +149,8 @@ def measure(asked: Mapping[str, Any]) -> str:
     """What the solver's bytes are of."""
     if asked.get("planner") == OVERLAP:
         return "RAM"
+    if asked.get("planner") == STREAMING:
+        return "memory of rings and activations"
     return MEASURES.get(asked.get("objective", ""), "spill traffic")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import panel as pn
@@ -10,7 +11,7 @@ from app.session import Session
 from app.state import UNITS
 from app.style import COMPACT, TEXT
 from app.views.outlines import outline_legend
-from app.views.palette import BLUE, GREY, ROLES, STAYS, VERMILLION
+from app.views.palette import BLUE, GREY, ORANGE, ROLES, STAYS, STREAMED, VERMILLION
 
 FREE = "between the tensors: free, but a write there would meet bytes still to be read"
 HATCHES = {
@@ -28,7 +29,7 @@ HATCHES = {
 def map_legend() -> pn.pane.HTML:
     """What colours, hatches and outlines of the address map mean."""
     return pn.pane.HTML(
-        legend_html(False),
+        legend_html(),
         css_classes=["map-legend"],
         stylesheets=[TEXT],
         sizing_mode="stretch_width",
@@ -36,7 +37,7 @@ def map_legend() -> pn.pane.HTML:
     )
 
 
-def legend_html(comparing: bool) -> str:
+def legend_html(differs: str = "") -> str:
     """The legend of the address map, with the outlines where a plan is pinned."""
     items = []
     for name, (colour, hatch, about) in STAYS.items():
@@ -44,8 +45,7 @@ def legend_html(comparing: bool) -> str:
         style = image or f"background: {colour}"
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
         items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
-    more = differs_html() if comparing else ""
-    return f'<div class="legend"><b>Address map</b>{"".join(items)}{more}</div>'
+    return f'<div class="legend"><b>Address map</b>{"".join(items)}{differs}</div>'
 
 
 def differs_html() -> str:
@@ -65,10 +65,17 @@ def pool_legend_html() -> str:
     return roles_legend_html("Circular pool", f"<b>Bars</b>{marks}")
 
 
-def roles_legend_html(title: str, more: str = "") -> str:
-    """The legend of a circular pool: what each part is to the run at the time."""
+def stream_legend_html(more: str = "") -> str:
+    """The legend of the address map of streamed parameters."""
+    return roles_legend_html("Address map", more, STREAMED)
+
+
+def roles_legend_html(
+    title: str, more: str = "", roles: Mapping[str, tuple[str, str, str]] = ROLES
+) -> str:
+    """The legend of a circular pool or of rings: what each part is at the time."""
     items = []
-    for name, (colour, hatch, about) in ROLES.items():
+    for name, (colour, hatch, about) in roles.items():
         style = (
             f"background: {colour}" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
         )
@@ -76,21 +83,33 @@ def roles_legend_html(title: str, more: str = "") -> str:
     return f'<div class="legend"><b>{title}</b>{"".join(items)}{more}</div>'
 
 
-def timeline_legend() -> pn.pane.HTML:
+def lanes_legend_html(streamed: bool = False) -> str:
     """What is busy, what waits, and whether waiting costs time."""
     stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
     line = f"height: 2px; vertical-align: 3px; background: {GREY}"
-    items = (
+    full = f"background: {HATCHES['left_diagonal_line']}, {ORANGE}"
+    ready = "ready early, and waits for its data or its bytes: costs nothing"
+    items = [
         (f"background: {BLUE}", "busy", "an engine works"),
         (stall, "compute waits", "arithmetic stands still: hover tells for what"),
-        (line, "transfer waits", "ready early, and waits for its data or its bytes: costs nothing"),
-    )
+        (line, "transfer waits" if not streamed else "waits", ready),
+    ]
+    if streamed:
+        items[1:2] = [
+            (stall, "kernel waits", "no kernel runs: hover tells for what"),
+            (full, "ring full", "an earlier layer must leave first: hover tells which"),
+        ]
     marks = "".join(
         f'<span title="{about}"><i style="{style}"></i>{name}</span>'
         for style, name, about in items
     )
+    return f'<div class="legend">{marks}</div>'
+
+
+def timeline_legend() -> pn.pane.HTML:
+    """The legend beside the timeline's title."""
     return pn.pane.HTML(
-        f'<div class="legend">{marks}</div>',
+        lanes_legend_html(),
         css_classes=["lanes-legend"],
         stylesheets=[TEXT],
         width=300,

@@ -21,6 +21,7 @@ from app.story import step_story
 from app.views.group_rows import group_rows
 from app.views.palette import BLUE, GREY, ROLES, STAYS, ink_on, stay_of
 from app.views.run_rows import run_rows, stay_rows
+from app.views.stream_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
 from planners.units import format_bytes
 
 MOST = 12
@@ -36,6 +37,8 @@ MARKS = {
 
 def live_rows(shown: Shown, step: int, selection: str, unit: str) -> list[dict[str, Any]]:
     """A row for each residency at the cursor, largest first."""
+    if shown.stream is not None:
+        return live_stream_rows(shown, shown.stream, step, selection)
     outputs = set(shown.graph.outputs)
     chosen = set(selected_tensors(shown.graph, selection))
     live = shown.live(step)
@@ -85,6 +88,8 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
     live = [r for r in shown.live(step) if r.memory == memory]
     occupied = [(s.start, s.stop) for r in live for s in r.spans]
     budget = shown.pool.size_bytes if shown.pool else shown.plan.budget_bytes
+    if shown.stream is not None:
+        budget = next(r.size_bytes for r in shown.stream.regions if r.memory == memory)
     free = [stop - start for start, stop in holes(occupied, budget)]
     held = sum(r.size_bytes for r in live)
     room = (
@@ -117,14 +122,18 @@ def detail_rows(
     """
     graph = shown.graph
     if not selection:
-        return _most_rows(shown)
+        return largest_rows(shown.stream) if shown.stream else _most_rows(shown)
     if (group := selected_group(shown, selection)) is not None:
         return group_rows(shown, group, why or {})
     if selection.startswith(RUN) and shown.pool is not None:
         return run_rows(shown, shown.pool, selected_operators(graph, selection))
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
-        return _tensor_rows(shown, name) if name in graph.tensors else []
+        if name not in graph.tensors:
+            return []
+        owner = streams_tensor(graph, name) if shown.stream else ""
+        more = layer_rows(shown, shown.stream, owner) if shown.stream and owner else []
+        return [*_tensor_rows(shown, name), *more]
     operators = selected_operators(graph, selection)
     return _operator_rows(shown, operators[0]) if operators else []
 
@@ -187,6 +196,8 @@ def _operator_rows(shown: Shown, name: str) -> list[dict[str, Any]]:
             row = _link(word, tensor, tensor_selection(tensor))
             rows.append({**row, "cells": [format_bytes(graph.size_bytes(tensor))]})
     counted = sum(graph.size_bytes(tensor) for tensor in operator.parameters)
+    if shown.stream is not None:
+        return [*rows, *layer_rows(shown, shown.stream, name)]
     return [*rows, _fact("parameters", format_bytes(counted))] if counted else rows
 
 

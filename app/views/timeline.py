@@ -24,6 +24,7 @@ from app.views.address_map import AXIS_WIDTH
 from app.views.bars_of_time import (
     COLUMNS,
     ENGINES,
+    FULL,
     MOST,
     STALL_COLUMNS,
     WAITS,
@@ -33,13 +34,8 @@ from app.views.bars_of_time import (
 )
 from app.views.group_bands import GroupBands, second_places
 from app.views.hatched import PLAIN, hatched
-from app.views.palette import (
-    VERMILLION,
-    Theme,
-    cursor_band,
-    dress,
-    tooltip,
-)
+from app.views.palette import Theme, cursor_band, dress, tooltip
+from app.views.stream_bars import StreamBars
 from app.views.units import seconds_text
 
 GROUPS = "groups"
@@ -108,13 +104,13 @@ class Timeline:
             plot,
             "hbar",
             self.stalls,
-            (PLAIN, WAITS),
+            (PLAIN, WAITS, FULL),
             **where,
             height="height",
             fill_color="colour",
             fill_alpha="alpha",
             line_color=None,
-            hatch_color=VERMILLION,
+            hatch_color="colour",
             hatch_alpha=0.9,
             hatch_scale=7,
             hatch_weight=1.6,
@@ -157,12 +153,13 @@ class Timeline:
         seconds = shown.serial_step_seconds if serial else shown.step_seconds
         self.bars = None
         self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
-        engines = [lane_name(e) for e in reversed(engines_of(trace))]
+        engines = [lane_name(e) for e in reversed(lanes_of(shown, trace))]
         self.lanes.factors = [*engines, *([GROUPS] if shown.groups else [])]
         self.groups.show(shown, second_places(shown, serial), {})
         end = trace.makespan_s * 1.01
         self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
-        self.bars, self.drawn = Bars(shown, trace), None
+        self.bars = StreamBars(shown, trace) if shown.stream else Bars(shown, trace)
+        self.drawn = None
         self._redraw()
 
     def _redraw(self) -> None:
@@ -229,6 +226,14 @@ def engines_of(trace: sp.Trace) -> list[str]:
     used = dict.fromkeys(item.engine for item in trace.intervals)
     order = list(ENGINES)
     return sorted(used, key=lambda e: order.index(e) if e in order else len(order))
+
+
+def lanes_of(shown: Shown, trace: sp.Trace) -> list[str]:
+    """The engines to be drawn: of streamed parameters those of layers, in the order of a layer."""
+    if shown.stream is None:
+        return engines_of(trace)
+    used = {stage.engine: stage.kind for stage in shown.stages}
+    return sorted(used, key=lambda engine: ("read", "copy", "kernel").index(used[engine]))
 
 
 def busy_text(trace: sp.Trace) -> str:

@@ -1,0 +1,125 @@
+"""Sentences on one layer of a plan that streams parameters: read, copied, run, and what waited."""
+
+from __future__ import annotations
+
+from app.sentence import Sentence
+from app.shown import Shown
+from app.stream_waits import Stage, Wait
+from app.streaming import RingOf, Stream, StreamLayer
+from app.views.units import seconds_text
+from planners.program import Compute
+from planners.units import format_bytes
+
+NAMED = 3
+
+
+def stream_story(shown: Shown, step: int, stream: Stream) -> list[Sentence]:
+    """How a layer came in, what held it up, where it lay, that it ran, and who takes its bytes."""
+    layer = stream.layers[step]
+    stages = {stage.kind: stage for stage in shown.stages if stage.layer == step}
+    kernel = stages.get("kernel")
+    return [
+        *_came(stream, layer, stages, kernel),
+        *_placed(shown, stream, layer),
+        *_ran(shown, layer, kernel),
+        *_left(shown, stream, layer),
+    ]
+
+
+def _tensor(layer: StreamLayer) -> str:
+    return layer.parameters[0] if layer.parameters else ""
+
+
+def _came(
+    stream: Stream, layer: StreamLayer, stages: dict[str, Stage], kernel: Stage | None
+) -> list[Sentence]:
+    """Its read and copy, with their waits, and how long it lay ready or the kernel stood still."""
+    read, copy = stages.get("read"), stages.get("copy")
+    if not layer.size_bytes or read is None:
+        return []
+    words = f"{format_bytes(layer.size_bytes)} of {layer.name} read in {_took(read)}"
+    words += _held(read.wait)
+    if copy is not None:
+        words += f"; copied in {_took(copy)}{_held(copy.wait)}"
+    ready = (copy or read).stop_s
+    if kernel is not None:
+        words += f"; {_readiness(kernel.start_s - ready, kernel.wait)}"
+    return [Sentence("in", f"{words}.", _tensor(layer))]
+
+
+def _readiness(early_s: float, wait: Wait | None) -> str:
+    if wait is not None:
+        return f"the kernel {wait.text}"
+    return f"there {seconds_text(max(0.0, early_s))} before its kernel, which did not wait"
+
+
+def _held(wait: Wait | None) -> str:
+    """What a read or copy waited for; that a copy follows its own read goes without saying."""
+    if wait is None or wait.cause == "waits for read":
+        return ""
+    return f" ({wait.text})"
+
+
+def _took(stage: Stage) -> str:
+    return seconds_text(stage.stop_s - stage.start_s)
+
+
+def _placed(shown: Shown, stream: Stream, layer: StreamLayer) -> list[Sentence]:
+    """Its bytes in each ring, and what was lost at the ring's end."""
+    if not layer.size_bytes:
+        return []
+    words = [_place(stream, ring, layer) for ring in stream.rings]
+    return [Sentence("tile", f"It lay {' and '.join(words)}.", _tensor(layer))]
+
+
+def _place(stream: Stream, ring: RingOf, layer: StreamLayer) -> str:
+    at, size = layer.offsets[ring.key], layer.size_bytes
+    where = "the memory" if stream.joint else f"the {ring.name}"
+    text = f"at {format_bytes(at)} – {format_bytes(_end(ring, at + size))} of {where}"
+    gap = next((g for g in stream.gaps[ring.key] if g.number == layer.number), None)
+    if gap is not None:
+        lost = format_bytes(gap.stop - gap.start)
+        text += f", from its start again: the {lost} left at its end were too short"
+    return text
+
+
+def _end(ring: RingOf, stop: int) -> int:
+    return stop - ring.size_bytes if ring.twice and stop > ring.size_bytes else stop
+
+
+def _ran(shown: Shown, layer: StreamLayer, kernel: Stage | None) -> list[Sentence]:
+    """The kernel: how long, what it read and wrote beside its parameters."""
+    graph = shown.graph
+    operator = graph.operators[graph.index[layer.operator]]
+    run = next(
+        item
+        for position in shown.by_step[layer.number]
+        if isinstance(item := shown.instructions[position], Compute)
+    )
+    took = f" in {_took(kernel)}" if kernel else ""
+    inputs, outputs = (_sizes(shown, names) for names in (operator.inputs, operator.outputs))
+    part = f" ({layer.slice})" if layer.slice else ""
+    work = f", {run.macs / 1e6:.4g} M MACs" if run.macs else ""
+    text = f"{layer.operator}{part} ran{took}{work}: read {inputs}, wrote {outputs}."
+    return [Sentence("ran", text)]
+
+
+def _sizes(shown: Shown, names: tuple[str, ...]) -> str:
+    size = shown.graph.size_bytes
+    named = [f"{name} ({format_bytes(size(name))})" for name in names[:NAMED]]
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+    return " and ".join([*named, *more]) or "nothing"
+
+
+def _left(shown: Shown, stream: Stream, layer: StreamLayer) -> list[Sentence]:
+    """Which layer's bytes had to wait for this one to leave."""
+    if not layer.size_bytes:
+        return []
+    after = []
+    for ring, number in stream.followers(layer.number):
+        name = next(r.name for r in stream.rings if r.key == ring)
+        after.append(f"{stream.layers[number].name} in the {name}")
+    if not after:
+        return []
+    named = " and ".join(after[:NAMED])
+    return [Sentence("freed", f"Its bytes went to {named}.", _tensor(layer))]

@@ -1,0 +1,165 @@
+"""The address map of streamed parameters: layers rolling through their rings, and what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bokeh.models import Label, Span
+from bokeh.plotting import figure
+
+from app.shown import Shown
+from app.streaming import Region, RingOf, Stream, StreamLayer
+from app.views.map_rows import MOST, Row, describe, row_of
+from app.views.palette import STREAMED, Theme
+from planners.units import format_bytes
+
+WEIGHTS = " weights"
+LOST = "lost at the ring's end"
+SHARE = 0.04  # of the map's height: a lower band has no room for its name
+
+
+class StreamRows:
+    """What the map draws of a memory: layers by what they are at the time, gaps, activations."""
+
+    def __init__(self, shown: Shown, memory: str) -> None:
+        self.shown = shown
+        self._rows = list(stream_rows(shown, memory))
+
+    def count(self, start: float, stop: float) -> int:
+        """How many rectangles there are in a window of steps."""
+        return len(self.rows(start, stop))
+
+    @property
+    def densest(self) -> int:
+        """As for other maps: what can be told apart when one zooms in."""
+        return 0
+
+    def rows(self, start: float, stop: float) -> list[Row]:
+        """A row for each rectangle in a window."""
+        return [row for row in self._rows if row["left"] < stop and row["right"] > start]
+
+    @property
+    def bundles(self) -> list[Row]:
+        """The largest rectangles, of too many."""
+
+        def area(row: Row) -> float:
+            return float((row["right"] - row["left"]) * (row["top"] - row["bottom"]))
+
+        return sorted(self._rows, key=area, reverse=True)[:MOST]
+
+
+def stream_rows(shown: Shown, memory: str) -> Iterator[Row]:
+    """Rows of the rings in a memory, and of what else is in it."""
+    stream = shown.stream
+    assert stream is not None
+    for ring in stream.rings:
+        if ring.memory == memory and ring.size_bytes:
+            yield from _lost(shown, stream, ring)
+            yield from _layers(shown, stream, ring)
+    for stay in shown.report.residencies:
+        kind = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))[0]
+        if stay.memory != memory or kind != "kernel":
+            continue
+        for span in stay.spans:
+            place = span.start, span.stop
+            row = _row("activation", shown.columns(stay), place, stay.tensor)
+            yield {
+                **row,
+                "what": describe(shown, stay.tensor),
+                "size": format_bytes(stay.size_bytes),
+            }
+
+
+def _layers(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
+    """A layer ahead of its kernel, and while it runs; in the CPU ring, until it is copied."""
+    for layer, life in zip(stream.layers, shown.lives[ring.key], strict=True):
+        if life is None:
+            continue
+        left, right = life
+        at = right if ring.key == "cpu" else max(left, min(right, layer.number))
+        ahead = "to be copied" if ring.key == "cpu" else "read ahead"
+        for role, start, stop in ((ahead, left, at), ("running", at, right)):
+            if start < stop:
+                yield from _of_layer(layer, ring, role, (start, stop))
+
+
+def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: tuple[int, int]) -> Iterator[Row]:
+    at = layer.offsets[ring.key]
+    end = at + layer.size_bytes
+    parts = [(at, min(end, ring.size_bytes))]
+    if end > ring.size_bytes:
+        parts.append((0, end - ring.size_bytes))
+    for start, stop in parts:
+        place = ring.base + start, ring.base + stop
+        row = _row(role, steps, place, layer.operator + WEIGHTS)
+        what = f"{len(layer.parameters)} parameters of {layer.name}, run in step {layer.number + 1}"
+        yield {**row, "what": what, "size": format_bytes(layer.size_bytes)}
+
+
+def _lost(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
+    """Gaps from when a layer passes one over until the layer in front of the gap has left."""
+    lives = shown.lives[ring.key]
+    for gap in stream.gaps[ring.key]:
+        after, before = lives[gap.number], lives[gap.before]
+        if after is None or before is None:
+            continue
+        left, right = after[0], max(before[1], after[0] + 1)
+        row = _row("lost", (left, right), (ring.base + gap.start, ring.base + gap.stop), LOST)
+        name, size = stream.layers[gap.number].name, stream.layers[gap.number].size_bytes
+        what = f"too short for {name} ({format_bytes(size)}), which begins at 0 again"
+        yield {**row, "what": what, "size": format_bytes(gap.stop - gap.start)}
+
+
+def _row(role: str, steps: tuple[int, int], where: tuple[int, int], name: str) -> Row:
+    colour, hatch, about = STREAMED[role]
+    row = row_of(steps, where, "made here", name)
+    return {**row, "colour": colour, "hatch": hatch, "story": f"{role}: {about}", "stay": role}
+
+
+class StreamBands:
+    """Where the ring ends and activations begin, and what is what; nothing for other plans."""
+
+    def __init__(self, plot: figure, theme: Theme) -> None:
+        self.line = Span(
+            location=0, dimension="width", line_color=theme.text, line_width=1.2, visible=False
+        )
+        self.names = [_name(theme), _name(theme)]
+        for item in (self.line, *self.names):
+            plot.add_layout(item)
+
+    def show(self, shown: Shown, region: Region | None) -> None:
+        """Name the parts of the on-chip memory; of one region alone there is nothing to part."""
+        stream = shown.stream
+        parts = (
+            [r for r in stream.regions[1:] if r.memory == region.memory]
+            if (stream and region and not region.key)
+            else []
+        )
+        self.line.visible = len(parts) > 1
+        for label in self.names:
+            label.visible = False
+        if region is None:
+            return
+        for label, part in zip(self.names, parts, strict=False):
+            room = part.size_bytes / region.size_bytes > SHARE
+            text = f"{part.name} {format_bytes(part.size_bytes)}"
+            label.update(x=4, y=part.base + part.size_bytes, text=text, visible=room)
+        if len(parts) > 1:
+            self.line.location = parts[1].base
+
+
+def _name(theme: Theme) -> Label:
+    return Label(
+        x=4,
+        y=0,
+        x_units="screen",
+        y_offset=-3,
+        text="",
+        text_color=theme.text,
+        text_font_size="10.5px",
+        text_baseline="top",
+        background_fill_color=theme.panel,
+        background_fill_alpha=0.85,
+        padding=2,
+        visible=False,
+    )
