@@ -270,8 +270,8 @@ class AddressMap:
         if new:
             tensor = self.source.data["tensor"][new[0]]
             self.source.selected.indices = []
-            if tensor.endswith(WEIGHTS):
-                self.select_operator(tensor.removesuffix(WEIGHTS))
+            if tensor.startswith(WEIGHTS):
+                self.select_operator(tensor.removeprefix(WEIGHTS))
             elif tensor not in (REFILLED, LOST):
                 self.select(tensor)
 
@@ -288,7 +288,7 @@ def weights_of(shown: Shown, selection: str) -> set[str]:
     tensor = selection.removeprefix(TENSOR)
     if selection.startswith(TENSOR) and not is_parameter(shown, tensor):
         return set()
-    return {name + WEIGHTS for name in selected_operators(shown.graph, selection)}
+    return {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
 
 
 def is_parameter(shown: Shown, name: str) -> bool:

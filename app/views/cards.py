@@ -131,26 +131,24 @@ def stream_cards(shown: Shown, stream: Stream) -> list[str]:
     held = f"{format_bytes(stream.activation_bytes)} activations"
     held = f"{size:,} bytes: {rings}" + ("" if stream.joint else f" + {held}")
     share = f"memory, {size / budget:.0%} of {format_bytes(budget)}"
-    late = f"delay, {stream.overhead:+.1%} to kernels"
-    about = [f"{DELAY}; all kernels alone take {seconds_text(stream.kernel_s)}", stream.times]
+    late = f"{stream.overhead:+.1%} to all kernels alone"
+    about = [f"{DELAY}; {late}, which take {seconds_text(stream.kernel_s)}", stream.times]
+    label = f"delay, {stream.overhead:+.1%} to kernels"
     if stream.preload_s:
         about.append(f"preloading before it: {seconds_text(stream.preload_s)}")
     if stream.bound_s is not None:
+        label = f"delay, at most {seconds_text(stream.bound_s)}"
         about.append(f"guaranteed: no later than {seconds_text(stream.bound_s)}")
     waits = stalled(shown, stream)
     told = ", ".join(f"{cause} {seconds_text(found)}" for cause, found in waits.items())
     ring_bytes = format_bytes(stream.ring_bytes)
     parts = f"{'both' if stream.joint else 'rings'}, of {format_bytes(model_bytes(stream))} read"
-    cards = [
+    return [
         _card(format_bytes(size), share, "peak", title=held),
         _card(ring_bytes, parts, "rings", title=held),
-        _card(seconds_text(stream.delay_s), late, "latency", title="\n".join(about)),
+        _card(seconds_text(stream.delay_s), label, "latency", title="\n".join(about)),
         _card(seconds_text(sum(waits.values())), "kernels wait", "waits", title=told or "never"),
     ]
-    if stream.bound_s is not None:
-        share = f"bound, {stream.bound_s / stream.delay_s - 1:+.1%}"
-        cards.append(_card(seconds_text(stream.bound_s), share, "bound", title=about[-1]))
-    return cards
 
 
 def model_bytes(stream: Stream) -> int:

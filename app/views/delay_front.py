@@ -79,7 +79,7 @@ class DelayFront:
         )
         dress(plot, theme)
         plot.title.text = "What memory buys in delay"
-        plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=6)
+        plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=4)
         plot.yaxis.ticker = AdaptiveTicker(desired_num_ticks=5)
         formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
         formatter.args = {"unit": formatter, "high": self.x_range}

@@ -32,14 +32,16 @@ from app.views.timeline import FORMAT_SECONDS
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
-LOOKS: dict[str, tuple[str, str, str | list[int]]] = {
+LINES = ("xs", "ys", "colour")
+DASHES = ("solid", "dashed")
+LOOKS: dict[str, tuple[str, str, str]] = {
     "pre": (GREY, "circle", "dashed"),
     "seq": (VERMILLION, "inverted_triangle", "solid"),
     "sync": (PURPLE, "triangle", "solid"),
     "async": (ORANGE, "square", "solid"),
-    "async-md": (ORANGE, "diamond", [4, 3]),
+    "async-md": (ORANGE, "diamond", "dashed"),
     "2s": (SKY, "circle", "solid"),
-    "2s-md": (BLUE, "x", [4, 3]),
+    "2s-md": (BLUE, "x", "dashed"),
     "exact": (GREEN, "star", "solid"),
 }
 FIELDS = {"delay": "delay_s", "memory": "rings_bytes"}
@@ -51,7 +53,7 @@ class ResolutionChart:
 
     def __init__(self, theme: Theme) -> None:
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
-        self.lines = ColumnDataSource({name: [] for name in ("xs", "ys", "colour", "dash")})
+        self.lines = {dash: ColumnDataSource({n: [] for n in LINES}) for dash in DASHES}
         self.x_range, self.y_range = Range1d(200, 640), Range1d(0, 1)
         self.figure = self._figure(theme)
 
@@ -80,9 +82,10 @@ class ResolutionChart:
         self.byte_format = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
         self.byte_format.args = {"unit": self.byte_format, "high": self.y_range}
         plot.yaxis.formatter, plot.yaxis.ticker = self.second_format, self.second_ticker
-        plot.multi_line(
-            "xs", "ys", source=self.lines, line_color="colour", line_dash="dash", line_width=1.6
-        )
+        for dash, source in self.lines.items():
+            plot.multi_line(
+                "xs", "ys", source=source, line_color="colour", line_dash=dash, line_width=1.6
+            )
         dots = plot.scatter(
             "x", "y", source=self.source, marker="marker", size=8, fill_color="colour",
             line_color="colour", legend_field="name",
@@ -106,7 +109,8 @@ class ResolutionChart:
         """Draw all points so far."""
         plot, value = self.figure, FIELDS[weighed]
         self.source.data = point_columns(points, value)
-        self.lines.data = line_columns(points, value)
+        for dash, source in self.lines.items():
+            source.data = line_columns(points, value, dash)
         of_bytes = weighed == "memory"
         plot.yaxis.axis_label = "bytes of rings" if of_bytes else "delay"
         plot.yaxis.formatter = self.byte_format if of_bytes else self.second_format
@@ -134,14 +138,14 @@ def point_columns(points: Sequence[dict[str, Any]], value: str) -> dict[str, lis
     return columns
 
 
-def line_columns(points: Sequence[dict[str, Any]], value: str) -> dict[str, list[Any]]:
-    """A line for each pipeline."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("xs", "ys", "colour", "dash")}
+def line_columns(points: Sequence[dict[str, Any]], value: str, dash: str) -> dict[str, list[Any]]:
+    """A line for each pipeline that is drawn with that dash."""
+    columns: dict[str, list[Any]] = {name: [] for name in LINES}
     for name in dict.fromkeys(p["pipeline"] for p in points):
+        if LOOKS[name][2] != dash:
+            continue
         own = sorted((p["resolution"], p[value]) for p in points if p["pipeline"] == name)
-        colour, _, dash = LOOKS[name]
-        dashes = {"solid": [], "dashed": [6]}.get(dash, dash) if isinstance(dash, str) else dash
-        row = ([x for x, _ in own], [y for _, y in own], colour, dashes)
+        row = ([x for x, _ in own], [y for _, y in own], LOOKS[name][0])
         for column, item in zip(columns, row, strict=True):
             columns[column].append(item)
     return columns

@@ -13,7 +13,7 @@ from app.views.map_rows import MOST, Row, describe, row_of
 from app.views.palette import STREAMED, Theme
 from planners.units import format_bytes
 
-WEIGHTS = " weights"
+WEIGHTS = "weights of "
 LOST = "lost at the ring's end"
 SHARE = 0.04  # of the map's height: a lower band has no room for its name
 
@@ -91,7 +91,7 @@ def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: tuple[int, int
         parts.append((0, end - ring.size_bytes))
     for start, stop in parts:
         place = ring.base + start, ring.base + stop
-        row = _row(role, steps, place, layer.operator + WEIGHTS)
+        row = _row(role, steps, place, WEIGHTS + layer.operator)
         what = f"{len(layer.parameters)} parameters of {layer.name}, run in step {layer.number + 1}"
         yield {**row, "what": what, "size": format_bytes(layer.size_bytes)}
 
