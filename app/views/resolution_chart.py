@@ -67,10 +67,9 @@ class ResolutionChart:
             x_axis_label="resolution of the input",
             y_axis_label="delay",
             css_classes=["resolutions"],
-            visible=False,
         )
         dress(plot, theme)
-        plot.title.visible = False
+        plot.title.visible = plot.axis.visible = False  # until there is something to see
         self.ticker = FixedTicker(ticks=[])
         plot.xaxis.ticker = self.ticker
         plot.xaxis.formatter = CustomJSTickFormatter(code="return tick + '²'")
@@ -116,7 +115,7 @@ class ResolutionChart:
         plot.yaxis.formatter = self.byte_format if of_bytes else self.second_format
         plot.yaxis.ticker = self.byte_ticker if of_bytes else self.second_ticker
         self.ticker.ticks = sorted({p["resolution"] for p in points})
-        plot.visible = bool(points)
+        plot.axis.visible = bool(points)
         if points:
             most = max(p[value] for p in points)
             low, high = min(self.ticker.ticks), max(self.ticker.ticks)
