@@ -1,7 +1,8 @@
 """Measure this machine: copying, arithmetic and reading from disk, as a machine file.
 
-Medians of repeated runs through NumPy; a model of the machine, not its peak. Energies are not
-measured: they come from the default preset, and the sources say so.
+Storage is read as the streaming runtime reads it, past the page cache where the system allows.
+Medians of repeated runs, the others through NumPy; a model of the machine, not its peak. Energies
+are not measured: they come from the default preset, and the sources say so.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -19,10 +20,13 @@ import numpy as np
 from planners.errors import BadInput
 from planners.machine import Engine, Machine, MemoryLevel, load_machine
 from planners.progress import Clock, ProgressCallback
+from planners.streaming.runtime.reader import Storage
+from planners.streaming.runtime.ring import Ring
 
 COPY_BYTES = 256 * 2**20
 CACHE_BYTES = 256 * 2**10
 FILE_BYTES = 64 * 2**20
+REQUEST_BYTES = 64 * 2**10
 MATRIX = 1024
 
 
@@ -32,7 +36,9 @@ def calibrate(
     """This machine, with its copy, multiply-add and storage rates; takes a few seconds.
 
     Storage is read from a temporary file in `folder` (default: the system's temporary folder),
-    past the page cache where the system can drop it. Raises `BadInput` where it cannot write.
+    past the page cache with O_DIRECT where the system and the file allow it; the machine's notes
+    say whether they did. Reading s bytes takes a latency and s over a rate: both are fitted to
+    reads of two sizes. Raises `BadInput` where it cannot write.
     """
     clock = Clock(60.0, progress)
     clock.report("copying in memory")
@@ -74,34 +80,59 @@ def _mac_rate() -> float:
     return float(MATRIX**3 / _seconds(lambda: np.matmul(a, a, out=out)))
 
 
-def _read_rate(folder: Path) -> float:
-    block = bytes(2**20)
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Reading from storage: bytes a second beyond a latency, and why it was the page cache's."""
+
+    bytes_per_s: float
+    latency_s: float
+    note: str
+
+
+def _read_rate(folder: Path) -> _Read:
+    block = os.urandom(2**20)  # A file system that compresses or leaves holes reads no zeros.
     try:
         with tempfile.NamedTemporaryFile(dir=folder) as file:
             for _ in range(FILE_BYTES // len(block)):
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
-            return FILE_BYTES / _seconds(lambda: _read_all(file.fileno()), runs=5)
+            return _measured(Storage(file.name))
     except OSError as error:
         raise BadInput(f"cannot write a test file in {folder}: {error.strerror}") from error
 
 
-def _read_all(descriptor: int) -> None:
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    for at in range(0, FILE_BYTES, 2**20):
-        os.pread(descriptor, 2**20, at)
+def _measured(storage: Storage) -> _Read:
+    """Two sizes give a latency and a rate: t = latency + bytes / rate."""
+    ring = Ring(FILE_BYTES)
+
+    def read(start: int, size: int) -> None:
+        storage.forget()
+        storage.read(start, ring.view(0, size), ring.address, lambda done: None)
+
+    starts = iter(range(0, FILE_BYTES, 2 * REQUEST_BYTES))
+    try:
+        small = _seconds(lambda: read(next(starts), REQUEST_BYTES), runs=101)
+        large = _seconds(lambda: read(0, FILE_BYTES), runs=5)
+    finally:
+        storage.close()
+        ring.close()
+    rate = (FILE_BYTES - REQUEST_BYTES) / max(large - small, 1e-9)
+    return _Read(rate, max(0.0, small - REQUEST_BYTES / rate), storage.note)
 
 
-def _machine(host: float, cache: float, macs: float, storage: float) -> Machine:
+def _machine(host: float, cache: float, macs: float, storage: _Read) -> Machine:
     base = load_machine("npu_small")
-    rates = {"scratchpad": cache, "host": host, "storage": storage}
-    engines = {"compute": cache, "dma_in": host, "dma_out": host, "storage": storage}
+    rates = {"scratchpad": cache, "host": host, "storage": storage.bytes_per_s}
+    engines = {"compute": cache, "dma_in": host, "dma_out": host}
     how = "measured: median of runs through NumPy, one process"
     measured = {f"{n}.{way}_bytes_per_s": how for n in rates for way in ("read", "write")}
     measured |= {f"{name}.bytes_per_s": how for name in engines} | {"macs_per_s": how}
+    how = storage.note or "measured: direct reads, past the page cache"
+    measured |= dict.fromkeys(("storage.read_bytes_per_s", "storage.bytes_per_s"), how)
+    measured |= {"storage.latency_s": "measured: small reads, as far as the rate leaves them"}
     measured |= {"bits_per_mac": "float32, as it was measured"}
+    engine = Engine("storage", storage.bytes_per_s, storage.latency_s)
     return replace(
         base,
         name="this_machine",
@@ -109,8 +140,9 @@ def _machine(host: float, cache: float, macs: float, storage: float) -> Machine:
         macs_per_s=macs,
         bits_per_mac=32,
         memories=tuple(_level(m, rates[m.name]) for m in base.memories),
-        engines=tuple(Engine(name, rate) for name, rate in engines.items()),
-        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_small's.",
+        engines=(*(Engine(name, rate) for name, rate in engines.items()), engine),
+        notes="Rates measured by `spillway calibrate`; sizes, clock and energies are npu_small's. "
+        f"Storage: {how}.",
         sources={**(base.sources or {}), **measured},
     )
 
