@@ -20,8 +20,7 @@ def run_streaming(
     plan: sp.Plan, weights: Path | None, seed: int, repeats: int, device: str, as_json: bool
 ) -> None:
     """Stream a plan from disk, print what came of it; exit with 1 where outputs differ."""
-    # A processor is left to the thread that reads, where there are several.
-    threads = max(1, (os.cpu_count() or 1) - 1)
+    threads = threads_of_kernels()
     with Reporter(as_json, f"streaming {plan.graph.name}"):
         done = sp.stream(
             plan, weights=weights, seed=seed, device=device, repeats=repeats, threads=threads
@@ -37,6 +36,32 @@ def run_streaming(
     Answer(as_json).give({**facts, "notes": notes, "layers": layers}, "\n".join(lines))
     if not done.equal and (done.max_abs_error is None or not done.max_abs_error <= 1e-3):
         raise typer.Exit(1)
+
+
+def time_layers(graph: sp.Graph, out: Path, repeats: int, as_json: bool) -> None:
+    """Time a network's layers on this machine, one after the other, into a table."""
+    from planners.streaming.runtime.measure import measure_layers, write_table
+
+    with Reporter(as_json, f"timing the layers of {graph.name}"):
+        done = measure_layers(graph, repeats=repeats, threads=threads_of_kernels())
+    write_table(out, done)
+    facts = {
+        "model": graph.name,
+        "layers": len(done.layers),
+        "repeats": repeats,
+        "read_s": _seconds([layer.read for layer in done.layers]),
+        "copy_s": _seconds([layer.copy for layer in done.layers]),
+        "kernel_s": _seconds([layer.kernel for layer in done.layers]),
+        "direct_io": done.direct_io,
+        "out": str(out),
+    }
+    text = [print_table(facts), *(f"note: {note}" for note in done.notes)]
+    Answer(as_json).give({**facts, "notes": list(done.notes)}, "\n".join(text))
+
+
+def threads_of_kernels() -> int:
+    """A processor is left to the thread that reads, where there are several."""
+    return max(1, (os.cpu_count() or 1) - 1)
 
 
 def _facts(plan: sp.Plan, done: StreamedRun) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from planners.cli_options import (
     unusual,
 )
 from planners.cli_output import Answer, Reporter, print_table
+from planners.cli_stream import time_layers
 from planners.errors import BadInput
 from planners.files import write_text
 
@@ -137,10 +138,22 @@ def pack(
 def calibrate(
     out: Annotated[Path, typer.Option("--out", help="where the machine's TOML goes")],
     folder: Annotated[Path | None, typer.Option("--folder", help="disk to be measured")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="time its layers: --out is a table for --times")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="of each layer")] = 5,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
     as_json: AsJson = False,
 ) -> None:
     """Measure this machine's copy, arithmetic and storage rates into a machine file."""
     from planners.study.calibrate import calibrate as measure
+
+    if model is not None:
+        if folder is not None:
+            raise BadInput("folder goes with a machine file: a model's table has none")
+        time_layers(load(model, shape, granularity, 4, as_json), out, repeats, as_json)
+        return
 
     with Reporter(as_json, "calibrating") as reporter:
         machine = measure(folder, reporter.progress)

@@ -212,6 +212,19 @@ def test_calibrate_writes_a_machine_that_plans_use(spillway: Any, tmp_path: Path
     assert spillway("calibrate", "--out", out, "--folder", "/no/such").code == 2
 
 
+def test_calibrate_times_layers_that_plans_use(spillway: Any, tmp_path: Path) -> None:
+    out, plan = tmp_path / "times.csv", tmp_path / "plan.json"
+    size = ("--input", "1x3x64x64")
+    options = ("--model", "squeezenet1_1", "--repeats", 2, *size)
+    found = spillway("calibrate", *options, "--out", out, "--json").json
+    assert len(out.read_text().splitlines()) == 1 + 2 * found["layers"]
+    options = ("--planner", "streaming", "--budget", "64MiB", "--times", out, *size)
+    made = spillway("plan", "squeezenet1_1", *options, "--out", plan, "--json")
+    assert made.code == 0, made.err
+    kernels = sum(row["kernel_s"] for row in sp.Plan.load(plan).details["streaming"]["layers"])
+    assert 0 < kernels < 60
+
+
 def test_reproduce_compares_all_schemes(spillway: Any) -> None:
     arguments = ("reproduce", "cosma", "--models", "transformer", "--granularity", "fused")
     found = spillway(*arguments, "--json").json
