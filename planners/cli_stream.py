@@ -81,6 +81,7 @@ def _facts(plan: sp.Plan, done: StreamedRun) -> dict[str, Any]:
         "rss_growth_bytes": done.rss_growth_bytes,
         "delay_s": done.delay_s,
         "predicted_delay_s": done.predicted_delay_s,
+        "scheduled_delay_s": done.scheduled_delay_s,
         "preload_s": done.preload_s,
         "read_s": _seconds([layer.read for layer in done.layers]),
         "copy_s": _seconds([layer.copy for layer in done.layers]),

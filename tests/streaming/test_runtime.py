@@ -52,6 +52,7 @@ def test_ring_slots_are_used_again(tmp_path: Path) -> None:
     done = stream(plan, small.empty, small.inputs, small.write(tmp_path, plan))
     assert done.weight_bytes > 3 * done.ring_planned_bytes
     assert done.equal
+    assert 0 < done.scheduled_delay_s <= done.delay_s
     # A layer is read only once those in its bytes have run.
     layers, layout = done.layers, layout_of(plan)
     for layer, gates in zip(layers, layout.gates):

@@ -80,3 +80,40 @@ def _barriers(pipeline: str, i: int, count: int) -> Gates:
     if pipeline == "pre":
         return Gates(Gate(), Gate(), Gate(copies=count))
     return Gates(Gate(), Gate(), Gate())
+
+
+def kernel_ends(
+    gates: Sequence[Gates], times: Sequence[tuple[float | None, float | None, float]]
+) -> list[float]:
+    """When kernels end if reads, copies and kernels take these seconds and begin at once.
+
+    None for what does not happen. Linear. Raises `ValueError` for gates that never open.
+    """
+    ends: tuple[list[float], ...] = ([], [], [])
+    copies = any(time[1] is not None for time in times)
+    engines = (0, 1, 2) if copies else (0, 2)
+    while len(ends[2]) < len(gates):
+        before = sum(map(len, ends))
+        for engine in engines:
+            _advance(engine, ends, gates, times)
+        if sum(map(len, ends)) == before:
+            raise ValueError("a gate never opens")
+    return ends[2]
+
+
+def _advance(
+    engine: int,
+    ends: tuple[list[float], ...],
+    gates: Sequence[Gates],
+    times: Sequence[tuple[float | None, float | None, float]],
+) -> None:
+    """Let an engine go on as far as its gates are open."""
+    mine = ends[engine]
+    while (i := len(mine)) < len(gates):
+        now, seconds, gate = mine[-1] if mine else 0.0, times[i][engine], gates[i][engine]
+        if seconds is not None:
+            if any(len(done) < need for done, need in zip(ends, gate, strict=True)):
+                return
+            others = zip(ends, gate, strict=True)
+            now = max(now, *(done[need - 1] if need else 0.0 for done, need in others)) + seconds
+        mine.append(now)

@@ -23,12 +23,12 @@ from planners.streaming.runtime.weights import starts_of
 class Preloaded:
     """A model's outputs with all of a file's parameters in memory.
 
-    `read_s` is reading them, `run_s` the median of running the model, in seconds.
+    `read_s` is reading them, `runs_s` running the model, each time, in seconds.
     """
 
     outputs: Any
     read_s: float
-    run_s: float
+    runs_s: tuple[float, ...]
 
 
 def preload(
@@ -60,7 +60,7 @@ def preload(
             began = time.perf_counter()
             outputs = eager(run, inputs)  # type: ignore[arg-type]
             times.append(time.perf_counter() - began)
-    return Preloaded(outputs, read_s, sorted(times)[len(times) // 2])
+    return Preloaded(outputs, read_s, tuple(times))
 
 
 def _parameters(

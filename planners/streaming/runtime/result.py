@@ -10,6 +10,7 @@ import torch
 
 from planners.streaming.runtime.course import Course
 from planners.streaming.runtime.devices import Device
+from planners.streaming.runtime.gates import kernel_ends
 from planners.streaming.runtime.layout import Layout
 from planners.streaming.runtime.reader import Storage
 
@@ -43,8 +44,9 @@ class StreamedRun:
     `staging` a buffer for reads beside them; `activation_peak` the most live activations, and
     `rss_growth` the most that the process grew by, kernels' workspace included. `delay_s` is from
     the start to the last kernel's end, in pipeline `pre` from when all is loaded, and
-    `preload_s` the time until then; `delays_s` are of all repeats. `direct_io`: reads passed the
-    page cache.
+    `preload_s` the time until then. `scheduled_delay_s` is what the plan's schedule gives with the
+    times that this run took: the rest is the runtime's own. `layers` are of the repeat with the
+    median delay, `runs` and `delays_s` of all. `direct_io`: reads passed the page cache.
     """
 
     outputs: Any
@@ -62,6 +64,7 @@ class StreamedRun:
     rss_growth_bytes: int | None
     delay_s: float
     predicted_delay_s: float
+    scheduled_delay_s: float
     delays_s: tuple[float, ...]
     preload_s: float
     layers: tuple[LayerRun, ...]
@@ -103,6 +106,7 @@ def finished(
         rss_growth_bytes=None if before is None or most is None else max(0, most - before),
         delay_s=_delay(layout, course),
         predicted_delay_s=layout.delay_s,
+        scheduled_delay_s=_scheduled(layout, course),
         delays_s=tuple(times),
         preload_s=_preload(layout, course),
         layers=_layers(layout, course),
@@ -118,6 +122,19 @@ def _preload(layout: Layout, course: Course) -> float:
 
 def _delay(layout: Layout, course: Course) -> float:
     return course.spans["kernel"][-1][1] - _preload(layout, course)
+
+
+def _scheduled(layout: Layout, course: Course) -> float:
+    """The delay of the schedule with the run's own times."""
+
+    def took(span: Span | None) -> float | None:
+        return None if span is None else span[1] - span[0]
+
+    rows = _layers(layout, course)
+    times = [(took(r.read), took(r.copy), r.kernel[1] - r.kernel[0]) for r in rows]
+    if layout.pipeline == "pre":
+        return sum(kernel for _, _, kernel in times)
+    return kernel_ends(layout.gates, times)[-1]
 
 
 def _layers(layout: Layout, course: Course) -> tuple[LayerRun, ...]:
