@@ -29,6 +29,25 @@ def reset_peak() -> bool:
     return True
 
 
+class Growth:
+    """How much a process's own memory grows by at most, from now on.
+
+    Pages of files, such as the code of kernels that run for the first time, are not counted.
+    """
+
+    def __init__(self) -> None:
+        tidy()
+        self.counted = reset_peak()
+        self.before, self.files = resident_bytes(), resident_bytes("RssFile")
+
+    def most_bytes(self) -> int | None:
+        """The most until now; None where the system does not say."""
+        peak, files = resident_bytes("VmHWM"), resident_bytes("RssFile")
+        if not self.counted or None in (self.before, self.files, peak, files):
+            return None
+        return max(0, (peak or 0) - (self.before or 0) - ((files or 0) - (self.files or 0)))
+
+
 def tidy() -> None:
     """Give back what nobody uses, so that what is resident is what is held."""
     gc.collect()

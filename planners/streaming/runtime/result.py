@@ -42,10 +42,10 @@ class StreamedRun:
     pages, `ring_resident` as the system counts the rings' pages at the end (the rings in the
     CPU's memory; None where it does not say); `held` the most of layers in rings at once;
     `staging` a buffer for reads beside them; `activation_peak` the most live activations, and
-    `rss_growth` the most that the process grew by, kernels' workspace included. `delay_s` is from
-    the start to the last kernel's end, in pipeline `pre` from when all is loaded, and
-    `preload_s` the time until then. `scheduled_delay_s` is what the plan's schedule gives with the
-    times that this run took: the rest is the runtime's own. `layers` are of the repeat with the
+    `rss_growth` the most that the process's own memory grew by, kernels' workspace included.
+    `delay_s` is from the start to the last kernel's end, in pipeline `pre` from when all is loaded,
+    and `preload_s` the time until then. `scheduled_delay_s` is what the plan's schedule gives with
+    the times that this run took: the rest is the runtime's own. `layers` are of the repeat with the
     median delay, `runs` and `delays_s` of all. `direct_io`: reads passed the page cache.
     """
 
@@ -79,14 +79,13 @@ def finished(
     outputs: Any,
     device: Device,
     storage: Storage,
-    rss: tuple[int | None, int | None],
+    growth: int | None,
 ) -> StreamedRun:
     """The result of several runs, that with the median delay; not yet compared."""
     times = [_delay(layout, course) for course, _ in runs]
     course, peak = sorted(zip(times, runs), key=lambda pair: pair[0])[(len(runs) - 1) // 2][1]
     resident = [ring.resident_bytes() for ring in device.rings]
     counted = [size for size in resident if size is not None]
-    before, most = rss
     allocated = sum(ring.allocated_bytes for ring in device.rings)
     if len(device.rings) < len(layout.rings):
         allocated += device.bytes.numel()
@@ -103,7 +102,7 @@ def finished(
         weight_bytes=layout.size_bytes,
         activation_planned_bytes=layout.activation_bytes,
         activation_peak_bytes=peak,
-        rss_growth_bytes=None if before is None or most is None else max(0, most - before),
+        rss_growth_bytes=growth,
         delay_s=_delay(layout, course),
         predicted_delay_s=layout.delay_s,
         scheduled_delay_s=_scheduled(layout, course),

@@ -16,12 +16,12 @@ from planners.errors import BadInput
 from planners.graph.importers.source_model import SourceModel
 from planners.plan import Plan
 from planners.simulator.execute import frozen
-from planners.streaming.runtime import memory
 from planners.streaming.runtime.course import Course
 from planners.streaming.runtime.devices import Device, device_of, parameters_of
 from planners.streaming.runtime.gates import Gate
 from planners.streaming.runtime.kernels import Kernels
 from planners.streaming.runtime.layout import Layout, layout_of
+from planners.streaming.runtime.memory import Growth
 from planners.streaming.runtime.preload import preload
 from planners.streaming.runtime.reader import Storage
 from planners.streaming.runtime.result import StreamedRun, compared, finished
@@ -109,9 +109,7 @@ def _streamed(
     model = SourceModel(module, inputs)
     model.forget_parameters()
     values = model.input_values(inputs)
-    memory.tidy()
-    before = memory.resident_bytes()
-    counted = memory.reset_peak()
+    growth = Growth()
     storage = Storage(weights_path, how.direct)
     there: Device | None = None
     try:
@@ -126,8 +124,7 @@ def _streamed(
                 outputs = kernels.outputs()
             if number >= how.warm:
                 runs.append((course, kernels.peak_bytes))
-        peak = memory.resident_bytes("VmHWM") if counted else None
-        done = finished(layout, runs, outputs, there, storage, (before, peak))
+        done = finished(layout, runs, outputs, there, storage, growth.most_bytes())
     finally:
         storage.close()
         if there is not None:
