@@ -10,8 +10,12 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+import planners as sp
+
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 OPSET = 20
+X = {"x": [2, 4, 7, 9]}
+Y = {"y": None}
 
 
 def node(kind: str, inputs: str, outputs: str, **attributes: Any) -> Any:
@@ -65,3 +69,16 @@ def external(made: Any, weight: str, **where: str) -> Any:
     for key, text in where.items():
         tensor.external_data.add(key=key, value=text)
     return made
+
+
+def graph_of(nodes: Sequence[Any], folder: Path, weights: Any = None, **more: Any) -> sp.Graph:
+    """The graph of a model of these nodes, from x to y unless something else is said."""
+    inputs = more.pop("inputs", X)
+    outputs = more.pop("outputs", Y)
+    shapes = more.pop("input_shape", None)
+    return sp.from_onnx(write(model(nodes, inputs, outputs, weights, **more), folder), shapes)
+
+
+def kinds(graph: sp.Graph) -> list[list[str]]:
+    """What each operator runs."""
+    return [[part.kind for part in op.parts] for op in graph.operators]

@@ -202,7 +202,9 @@ def _gemm(node: Node) -> Said:
         raise ValueError(f"{node.shape()} times {node.shape(1)}")
     if weight in node.values.parameters and (not bias or known[bias].shape == (width,)):
         operands = {"input": data, "weight": weight} | ({"bias": bias} if bias else {})
-        return [*said, Aten("linear", operands, {"transposed": not node.get("transB", 0)})]
+        args = {"transposed": not node.get("transB", 0)}
+        macs = prod(node.out) * node.shape(1)[node.get("transB", 0)]
+        return [*said, Aten("linear", operands, args, macs=macs)]
     if node.get("transB", 0):
         return None
     product = Aten("matmul", {"self": data, "other": weight}, shape=node.out)

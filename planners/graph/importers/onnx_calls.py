@@ -53,9 +53,7 @@ class Calls:
 
 def read_calls(file: OnnxFile, values: Values) -> Calls:
     """All calls of a file. Nodes that compute known numbers give none, but constants if read."""
-    used = {name for node in file.nodes for name in node.input}
-    used |= {value.name for value in file.graph.output}
-    reader = _Reader(values, file.opset, frozenset(used - {""}), Calls(names=set(values.of)))
+    reader = _Reader(values, file.opset, Calls(names=set(values.of)))
     for node in file.nodes:
         if node.op_type == "Constant" or set(node.output) & values.folded:
             continue
@@ -71,11 +69,10 @@ def read_calls(file: OnnxFile, values: Values) -> Calls:
 class _Reader:
     values: Values
     opset: int
-    used: frozenset[str]
     found: Calls
 
     def node(self, proto: Any) -> None:
-        node = Node(proto, self.values, self.opset, self.used)
+        node = Node(proto, self.values, self.opset)
         if not node.outputs:
             return
         said = aten(node)
@@ -150,13 +147,15 @@ class _Reader:
         self._record(whole, None, what, operands, block)
         at = 0
         view = torch_ops.is_view(what.kind, what.args)
-        for name in filter(None, node.proto.output):
+        for name in node.proto.output:
+            if what.splits is None and name not in self.values.used:
+                continue
             shape, dtype = self.values.of[name].shape, self.values.of[name].dtype
             relation: tuple[str | int, ...] = ()
             if what.splits is not None:
                 relation = ("slice", what.splits, at, 1)
                 at += shape[what.splits]
-            if name in self.used:
+            if name in self.values.used:
                 tensor = Tensor(name, shape, "activation", dtype)
                 self.found.calls[name] = Call(
                     name, "getitem", (whole,), tensor, view=view, item=True, relation=relation

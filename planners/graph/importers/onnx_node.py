@@ -42,7 +42,6 @@ class Node:
     proto: Any
     values: Values
     opset: int
-    used: frozenset[str]
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
@@ -60,7 +59,7 @@ class Node:
     @property
     def outputs(self) -> list[str]:
         """The values it gives that anything reads, in order."""
-        return [name for name in self.proto.output if name in self.used]
+        return [name for name in self.proto.output if name in self.values.used]
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute."""

@@ -196,6 +196,9 @@ def _gelu(call: Call, state: _State) -> Made:
         root = state.inner(erf.reads[0], "div mul", erf.name) if erf else None
         if one is None or erf is None or root is None or len(root.reads) != 1:
             continue
+        wanted = 2**0.5 if root.kind == "div" else 0.5**0.5
+        if not _close(state.numbers(root), wanted) or not _close(state.numbers(one), 1.0):
+            continue
         data, taken = root.reads[0], [one.name, erf.name, root.name]
         if halved:
             taken.append(product.name)

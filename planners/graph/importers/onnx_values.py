@@ -55,7 +55,8 @@ class Values:
     `of` maps a name to its value, `arrays` to the numbers in it where they are known, `folded` are
     those that nodes compute from other known numbers: no operator is left of such nodes. `hints`
     are few numbers with fractions, which may be a weight as well as the scales of a resize: they
-    count where a size is inferred, and where they are joined to numbers that were computed.
+    count where a size is inferred, and where they are joined to numbers that were computed. `used`
+    are the names that a node reads, and the outputs: nothing need be known of others.
     """
 
     of: dict[str, Value] = field(default_factory=dict)
@@ -64,10 +65,17 @@ class Values:
     folded: set[str] = field(default_factory=set)
     types: dict[str, Any] = field(default_factory=dict)
     parameters: set[str] = field(default_factory=set)
+    used: frozenset[str] = frozenset()
 
     def known(self, name: str) -> Array | None:
         """The numbers in a value for computing sizes."""
         return self.arrays.get(name, self.hints.get(name))
+
+
+def _used_names(file: OnnxFile) -> frozenset[str]:
+    """The values that a node reads, and the outputs."""
+    read = {name for node in file.nodes for name in node.input}
+    return frozenset(read | {value.name for value in file.graph.output}) - {""}
 
 
 def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
@@ -77,6 +85,7 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
         _add_constant(values, file, name, tensor)
     for name, value in input_values(file, input_shape).items():
         _add(values, file, name, value)
+    values.used = _used_names(file)
     said = {v.name: v.type for v in (*file.graph.value_info, *file.graph.output)}
     for node in file.nodes:
         _node(node, values, file, said)
@@ -219,6 +228,8 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     for name in filter(None, node.output):
         value = _complete((found or {}).get(name)) or _complete(said.get(name))
         if value is None:
+            if name not in values.used:
+                continue
             raise BadInput(
                 f"{file.path}: the shape of {name!r:.80} is not known: {label(node)} "
                 + ("is no standard operator" if found is None else "computes it from data")
@@ -301,15 +312,15 @@ def _fold(node: Any, values: Values, file: OnnxFile) -> None:
     """Compute what a node gives where it is small and all that it needs is known."""
     fold = FOLDS.get(node.op_type) if node.domain in STANDARD else None
     names = [name for name in node.output if name]
-    if fold is None or len(names) != 1 or values.of[names[0]].elements > MOST_NUMBERS:
+    if fold is None or len(names) != 1 or names[0] not in values.of:
+        return
+    if values.of[names[0]].elements > MOST_NUMBERS:
         return
     shapes = [values.of[name].shape if name else None for name in node.input]
     joined = node.op_type == "Concat" and not values.folded.isdisjoint(node.input)
     arrays = [values.known(n) if joined else values.arrays.get(n) for n in node.input]
-    if any(a is None and n for a, n in zip(arrays, node.input)) and node.op_type not in (
-        "Shape",
-        "Size",
-    ):
+    lacking = any(array is None and name for array, name in zip(arrays, node.input))
+    if lacking and node.op_type not in ("Shape", "Size"):
         return
     value = values.of[names[0]]
     if value.dtype not in _WHOLE | _FRACTIONS:
