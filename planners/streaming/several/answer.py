@@ -155,5 +155,5 @@ def verdict(found: Answer) -> str:
         if item.layout:
             return text + f"the least ring that meets all deadlines is {item.layout.sizes[0]} bytes"
         if item.proven:
-            return text + f"no shared ring does better ({item.why}): try --ring auto"
-    return text + "try another ring size, or --ring auto"
+            return text + f"no ring for all meets all deadlines: {item.why}"
+    return text + "try another ring, or auto"

@@ -143,7 +143,7 @@ def least_of_all(given: Search, *, without: Sequence[Found] = ()) -> Found:
             elif not found.proven:
                 bounds.append(found.bound_bytes)
     if best is None:
-        why = "keeping whole networks does not help"
+        why = "keeping networks does not make it less" if known else "late even if all are kept"
         return Found("some kept", None, min([*bounds, *known], default=0), proven, tried, why)
     bound = min([*bounds, best.bound_bytes])
     return Found(best.kind, best.layout, bound, bound == best.bound_bytes, tried)
