@@ -258,23 +258,46 @@ def test_split_and_its_items(tmp_path: Path) -> None:
 
 def test_opaque_operators_need_everything_and_are_noted(tmp_path: Path) -> None:
     nodes = [
-        node("TopK", "x k", "top i", axis=1),
-        node("Twist", "top", "t", domain="my.own"),
-        node("Exp", "t", "y"),
+        node("Hardmax", "x", "h"),
+        node("Twist", "h", "t", domain="my.own"),
+        node("MaxPool", "t", "top i", kernel_shape=[1, 1]),
+        node("Exp", "top", "y"),
     ]
     shown = [value("t", [2, 2, 7, 9])]
-    graph = graph_of(nodes, tmp_path, {"k": ints(2)}, value_info=shown)
-    assert [op.kind for op in graph.operators] == ["TopK", "my.own.Twist"]
-    assert [op.outputs for op in graph.operators] == [("top",), ("y",)]
+    graph = graph_of(nodes, tmp_path, value_info=shown)
+    assert kinds(graph) == [["Hardmax"], ["my.own.Twist"], ["max_pool2d", "exp"]]
     note = "opaque operators, which need all of their operands and count no MACs"
-    assert graph.source["note"] == f"{note}: TopK (1), my.own.Twist (1)"
+    assert graph.source["note"] == f"{note}: Hardmax (1), my.own.Twist (1)"
     box = ((0, 1),) * 4
-    assert needs(graph, graph.operators[1], "y", box) == [("top", ((0, 2), (0, 2), (0, 7), (0, 9)))]
-    both = graph_of(
-        nodes, tmp_path, {"k": ints(2)}, value_info=shown, outputs={"y": None, "i": None}
-    )
-    assert both.operators[0].outputs == ("top", "i")
+    assert needs(graph, graph.operators[1], "t", box) == [("h", ((0, 2), (0, 4), (0, 7), (0, 9)))]
+    both = graph_of(nodes, tmp_path, value_info=shown, outputs={"y": None, "i": None})
+    assert both.operators[2].outputs == ("top", "i")
     assert both.tensors["i"].dtype == "int64"
+    assert both.source["note"] == f"{note}: Hardmax (1), MaxPool (1), my.own.Twist (1)"
+
+
+def test_several_values_and_only_those_that_are_read(tmp_path: Path) -> None:
+    nodes = [node("TopK", "x k", "top i", axis=1), node("Exp", "top", "y")]
+    graph = graph_of(nodes, tmp_path, {"k": ints(2)})
+    assert kinds(graph) == [["topk", "exp"]]
+    (op,) = graph.operators
+    assert (op.inputs, op.outputs, op.parameters) == (("x",), ("y",), ())
+    both = graph_of(nodes, tmp_path, {"k": ints(2)}, outputs={"y": None, "i": None})
+    assert [op.outputs for op in both.operators] == [("top", "i"), ("y",)]
+
+
+def test_positions_are_no_weights(tmp_path: Path) -> None:
+    nodes = [
+        node("Shape", "x", "s", start=2, end=3),
+        node("Squeeze", "s", "n"),
+        node("Range", "zero n one", "at"),
+        node("Gather", "w at", "e"),
+        node("Add", "x e", "y"),
+    ]
+    weights = {"zero": np.int64(0), "one": np.int64(1), "w": (50, 9)}
+    graph = graph_of(nodes, tmp_path, weights)
+    assert kinds(graph) == [["constant", "embedding", "add"]]
+    assert (graph.operators[0].parameters, graph.parameter_count) == (("w",), 450)
 
 
 def test_a_recurrent_layer_counts_its_products(tmp_path: Path) -> None:

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import TypeAlias
 
-from planners.graph.importers.onnx_node import Aten, Node
-
-Said: TypeAlias = "list[Aten] | None"
-"""The steps of a node, each reading the one before as `"<"`; None where it is opaque."""
-BEFORE = "<"
+from planners.graph.importers import onnx_layers as layers
+from planners.graph.importers.onnx_node import BEFORE, Aten, Node, Said
 
 
 def aten(node: Node) -> Said:
@@ -24,7 +20,7 @@ def aten(node: Node) -> Said:
     return say(node)
 
 
-_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN"})
+_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK"})
 
 
 def _unary(kind: str) -> Callable[[Node], Said]:
@@ -39,6 +35,17 @@ def _binary(kind: str) -> Callable[[Node], Said]:
         named = {f"self{i}": name for i, name in enumerate(tensors or node.inputs[:1])}
         numbers = tuple(node.number(name) for name in node.inputs if name not in tensors)
         return [Aten(kind, named, {"numbers": numbers}, relation=("same",))]
+
+    return say
+
+
+def _whole(kind: str) -> Callable[[Node], Said]:
+    """What needs all of its operands, numbers and computed sizes aside, for any part."""
+
+    def say(node: Node) -> Said:
+        sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
+        names = [name for name in node.inputs if name not in sizes]
+        return [Aten(kind, {f"self{i}": name for i, name in enumerate(names)}, relation=())]
 
     return say
 
@@ -131,130 +138,6 @@ def _pad(node: Node) -> Said:
     return [Aten("pad", {"self": node.input(0)}, args)]
 
 
-def _window(node: Node, kernel: tuple[int, ...]) -> dict[str, object]:
-    """What slides; where padding differs between the ends, that in front is what counts."""
-    axes = len(kernel)
-    strides = list(node.get("strides") or [1] * axes)
-    dilations = list(node.get("dilations") or [1] * axes)
-    pads = list(node.get("pads") or [0] * 2 * axes)[:axes]
-    auto = node.get("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        sizes = zip(node.shape()[2:], node.out[2:], kernel, strides, dilations, strict=True)
-        beyond = [max(0, (m - 1) * s + d * (k - 1) + 1 - n) for n, m, k, s, d in sizes]
-        pads = [(n + (auto == "SAME_LOWER")) // 2 for n in beyond]
-    elif auto == "VALID":
-        pads = [0] * axes
-    return {
-        "stride": strides,
-        "padding": pads,
-        "dilation": dilations,
-        "groups": node.get("group", 1),
-    }
-
-
-def _convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Node], Said]:
-    """`places` are those of input, weight, bias and of what scales them, where it is a tensor."""
-
-    def say(node: Node) -> Said:
-        data, weight = node.shape(), node.shape(places["weight"])
-        kernel, groups = weight[2:], node.get("group", 1)
-        reads = weight[0] if kind == "conv_transpose" else weight[1] * groups
-        if data[1] != reads or weight[0] % groups:
-            raise ValueError(f"a weight of {weight} for {data}")
-        operands = {key: node.input(at) for key, at in places.items() if node.input(at)}
-        extra = [key for key, name in operands.items() if key[0] == "q" and node.is_number(name)]
-        operands = {key: name for key, name in operands.items() if key not in extra}
-        return [Aten(f"{kind}{len(kernel)}d", operands, _window(node, kernel))]
-
-    return say
-
-
-def _pool(kind: str) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
-        kernel = tuple(node.get("kernel_shape", ()))
-        args = {**_window(node, kernel), "kernel_size": list(kernel)}
-        return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args)]
-
-    return say
-
-
-def _global_pool(kind: str) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
-        axes = len(node.shape()) - 2
-        relation = ("adaptive", axes)
-        kinds = f"adaptive_{kind}_pool{axes}d"
-        return [Aten(kinds, {"self": node.input(0)}, relation=relation)]
-
-    return say
-
-
-def _gemm(node: Node) -> Said:
-    """A linear layer where the second operand is a weight; a product and a sum otherwise."""
-    weight, bias = node.input(1), node.input(2)
-    said, data = [], node.input(0)
-    if node.get("transA", 0):
-        shape = node.shape()[::-1]
-        said.append(Aten("permute", {"self": data}, {"dims": [1, 0]}, shape=shape))
-        data = BEFORE
-    width = node.out[-1]
-    known = node.values.of
-    if node.shape()[0 if node.get("transA", 0) else 1] != node.shape(1)[node.get("transB", 0)]:
-        raise ValueError(f"{node.shape()} times {node.shape(1)}")
-    if weight in node.values.parameters and (not bias or known[bias].shape == (width,)):
-        operands = {"input": data, "weight": weight} | ({"bias": bias} if bias else {})
-        args = {"transposed": not node.get("transB", 0)}
-        macs = prod(node.out) * node.shape(1)[node.get("transB", 0)]
-        return [*said, Aten("linear", operands, args, macs=macs)]
-    if node.get("transB", 0):
-        return None
-    product = Aten("matmul", {"self": data, "other": weight}, shape=node.out)
-    total = Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",))
-    return [*said, product, *([total] if bias and not node.is_number(bias) else [])]
-
-
-def _matmul(node: Node) -> Said:
-    return [Aten("matmul", {"self": node.input(0), "other": node.input(1)})]
-
-
-def _quantized_matmul(first: int, second: int) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
-        names = {"self": node.input(first), "other": node.input(second)}
-        rest = [n for n in node.inputs if n not in names.values() and not node.is_number(n)]
-        relation = None if not rest else ()
-        return [Aten("matmul", names | {f"q{i}": n for i, n in enumerate(rest)}, relation=relation)]
-
-    return say
-
-
-def _einsum(node: Node) -> Said:
-    operands = {f"operands{i}": name for i, name in enumerate(node.inputs)}
-    return [Aten("einsum", operands, {"equation": node.get("equation", "")})]
-
-
-def _batch_norm(node: Node) -> Said:
-    if node.get("training_mode", 0):
-        return None
-    names = ("input", "weight", "bias", "running_mean", "running_var")
-    return [Aten("batch_norm", dict(zip(names, node.proto.input)))]
-
-
-def _layer_norm(kind: str) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
-        rank = len(node.shape())
-        axes = range(node.get("axis", -1) % rank, rank)
-        operands = dict(zip(("input", "weight", "bias"), node.inputs))
-        return [Aten(kind, operands, relation=("along", *axes))]
-
-    return say
-
-
-def _norm(kind: str) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
-        return [Aten(kind, dict(zip(("input", "weight", "bias"), node.inputs)), relation=())]
-
-    return say
-
-
 def _softmax(kind: str) -> Callable[[Node], Said]:
     """Along one axis; before opset 13 along all axes from it on."""
 
@@ -314,23 +197,6 @@ def _quantize(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def _recurrent(node: Node) -> Said:
-    """All of it at once; MACs of both products at every step."""
-    length, batch = node.shape()[:2]
-    products = sum(prod(node.shape(place)) for place in (1, 2))
-    operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
-    kind = node.proto.op_type.lower()
-    return [Aten(kind, operands, relation=(), macs=length * batch * products)]
-
-
-def _attention(node: Node) -> Said:
-    names = ("query", "key", "value", "attn_mask")
-    operands = {key: name for key, name in zip(names, node.proto.input) if name}
-    if len(node.inputs) > len(operands):
-        return None
-    return [Aten("scaled_dot_product_attention", operands, relation=())]
-
-
 _UNARY = {
     "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log",
     "Sqrt": "sqrt", "Abs": "abs", "Neg": "neg", "Reciprocal": "reciprocal", "Erf": "erf",
@@ -351,6 +217,12 @@ _REDUCE = {
     "ReduceProd": "prod", "ReduceL1": "linalg_vector_norm", "ReduceL2": "linalg_vector_norm",
     "ReduceLogSumExp": "logsumexp", "ReduceSumSquare": "sum",
 }  # fmt: skip
+_WHOLE = {
+    "ArgMax": "argmax", "ArgMin": "argmin", "CumSum": "cumsum", "DepthToSpace": "pixel_shuffle",
+    "SpaceToDepth": "pixel_unshuffle", "GatherElements": "gather", "GatherND": "index",
+    "OneHot": "one_hot", "ScatterElements": "scatter", "ScatterND": "index_put", "Tile": "repeat",
+    "TopK": "topk", "Trilu": "tril",
+}  # fmt: skip
 _QUANTIZED_CONV = {"input": 0, "weight": 3, "bias": 8}
 _QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}
 
@@ -358,7 +230,8 @@ _SAY: Mapping[str, Callable[[Node], Said]] = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
     **{name: _binary(kind) for name, kind in _BINARY.items()},
     **{name: _reduce(kind) for name, kind in _REDUCE.items()},
-    **dict.fromkeys(("LSTM", "GRU", "RNN"), _recurrent),
+    **{name: _whole(kind) for name, kind in _WHOLE.items()},
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), layers.recurrent),
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     **dict.fromkeys(("Resize", "Upsample"), _resize),
     **dict.fromkeys(("Identity", "Dropout"), _nothing),
@@ -372,28 +245,28 @@ _SAY: Mapping[str, Callable[[Node], Said]] = {
     "Gather": _gather,
     "Concat": _concat,
     "Pad": _pad,
-    "Conv": _convolution({"input": 0, "weight": 1, "bias": 2}),
-    "ConvInteger": _convolution({"input": 0, "weight": 1, "q2": 2, "q3": 3}),
-    "QLinearConv": _convolution(_QUANTIZED_CONV),
-    "ConvTranspose": _convolution({"input": 0, "weight": 1, "bias": 2}, "conv_transpose"),
-    "MaxPool": _pool("max"),
-    "AveragePool": _pool("avg"),
-    "GlobalAveragePool": _global_pool("avg"),
-    "GlobalMaxPool": _global_pool("max"),
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "MatMulInteger": _quantized_matmul(0, 1),
-    "QLinearMatMul": _quantized_matmul(0, 3),
-    "Einsum": _einsum,
-    "BatchNormalization": _batch_norm,
-    "LayerNormalization": _layer_norm("layer_norm"),
-    "RMSNormalization": _layer_norm("rms_norm"),
-    "InstanceNormalization": _norm("instance_norm"),
-    "GroupNormalization": _norm("group_norm"),
-    "LRN": _norm("local_response_norm"),
+    "Conv": layers.convolution({"input": 0, "weight": 1, "bias": 2}),
+    "ConvInteger": layers.convolution({"input": 0, "weight": 1, "q2": 2, "q3": 3}),
+    "QLinearConv": layers.convolution(_QUANTIZED_CONV),
+    "ConvTranspose": layers.convolution({"input": 0, "weight": 1, "bias": 2}, "conv_transpose"),
+    "MaxPool": layers.pool("max"),
+    "AveragePool": layers.pool("avg"),
+    "GlobalAveragePool": layers.global_pool("avg"),
+    "GlobalMaxPool": layers.global_pool("max"),
+    "Gemm": layers.gemm,
+    "MatMul": layers.matmul,
+    "MatMulInteger": layers.quantized_matmul(0, 1),
+    "QLinearMatMul": layers.quantized_matmul(0, 3),
+    "Einsum": layers.einsum,
+    "BatchNormalization": layers.batch_norm,
+    "LayerNormalization": layers.layer_norm("layer_norm"),
+    "RMSNormalization": layers.layer_norm("rms_norm"),
+    "InstanceNormalization": layers.norm("instance_norm"),
+    "GroupNormalization": layers.norm("group_norm"),
+    "LRN": layers.norm("local_response_norm"),
     "Softmax": _softmax("softmax"),
     "LogSoftmax": _softmax("log_softmax"),
     "QuantizeLinear": _quantize("quantize"),
     "DequantizeLinear": _quantize("dequantize"),
-    "Attention": _attention,
+    "Attention": layers.attention,
 }

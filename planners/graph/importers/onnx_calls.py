@@ -9,9 +9,9 @@ from typing import Any
 
 from planners.errors import BadInput
 from planners.graph.importers import torch_ops, torch_relations
-from planners.graph.importers.onnx_aten import BEFORE, aten
+from planners.graph.importers.onnx_aten import aten
 from planners.graph.importers.onnx_file import OnnxFile, label
-from planners.graph.importers.onnx_node import Aten, Node
+from planners.graph.importers.onnx_node import BEFORE, Aten, Node
 from planners.graph.importers.onnx_values import Values
 from planners.graph.model import Tensor
 from planners.graph.passes import Call
@@ -46,9 +46,7 @@ class Calls:
 
     def resolve(self, name: str) -> str:
         """The value that a name stands for."""
-        while name in self.now:
-            name = self.now[name]
-        return name
+        return self.now.get(name, name)
 
 
 def read_calls(file: OnnxFile, values: Values) -> Calls:
@@ -79,7 +77,7 @@ class _Reader:
         if said is None:
             said = [self._opaque(node)]
         if not said:
-            self.found.now[node.outputs[0]] = node.input(0)
+            self.found.now[node.outputs[0]] = self.found.resolve(node.input(0))
             return
         before, block = "", _block(proto)
         for step, what in enumerate(said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
 
@@ -96,3 +96,8 @@ class Node:
     def number(self, name: str) -> float:
         """That number."""
         return float(self.values.arrays[name].reshape(-1)[0])
+
+
+Said: TypeAlias = list[Aten] | None
+"""The steps of a node, each reading the one before as `"<"`; None where it is opaque."""
+BEFORE = "<"
