@@ -157,6 +157,8 @@ class Explorer(pn.viewable.Viewer):
     def _show_memory(self) -> None:
         """The address map and occupancy, on the same axes as the pinned plan where there is one."""
         shown, pinned = self.session.work.shown, self.session.work.pinned
+        if shown is None:
+            return
         end = max(shown.steps, pinned.steps if pinned else 0)
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)

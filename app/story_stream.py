@@ -118,7 +118,8 @@ def _left(shown: Shown, stream: Stream, layer: StreamLayer) -> list[Sentence]:
     after = []
     for ring, number in stream.followers(layer.number):
         name = next(r.name for r in stream.rings if r.key == ring)
-        after.append(f"{stream.layers[number].name} in the {name}")
+        where = "" if stream.joint else f" in the {name}"
+        after.append(f"{stream.layers[number].name}{where}")
     if not after:
         return []
     named = " and ".join(after[:NAMED])

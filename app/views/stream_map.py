@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from bokeh.models import Label, Span
 from bokeh.plotting import figure
@@ -13,6 +14,7 @@ from app.views.map_rows import MOST, Row, describe, row_of
 from app.views.palette import STREAMED, Theme
 from planners.units import format_bytes
 
+Steps = tuple[float, float]
 WEIGHTS = "weights of "
 LOST = "lost at the ring's end"
 SHARE = 0.04  # of the map's height: a lower band has no room for its name
@@ -72,24 +74,46 @@ def stream_rows(shown: Shown, memory: str) -> Iterator[Row]:
 
 def _layers(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
     """A layer ahead of its kernel, and while it runs; in the CPU ring, until it is copied."""
-    for layer, life in zip(stream.layers, shown.lives[ring.key], strict=True):
-        if life is None:
-            continue
-        left, right = life
-        at = right if ring.key == "cpu" else max(left, min(right, layer.number))
+    for number, (left, right) in placed(shown, stream, ring).items():
+        at = right if ring.key == "cpu" else max(left, min(right, number))
         ahead = "to be copied" if ring.key == "cpu" else "read ahead"
         for role, start, stop in ((ahead, left, at), ("running", at, right)):
             if start < stop:
-                yield from _of_layer(layer, ring, role, (start, stop))
+                yield from _of_layer(stream.layers[number], ring, role, (start, stop))
 
 
-def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: tuple[int, int]) -> Iterator[Row]:
+def placed(shown: Shown, stream: Stream, ring: RingOf) -> dict[int, Steps]:
+    """The steps that each layer is drawn over.
+
+    Of two layers that have the same bytes one after the other within a step, each has a half.
+    """
+    found: dict[int, Steps] = {}
+    for layer, life in zip(stream.layers, shown.lives[ring.key], strict=True):
+        if life is None:
+            continue
+        left, right = float(life[0]), float(life[1])
+        for number, (start, stop) in found.items():
+            if stop > left and _meet(stream.layers[number], layer, ring):
+                left = life[0] + 0.5
+                found[number] = start, min(stop, left)
+        found[layer.number] = left, right
+    return found
+
+
+def _meet(one: StreamLayer, other: StreamLayer, ring: RingOf) -> bool:
+    return any(a < d and c < b for a, b in _parts(one, ring) for c, d in _parts(other, ring))
+
+
+def _parts(layer: StreamLayer, ring: RingOf) -> list[tuple[int, int]]:
+    """Bytes of a layer in a ring: two ranges where it wraps."""
     at = layer.offsets[ring.key]
     end = at + layer.size_bytes
     parts = [(at, min(end, ring.size_bytes))]
-    if end > ring.size_bytes:
-        parts.append((0, end - ring.size_bytes))
-    for start, stop in parts:
+    return [*parts, (0, end - ring.size_bytes)] if end > ring.size_bytes else parts
+
+
+def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: Steps) -> Iterator[Row]:
+    for start, stop in _parts(layer, ring):
         place = ring.base + start, ring.base + stop
         row = _row(role, steps, place, WEIGHTS + layer.operator)
         what = f"{len(layer.parameters)} parameters of {layer.name}, run in step {layer.number + 1}"
@@ -97,22 +121,33 @@ def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: tuple[int, int
 
 
 def _lost(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
-    """Gaps from when a layer passes one over until the layer in front of the gap has left."""
-    lives = shown.lives[ring.key]
+    """Gaps while the layer in front of them is there, and nothing is in them."""
+    lives = placed(shown, stream, ring)
     for gap in stream.gaps[ring.key]:
-        after, before = lives[gap.number], lives[gap.before]
-        if after is None or before is None:
+        if gap.before not in lives:
             continue
-        left, right = after[0], max(before[1], after[0] + 1)
-        row = _row("lost", (left, right), (ring.base + gap.start, ring.base + gap.stop), LOST)
-        name, size = stream.layers[gap.number].name, stream.layers[gap.number].size_bytes
-        what = f"too short for {name} ({format_bytes(size)}), which begins at 0 again"
-        yield {**row, "what": what, "size": format_bytes(gap.stop - gap.start)}
+        left, right = lives[gap.before]
+        for number, (start, stop) in lives.items():
+            inside = any(
+                a < gap.stop and gap.start < b for a, b in _parts(stream.layers[number], ring)
+            )
+            if inside and number < gap.before:
+                left = max(left, stop)
+            elif inside and number > gap.before:
+                right = min(right, start)
+        if left < right:
+            row = _row("lost", (left, right), (ring.base + gap.start, ring.base + gap.stop), LOST)
+            after = stream.layers[gap.number]
+            what = f"too short for {after.name} ({format_bytes(after.size_bytes)})"
+            what += ", which begins at 0 again"
+            yield {**row, "what": what, "size": format_bytes(gap.stop - gap.start)}
 
 
-def _row(role: str, steps: tuple[int, int], where: tuple[int, int], name: str) -> Row:
+def _row(role: str, steps: Steps, where: tuple[int, int], name: str) -> Row:
     colour, hatch, about = STREAMED[role]
-    row = row_of(steps, where, "made here", name)
+    left, right = steps
+    row = row_of((int(left), ceil(right)), where, "made here", name)
+    row |= {"left": left, "right": right, "label_x": (left + right) / 2}
     return {**row, "colour": colour, "hatch": hatch, "story": f"{role}: {about}", "stay": role}
 
 

@@ -1,0 +1,294 @@
+"""Fronts, resolutions, options and live plans of streamed parameters."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import planners as sp
+from app.options import options, series, takes, why_not
+from app.session import Session
+from app.state import Problem
+from app.stream_jobs import resized, run_fronts, run_resolutions
+from app.streams import RESOLUTIONS, key_of
+from app.sweeping import front_budgets
+from app.url import as_python, finite, from_query, problem_of, to_query
+from app.views.controls import Controls, slider_sizes
+from app.views.delay_front import (
+    band_columns,
+    bound_columns,
+    delay_within,
+    name_columns,
+    own_front,
+    point_columns,
+    searched_columns,
+    staircase,
+)
+from app.views.palette import LIGHT
+from app.views.resolution_chart import ResolutionChart, line_columns
+from app.views.resolution_chart import point_columns as resolution_columns
+from app.worker import Desk
+from tests.app.test_streaming import MACHINE, MODEL, of, plan_of
+
+Until = Callable[[Callable[[], object]], None]
+PROBLEM: dict[str, Any] = {
+    "model": MODEL,
+    "granularity": "fused",
+    "bytes_per_element": 4,
+    "input_shape": "",
+    "machine": MACHINE,
+    "options": {},
+}
+LINK = {
+    "v": "1",
+    "model": MODEL,
+    "bytes_per_element": "4",
+    "machine": MACHINE,
+    "planner": "streaming",
+    "budget": "130 MiB",
+}
+
+
+def said(run: Any, request: dict[str, Any]) -> list[dict[str, Any]]:
+    """What a job sends."""
+    out = io.StringIO()
+    run(Desk(out), request)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def fronts() -> dict[str, Any]:
+    messages = said(run_fronts, {"problem": PROBLEM})
+    return {m["name"]: m["points"] for m in messages if m["type"] == "front"}
+
+
+def test_no_step_of_the_papers_search_beats_the_exact_front(fronts: dict[str, Any]) -> None:
+    for stages in ("2s", "async"):
+        exact, searched = fronts[f"{stages} exact"], fronts[f"{stages} search"]
+        assert exact == sorted(exact)
+        for memory, delay in searched:
+            best = min(d for m, d in exact if m <= memory)
+            assert best <= delay + 1e-12
+    assert any(b[1] > a[1] for a, b in zip(fronts["2s all"], fronts["2s all"][1:], strict=False))
+
+
+def test_fronts_are_those_of_plans(fronts: dict[str, Any]) -> None:
+    stream = of(plan_of("exact", stages=2))
+    assert [list(point) for point in stream.front] == fronts["2s exact"]
+    for pipeline in ("pre", "seq", "sync", "async", "2s"):
+        found = of(plan_of(pipeline))
+        memory, delay = fronts[pipeline][0]
+        assert (memory, delay) == (found.memory_bytes, pytest.approx(found.delay_s))
+
+
+def test_a_machine_of_one_way_in_has_no_three_stages() -> None:
+    messages = said(run_fronts, {"problem": {**PROBLEM, "machine": "tpu_v4i"}})
+    names = {m["name"] for m in messages if m["type"] == "front"}
+    assert names == {"2s all", "2s exact", "2s search", "2s"}
+
+
+def test_points_of_the_front_can_be_tapped_and_planned(fronts: dict[str, Any]) -> None:
+    stream = of(plan_of("2s"))
+    data = point_columns(stream, fronts, own_front(stream))
+    for at in (0, len(fronts["2s exact"]), len(data["x"]) - 1):
+        fields = {k: v for k, v in data["fields"][at].items() if k in ("pipeline", "stages")}
+        found = of(plan_of(budget=data["bytes"][at], **fields))
+        assert found.delay_s == pytest.approx(data["y"][at])
+        assert found.memory_bytes <= data["bytes"][at]
+    assert name_columns(fronts)["text"] == ["Seq", "Sync", "Async", "2S"]
+    assert len(searched_columns(fronts)["x"]) == len(fronts["2s search"]) * 2
+
+
+def test_delay_under_the_slider_is_the_exact_one(fronts: dict[str, Any]) -> None:
+    least, delay = fronts["2s exact"][0]
+    assert delay_within(fronts, least) == delay
+    assert delay_within(fronts, least - 1) is None
+    assert delay_within(fronts, 2**40) == min(d for _, d in fronts["2s exact"])
+    assert delay_within({}, 2**40) is None
+
+
+def test_the_line_stays_level_between_points() -> None:
+    assert staircase([[1, 9.0], [4, 5.0]]) == {"x": [1, 4, 4], "y": [9.0, 9.0, 5.0]}
+
+
+def test_bound_and_band_are_drawn_where_a_plan_has_them() -> None:
+    plain, both = of(plan_of("2s")), of(plan_of("2s", spread=0.2, draws=50))
+    assert band_columns(plain)["x"] == bound_columns(plain)["x"] == []
+    band, bound = band_columns(both), bound_columns(both)
+    assert band["low"][0] <= band["low"][1] <= band["high"][1] <= band["high"][0]
+    assert both.delay_s <= band["high"][0] <= bound["y"][0]
+
+
+def test_resolutions_of_pipelines() -> None:
+    request = {
+        "problem": PROBLEM,
+        "shape": [1, 3, 608, 608],
+        "resolutions": [224, 608],
+        "pipelines": ["pre", "async-md", "2s", "2s-md", "exact"],
+    }
+    points = [m for m in said(run_resolutions, request) if m["type"] == "resolution"]
+    assert len(points) == 10
+    delay = {(p["pipeline"], p["resolution"]): p["delay_s"] for p in points}
+    assert all(delay[name, 224] < delay[name, 608] for name in ("pre", "2s", "exact"))
+    assert delay["exact", 224] <= delay["2s-md", 224] <= delay["2s", 224]
+    # Small images leave less to hide reads behind (the paper's section VII-D).
+    assert delay["exact", 224] / delay["pre", 224] > delay["exact", 608] / delay["pre", 608]
+    chart = ResolutionChart(LIGHT)
+    assert not chart.figure.axis[0].visible
+    chart.show(points, "memory")
+    assert chart.figure.yaxis[0].axis_label == "bytes of rings"
+    assert resolution_columns(points, "delay_s")["y"] == [p["delay_s"] for p in points]
+    assert len(line_columns(points, "delay_s", "dashed")["xs"]) == 3
+
+
+def test_what_has_no_resolution_is_told() -> None:
+    with pytest.raises(sp.BadInput, match="images"):
+        resized([1, 77], 224)
+    with pytest.raises(sp.BadInput, match="uploaded"):
+        run_resolutions(Desk(io.StringIO()), {"problem": {**PROBLEM, "graph": "{}"}})
+    assert resized([1, 3, 9, 9], 224) == "1x3x224x224"
+
+
+def test_options_that_go_together() -> None:
+    problem = Problem(planner="streaming")
+    assert set(options(problem)) == {"pipeline", "stages", "slices", "twice", "joint", "times"} | {
+        "spread",
+        "draws",
+    }
+    problem.pipeline = "2s-md"
+    assert {"step", "twice"} <= options(problem).keys()
+    assert not {"stages", "joint", "ring"} & options(problem).keys()
+    problem.pipeline = "async"
+    assert "ring" in options(problem)
+    problem.pipeline = "seq"
+    assert "twice" in why_not(problem)
+    problem.param.update(pipeline="exact", twice=True)
+    assert "one_memory" in why_not(problem)
+    assert "schedule" not in takes("streaming")
+
+
+def test_all_offered_options_are_planned() -> None:
+    """What is chosen on the page is never refused by the planner."""
+    graph = sp.load("darknet_densenet201", bytes_per_element=4)
+    for pipeline in Problem.param["pipeline"].objects:
+        for fields in ({"twice": True}, {"one_memory": True, "spread": 0.1}):
+            problem = Problem(planner="streaming", pipeline=pipeline, **fields)
+            sp.plan(graph, "streaming", "1 GiB", machine=MACHINE, **options(problem))
+
+
+def test_a_link_brings_streaming_options_back() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    fields = {"planner": "streaming", "pipeline": "async", "spread": 0.25, "draws": 10}
+    session.problem.param.update(**fields, ring_bytes=2**25, twice=True)
+    session.look.memory = "gpu"
+    query = to_query(session.problem, session.look)
+    given = dict(pair.split("=") for pair in query[1:].replace("%3A", ":").split("&"))
+    problem, look, wrong = from_query(given)
+    assert not wrong
+    assert {name: problem[name] for name in fields} == fields
+    assert (problem["ring_bytes"], problem["twice"], look["memory"]) == (2**25, True, "gpu")
+    for text in ("nan", "inf", "-1", "x"):
+        assert from_query({**LINK, "spread": text})[2]
+    with pytest.raises(ValueError, match="nan"):
+        finite("nan")
+
+
+def test_a_saved_plan_is_the_problem_again_and_python_plans_it() -> None:
+    shown = plan_of("2s-md", budget="150 MiB", step=2**21)
+    found = problem_of(shown.plan)
+    assert found["pipeline"] == "2s-md"
+    assert found["ring_step"] == 2**21
+    assert found["machine"] == MACHINE
+    assert "parameters" not in found
+    problem = Problem(**found)
+    text = as_python(problem)
+    assert "pipeline='2s-md'" in text
+    assert "step=2097152" in text
+    scope: dict[str, Any] = {"print": lambda *_: None}
+    exec(text, scope)
+    assert scope["plan"].details["streaming"]["delay_s"] == of(shown).delay_s
+    assert "2s-md" in series({"planner": "streaming", "options": options(problem)})
+
+
+def test_sliders_end_where_more_memory_is_of_no_use() -> None:
+    shown = plan_of("exact")
+    budgets = front_budgets(shown, "streaming")
+    assert budgets[0] == of(shown).front[0][0]
+    assert front_budgets(shown, "cosma") == []
+    sizes = slider_sizes({"MR": 1, "default_peak": 2**40}, budgets[0], 2 * budgets[-1])
+    assert sizes[0] * 1024 >= budgets[0]
+    assert sizes[-1] * 1024 <= 2 * budgets[-1] + 1024
+
+
+def test_plans_follow_the_slider_and_fronts_are_asked_for_once(
+    session: Session, until: Until
+) -> None:
+    def idle() -> bool:
+        session.poll()
+        return not session.busy
+
+    controls = Controls(session)
+    session.problem.param.update(**from_query(LINK)[0])
+    session.plan()
+    until(idle)
+    work = session.work
+    assert work.shown.stream is not None
+    known = work.fronts
+    assert {"2s exact", "async search", "pre"} <= known.keys()
+    assert not controls.named["MR"].visible
+    assert controls.ends["least memory"].visible
+    for size in (140, 139, 138):
+        session.streams.slide(size * 2**20)
+    assert session.streams.dragging
+    assert work.under == 138 * 2**20
+    until(lambda: idle() and session.problem.budget == "138 MiB")
+    assert work.shown.plan.budget_bytes == 138 * 2**20
+    session.streams.release()
+    assert work.under == 0
+    assert work.fronts is known
+    controls._set_end("least memory")
+    until(idle)
+    assert work.shown.plan.budget_bytes == work.shown.stream.front[0][0]
+
+
+def test_resolutions_are_swept_with_progress_and_cancelled(session: Session, until: Until) -> None:
+    session.problem.param.update(**from_query(LINK)[0])
+    session.plan()
+    until(lambda: session.poll() or not session.busy)
+    session.streams.pipelines = ("2s", "exact")
+    session.streams.sweep((224, 320))
+    assert session.work.resolving
+    until(lambda: session.poll() or not session.work.resolving)
+    assert len(session.work.resolutions) == 4
+    assert session.work.resolved == "4 plans"
+    session.streams.sweep()
+    assert session.work.resolutions == []
+    session.streams.cancel_sweep()
+    assert not session.work.resolving
+    assert len(session.work.resolutions) < 2 * len(RESOLUTIONS)
+
+
+def test_infeasible_budgets_and_the_first_budget_of_the_planner(
+    session: Session, until: Until
+) -> None:
+    session.change(planner="streaming")
+    until(lambda: session.poll() or not session.busy)
+    assert session.work.shown.plan.planner == "streaming"
+    session.change(budget="1 MiB")
+    until(lambda: session.poll() or not session.busy)
+    why = session.work.infeasible
+    assert why["streams"]
+    assert why["exact"]
+    assert "rings take at least" in why["remedy"]
+
+
+def test_problems_that_share_fronts() -> None:
+    sweep = {**PROBLEM, "input_shape": "1x3x416x416"}
+    assert key_of(PROBLEM) != key_of(sweep)
+    assert key_of(PROBLEM, of_sweep=True) == key_of(sweep, of_sweep=True)
+    assert key_of(PROBLEM) == key_of({**PROBLEM, "budget": "MR", "options": {"pipeline": "2s"}})
+    assert key_of(PROBLEM) != key_of({**PROBLEM, "options": {"step": 2**22}})
