@@ -67,7 +67,7 @@ def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
     expect(page.locator(".card.waits")).to_contain_text("kernels wait")
     size = models(page, f"{FRONT}.data.bytes[3]")
     models(page, f"{FRONT}.selected.indices = [3]")
-    expect(page).to_have_url(re.compile("pipeline=exact&stages=2"))
+    expect(page).to_have_url(re.compile("pipeline=exact&.*stages=2"))
     expect(page.locator(".card.peak")).to_contain_text("memory, 100%", timeout=PATIENCE_MS)
     page.locator(".budget-typed input").fill(str(size // 2))
     page.locator(".budget-typed input").press("Enter")
@@ -95,8 +95,6 @@ def test_resolutions_are_swept_and_the_planner_is_left_and_chosen(open_page: Any
     assert len(models(page, f"{SWEPT}.data.x")) == 42
     planner = page.locator(".planner select")
     planner.select_option(label="COSMA: order, replacement and addresses")
-    expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)
-    page.locator(".budget-MP button").click()
     expect(page.locator(".card.name")).to_contain_text("operators", timeout=PATIENCE_MS)
     expect(page.locator(".stream-legend")).to_be_hidden()
     expect(page.locator(".map-memory")).to_be_hidden()
