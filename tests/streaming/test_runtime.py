@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 import planners as sp
 from planners.errors import BadInput
 from planners.streaming.runtime.layout import layout_of
-from planners.streaming.runtime.ring import Ring
+from planners.streaming.runtime.ring import Ring, RingTwice
 from planners.streaming.runtime.run import stream
 from planners.streaming.runtime.session import stream_model
 from planners.streaming.runtime.write import write_weights
@@ -96,6 +97,31 @@ def test_slices_run_and_need_less(tmp_path: Path) -> None:
     assert done.ring_planned_bytes < sum(whole.details["streaming"]["rings"].values())
     assert torch.allclose(done.outputs, small.reference, atol=1e-6)
     assert done.max_abs_error < 1e-6
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system maps nothing twice")
+@pytest.mark.parametrize("pipeline", ["2s", "async"])
+def test_rings_mapped_twice_have_no_end(tmp_path: Path, pipeline: str) -> None:
+    small = case(Small)
+    plan = small.plan(pipeline=pipeline, twice=True)
+    layout = layout_of(plan)
+    ring = layout.rings[0]
+    assert any(layer.offsets[0] + layer.size_bytes > ring for layer in layout.layers)
+    done = stream(plan, small.empty, small.inputs, small.write(tmp_path, plan))
+    assert done.equal
+    assert done.held_bytes <= done.ring_allocated_bytes == sum(layout.rings)
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system maps nothing twice")
+def test_a_ring_mapped_twice_is_the_same_bytes() -> None:
+    ring = RingTwice(mmap.PAGESIZE + 1)
+    size = ring.allocated_bytes
+    assert size == 2 * mmap.PAGESIZE
+    ring.view(size - 2, 4)[:] = b"abcd"
+    assert bytes(ring.view(0, 2)) == b"cd"
+    view = ring.view(0, 2)
+    ring.close()
+    assert bytes(view) == b"cd"  # As long as something looks at it.
 
 
 def test_repeats_report_the_median(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from planners.errors import BadInput
 from planners.streaming.runtime.layout import ELEMENT_BYTES, Layout, Streamed
-from planners.streaming.runtime.ring import Ring
+from planners.streaming.runtime.ring import Ring, RingTwice
 
 _TYPES = {"F32": torch.float32, "I32": torch.int32}
 
@@ -50,7 +50,8 @@ class OnCpu:
     """Kernels on the CPU: one ring, or two with copies between them."""
 
     def __init__(self, layout: Layout) -> None:
-        self.rings = tuple(Ring(size) for size in layout.rings)
+        ring = RingTwice if layout.twice else Ring
+        self.rings = tuple(ring(size) for size in layout.rings)
         self.bytes = torch.frombuffer(self.rings[-1].mapped, dtype=torch.uint8)
 
     def copy(self, layer: Streamed) -> None:
@@ -83,6 +84,8 @@ class OnCuda:
     def __init__(self, layout: Layout, name: str) -> None:
         if not torch.cuda.is_available():
             raise BadInput("this machine has no CUDA device: run with device cpu")
+        if layout.twice:
+            raise BadInput("a GPU's memory is not mapped twice: plan without twice")
         if len(layout.rings) == 1:
             raise BadInput(
                 "a GPU with a memory of its own copies: plan with stages 3, or pipeline async"

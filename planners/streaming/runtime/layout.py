@@ -6,8 +6,9 @@ every size and offset scaled to four, as `execute` does it.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -65,7 +66,9 @@ class Streamed:
 class Layout:
     """A plan's layers and rings. `rings` are bytes: the CPU's and the device's, or one for both.
 
-    `scale` is what sizes were multiplied with to hold four bytes an element.
+    `scale` is what sizes were multiplied with to hold four bytes an element. Rings mapped `twice`
+    are whole pages, and layers lie end to end in them: where a ring was planned with a part of a
+    page they lie elsewhere than planned, and wait no longer.
     """
 
     pipeline: str
@@ -76,6 +79,7 @@ class Layout:
     delay_s: float
     preload_s: float
     scale: int
+    twice: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -111,9 +115,10 @@ def _layout(graph: Graph, details: Mapping[str, Any]) -> Layout:
     taken: dict[str, int] = {}
     layers = tuple(_layer(graph, row, names, scale, taken) for row in details["layers"])
     _check(graph, layers)
-    if details.get("twice"):
+    twice = bool(details.get("twice"))
+    if twice:
         rings, layers = _end_to_end(rings, layers)
-    _check_places(rings, layers)
+    _check_places(rings, layers, twice)
     sizes = [layer.size_bytes for layer in layers]
     offsets = [[layer.offsets[i] for layer in layers] for i in range(len(rings))]
     pipeline = str(details["pipeline"])
@@ -126,6 +131,7 @@ def _layout(graph: Graph, details: Mapping[str, Any]) -> Layout:
         delay_s=float(details["delay_s"]),
         preload_s=float(details["preload_s"]),
         scale=scale,
+        twice=twice,
     )
 
 
@@ -189,7 +195,7 @@ def _check(graph: Graph, layers: Sequence[Streamed]) -> None:
             raise BadInput(f"malformed plan: layer {layer.name!r} lacks parameters of its operator")
 
 
-def _check_places(rings: Sequence[int], layers: Sequence[Streamed]) -> None:
+def _check_places(rings: Sequence[int], layers: Sequence[Streamed], twice: bool) -> None:
     for layer in layers:
         for at, ring in zip(layer.offsets, rings, strict=True):
             if layer.size_bytes > ring:
@@ -197,11 +203,19 @@ def _check_places(rings: Sequence[int], layers: Sequence[Streamed]) -> None:
                     f"layer {layer.name!r} has {layer.size_bytes} bytes of parameters, the ring "
                     f"{ring}: plan with a larger ring, or in slices"
                 )
-            if layer.size_bytes and not 0 <= at <= at + layer.size_bytes <= ring:
+            end = at if twice else at + layer.size_bytes
+            if layer.size_bytes and not 0 <= at <= end <= ring:
                 raise BadInput(f"malformed plan: layer {layer.name!r} lies outside of its ring")
 
 
 def _end_to_end(
     rings: Sequence[int], layers: Sequence[Streamed]
 ) -> tuple[tuple[int, ...], tuple[Streamed, ...]]:
-    raise BadInput("rings mapped twice do not run yet: plan without twice")
+    """Rings of whole pages, and layers end to end in them, as `planners.streaming.ring` has it."""
+    rings = tuple(-(-ring // mmap.PAGESIZE) * mmap.PAGESIZE for ring in rings)
+    found, tail = [], 0
+    for layer in layers:
+        offsets = tuple(tail % ring if layer.size_bytes else 0 for ring in rings)
+        found.append(replace(layer, offsets=offsets))
+        tail += layer.size_bytes
+    return rings, tuple(found)
