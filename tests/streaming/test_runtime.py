@@ -89,6 +89,15 @@ def test_shared_parameters_and_one_byte_plans_run(tmp_path: Path) -> None:
     assert any("4 times" in note for note in done.notes)
 
 
+def test_a_joint_plan_runs_with_activations_beside(tmp_path: Path) -> None:
+    small = case(Small)
+    plan = small.plan(joint=True)
+    done = stream(plan, small.empty, small.inputs, small.write(tmp_path, plan))
+    assert done.equal
+    assert done.held_bytes <= done.ring_planned_bytes
+    assert any("jointly" in note for note in done.notes)
+
+
 def test_slices_run_and_need_less(tmp_path: Path) -> None:
     small = case(Small)
     whole = small.plan(least(small, 2), stages=2)

@@ -68,7 +68,8 @@ class Layout:
 
     `scale` is what sizes were multiplied with to hold four bytes an element. Rings mapped `twice`
     are whole pages, and layers lie end to end in them: where a ring was planned with a part of a
-    page they lie elsewhere than planned, and wait no longer.
+    page they lie elsewhere than planned, and wait no longer. In a `joint` plan the ring has the
+    activations too, which run elsewhere.
     """
 
     pipeline: str
@@ -80,6 +81,7 @@ class Layout:
     preload_s: float
     scale: int
     twice: bool = False
+    joint: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -132,6 +134,7 @@ def _layout(graph: Graph, details: Mapping[str, Any]) -> Layout:
         preload_s=float(details["preload_s"]),
         scale=scale,
         twice=twice,
+        joint=bool(details.get("joint")),
     )
 
 

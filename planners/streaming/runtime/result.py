@@ -160,6 +160,13 @@ def _notes(layout: Layout, storage: Storage) -> tuple[str, ...]:
             f"planned with {4 // layout.scale} byte(s) an element, run with four: sizes are "
             f"{layout.scale} times the plan's, and its predicted delay is of the smaller ones"
         )
+    if layout.joint:
+        notes.append(
+            "planned jointly: parameters lie where the plan has them, activations in memory of "
+            "their own beside them, so that both take more than the plan's memory"
+        )
+    if any(layer.part is not None for layer in layout.layers):
+        notes.append("a kernel of a slice may round otherwise than that of the whole layer")
     return tuple(notes)
 
 
