@@ -8,13 +8,13 @@ expansion is a 1×1; a network's first blocks have a window there too, and gain 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from planners.graph.model import Graph, Operator
-from planners.overlap.candidates import Candidate, Need, ends
+from planners.overlap.candidates import UNPADDED, Candidate, Need, ends
 from planners.overlap.layout import Form
 from planners.overlap.reach import Numbers, Reach, streams
 from planners.overlap.segments import Segments
@@ -161,7 +161,7 @@ class Windows:
             reads=(block.a,),
             writes=block.last.outputs,
             needs=tuple(self._needs(form, channels)),
-            distances={block.a: self._distance(form)},
+            distances={block.a: self.distance(form)},
             extra_macs=again * each,
             channels=channels if form == "tile" else 0,
         )
@@ -179,16 +179,23 @@ class Windows:
         elif block.add is not None:
             yield Need(block.d, 1, kept.size_bytes)
 
-    def _distance(self, form: Form) -> int:
-        """d in bytes: what is written once each output pixel is, before what A still must keep."""
+    def distance(self, form: Form, pitches: Mapping[str, int] = UNPADDED) -> int:
+        """d in bytes: what is written once each output pixel is, before what A still must keep.
+
+        `pitches`: from one pixel of a tensor to the next, where that is not a pixel's bytes.
+        """
         block, size = self.block, self.out.size_bytes
-        each = Segments(self.graph, block.a).size_bytes
+        each = pitches.get(block.a, Segments(self.graph, block.a).size_bytes)
+        number = np.arange(self.out.count)
+        begin = number * pitches.get(self.out.tensor, size)
         still = self.still(form)
         # Sums that go straight into the pool begin while their window is still to be read.
         held = form == "tile" and block.add is None
         low = still[:-1] if held else still[1:]
+        found = 0
         if block.add is not None:  # The pixel of A itself is read with the last write to it.
-            low = np.minimum(low, np.arange(1, self.out.count + 1))
-        end = (np.arange(self.out.count) + 1) * size
+            low = np.minimum(low, number + 1)
+            found = int((begin - each * number).max())
         open_ = low < self.source.source.count
-        return max(0, int((end - each * low)[open_].max())) if open_.any() else 0
+        after = (begin + size - each * low)[open_]
+        return max(0, found, int(after.max()) if open_.any() else 0)

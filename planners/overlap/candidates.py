@@ -17,6 +17,8 @@ from planners.overlap.layout import Form
 from planners.overlap.reach import Numbers, Reach, streams
 from planners.overlap.segments import Segments
 
+UNPADDED: Mapping[str, int] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -86,13 +88,13 @@ def line(graph: Graph, positions: Sequence[int]) -> Candidate | None:
     reads, writes = ends(graph, positions)
     if writes != ops[-1].outputs or not all(streams(graph, op) for op in ops):
         return None
-    pull = _Pull(graph, positions)
+    pull = Pull(graph, positions)
     needs = tuple(pull.need(op.outputs[0]) for op in ops[:-1])
     distances = {name: pull.distance(name) for name in reads}
     return Candidate("line", tuple(positions), reads, writes, needs, distances)
 
 
-class _Pull:
+class Pull:
     """How far each operator of a group is when a pixel of the last one's output is made."""
 
     def __init__(self, graph: Graph, positions: Sequence[int]) -> None:
@@ -127,19 +129,25 @@ class _Pull:
         segments = Segments(self.graph, name)
         return Need(name, min(most, segments.count), segments.size_bytes)
 
-    def distance(self, name: str) -> int:
-        """Bytes by which the output begins before a tensor that dies with the group, at least."""
-        size, each = self.out.size_bytes, Segments(self.graph, name).size_bytes
-        end = (np.arange(self.out.count) + 1) * size
-        count = Segments(self.graph, name).count
+    def distance(self, name: str, pitches: Mapping[str, int] = UNPADDED) -> int:
+        """Bytes by which the output begins before a tensor that dies with the group, at least.
+
+        `pitches`: from one pixel of a tensor to the next, where that is not a pixel's bytes.
+        """
+        source = Segments(self.graph, name)
+        each, count = pitches.get(name, source.size_bytes), source.count
+        begin = np.arange(self.out.count) * pitches.get(self.out.tensor, self.out.size_bytes)
+        end = begin + self.out.size_bytes
         after = np.full(self.out.count, count)
         for c, reach in self.reach[name].items():
             after = np.minimum(after, reach.still[self.made[c] + 1])
         found = _most(end - each * after, after < count)
         own = self.reach[name].get(self.out.tensor)
-        if own is not None and order(self.graph, self.last) == "segment":
+        if own is not None:  # What a pixel reads is needed up to its last channel, or its own.
+            each_reads_all = order(self.graph, self.last) == "segment"
             held = np.minimum(after, own.still[:-1])
-            found = max(found, _most(end - 1 - each * held, held < count))
+            last = end - 1 if each_reads_all else begin
+            found = max(found, _most(last - each * held, held < count))
         return found
 
 

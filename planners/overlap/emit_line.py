@@ -105,8 +105,9 @@ class _Line:
             ahead = (at[name] - at[op.outputs[0]]) % self.pool.layout.pool_bytes
             low = int(self.reach[name][op.name].still[start])
             if low < len(self.pool.whole(name)):
-                free = ahead + low * self.pool.segments(name).size_bytes
-                stop = min(stop, free // out.size_bytes)
+                free = ahead + low * self.pool.pitch(name)
+                pitch = self.pool.pitch(op.outputs[0])
+                stop = min(stop, (free + pitch - out.size_bytes) // pitch)
         return stop
 
     def _chunk(
@@ -194,7 +195,7 @@ class _Line:
     def _number(self, operand: Operand) -> int:
         name = operand.piece.tensor
         base = self.pool.layout.offsets[name]
-        return ((operand.region.offset or 0) - base) // operand.region.size_bytes
+        return ((operand.region.offset or 0) - base) // self.pool.pitch(name)
 
     def _low(self, name: str) -> int:
         """The lowest pixel of a tensor that is still to be read."""

@@ -44,10 +44,16 @@ class Pool:
                 raise BadInput(f"the layout has no place for {tensor!r}")
             segments = self.segments(tensor)
             memory, offset = self.machine.onchip, self.layout.offsets[tensor]
+            pitch = self.pitch(tensor)
             self._whole[tensor] = [
-                segments.operand(i, memory, offset) for i in range(segments.count)
+                segments.operand(i, memory, offset, pitch) for i in range(segments.count)
             ]
         return self._whole[tensor]
+
+    def pitch(self, tensor: str) -> int:
+        """Bytes from one segment of a tensor that lies whole in the pool to the next."""
+        size = self.segments(tensor).size_bytes
+        return max(size, self.layout.pitches.get(tensor, size))
 
     def constants(self, op: Operator, output: str, box: Box) -> list[Operand]:
         """The parameters that a box needs, in place, where they are counted."""
@@ -81,7 +87,7 @@ class Pool:
     def share(self, a: str, b: str) -> bool:
         """Whether two tensors that lie whole in the pool share a byte."""
         size, at = self.layout.pool_bytes, self.layout.offsets
-        sizes = [self.segments(name).total_bytes for name in (a, b)]
+        sizes = [self.segments(name).span_bytes(self.pitch(name)) for name in (a, b)]
         return _meets(at[a], sizes[0], at[b], sizes[1], size)
 
     def meets(self, write: Operand, read: Operand) -> bool:

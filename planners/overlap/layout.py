@@ -4,18 +4,21 @@ The planner's result before it becomes a program: `emit` makes the program of it
 and the C code run it. Sizes and offsets are bytes of the pool, taken modulo its size.
 
 In the pool a tensor of four axes lies pixel by pixel (NHWC, the channels of a pixel together), any
-other row-major. A tensor never moves.
+other row-major. From one pixel to the next it is the bytes of a pixel, or the tensor's pitch where
+kernels have segments of their own (see `pitch`). A tensor never moves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from planners.errors import BadInput
 
 Form = Literal["alone", "line", "window", "columns", "tile"]
+MOST_BYTES = 2**48
+"""Of a pool in a file: what is larger is no address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,53 +58,87 @@ class Run:
     * `columns`: as `window`, but the columns that the last pixel of the row also had are kept;
     * `tile`: as `window`, for `channels` expanded channels at a time, with partial sums (int32)
       of the projection.
+
+    `segment_bytes` is what the kernel loads or stores with one modulo operation; 0: a pixel,
+    which may lie across the pool's end.
     """
 
     form: Form
     operators: tuple[str, ...]
     buffers: tuple[Buffer, ...] = ()
     channels: int = 0
+    segment_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All runs in order, and the offset of each tensor that lies whole in the pool."""
+    """All runs in order, and the offset of each tensor that lies whole in the pool.
+
+    `pitches`: from one pixel of a tensor to the next, where that is more than its bytes.
+    """
 
     pool_bytes: int
     offsets: Mapping[str, int]
     runs: tuple[Run, ...]
+    pitches: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        found: dict[str, Any] = {
             "pool_bytes": self.pool_bytes,
             "offsets": dict(self.offsets),
-            "runs": [
-                {
-                    "form": run.form,
-                    "operators": list(run.operators),
-                    "buffers": [asdict(buffer) for buffer in run.buffers],
-                    "channels": run.channels,
-                }
-                for run in self.runs
-            ],
+            "runs": [_run_to_json(run) for run in self.runs],
         }
+        return found | ({"pitches": dict(self.pitches)} if self.pitches else {})
 
     @staticmethod
     def from_json(data: Any) -> Layout:
         """The layout that `to_json` wrote. Raises `BadInput` for anything else."""
         try:
-            runs = tuple(
-                Run(
-                    item["form"],
-                    tuple(map(str, item["operators"])),
-                    tuple(Buffer(**buffer) for buffer in item["buffers"]),
-                    int(item["channels"]),
-                )
-                for item in data["runs"]
+            return Layout(
+                _number(data["pool_bytes"], "pool_bytes", 1),
+                _numbers(data["offsets"], "offset", 0),
+                tuple(_run_from_json(item) for item in data["runs"]),
+                _numbers(data.get("pitches", {}), "pitch", 1),
             )
-            if unknown := {run.form for run in runs} - set(get_args(Form)):
-                raise ValueError(f"unknown form {sorted(unknown)[0]!r:.40}")
-            offsets = {str(name): int(offset) for name, offset in data["offsets"].items()}
-            return Layout(int(data["pool_bytes"]), offsets, runs)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"malformed layout of a pool: {error}") from error
+        except KeyError as error:
+            raise BadInput(f"malformed layout of a pool: {error} is missing") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise BadInput(f"malformed layout of a pool: {error!s:.100}") from error
+
+
+def _run_to_json(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "form": run.form,
+        "operators": list(run.operators),
+        "buffers": [asdict(buffer) for buffer in run.buffers],
+        "channels": run.channels,
+    }
+    return found | ({"segment_bytes": run.segment_bytes} if run.segment_bytes else {})
+
+
+def _run_from_json(item: Any) -> Run:
+    if item["form"] not in get_args(Form):
+        raise ValueError(f"unknown form {item['form']!r:.40}: {', '.join(get_args(Form))}")
+    return Run(
+        item["form"],
+        tuple(map(str, item["operators"])),
+        tuple(_buffer(**buffer) for buffer in item["buffers"]),
+        _number(item["channels"], "channels", 0),
+        _number(item.get("segment_bytes", 0), "segment_bytes", 0),
+    )
+
+
+def _buffer(tensor: str, offset: int, pixels: int, pixel_bytes: int, sums: bool = False) -> Buffer:
+    sizes = [_number(n, what, 1) for n, what in ((pixels, "pixels"), (pixel_bytes, "pixel_bytes"))]
+    return Buffer(str(tensor), _number(offset, "offset", 0), sizes[0], sizes[1], bool(sums))
+
+
+def _numbers(data: Any, what: str, least: int) -> dict[str, int]:
+    return {str(name): _number(n, f"{what} of {name!r:.60}", least) for name, n in data.items()}
+
+
+def _number(value: Any, what: str, least: int) -> int:
+    """An address or a size of the pool."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_BYTES:
+        raise ValueError(f"{what} is {value!r:.40}, not a whole number from {least}")
+    return value

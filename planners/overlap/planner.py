@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.errors import BudgetTooSmall
@@ -18,9 +18,11 @@ from planners.overlap.layout import Layout
 from planners.overlap.options import DEFAULTS, checked
 from planners.overlap.orders import all_distances
 from planners.overlap.packing import Question
+from planners.overlap.pitch import placed_anew
 from planners.overlap.reach import Reach, streams
 from planners.overlap.segments import Segments
 from planners.overlap.turning import turned
+from planners.overlap.work import work
 from planners.plan import Claims, Plan
 from planners.program import Program
 from planners.progress import Clock, ProgressCallback
@@ -67,7 +69,9 @@ def plan(
 
     Options: `objective` (`macs`: within the budget the least work that is done again, then the
     least RAM; `ram`: the least RAM), `fuse` (operators may run together; without, each runs
-    alone), `parameters` (count them, read in place from flash), `time_limit` in seconds.
+    alone), `segment` (what one modulo operation is for: `pixel`, or by the paper's rules `min` or
+    `gcd`, with tensors padded and distances in whole segments, see `pitch`), `parameters` (count
+    them, read in place from flash), `time_limit` in seconds.
 
     A network whose blocks are small has its exact front of RAM against repeated work; any other
     runs operator by operator in COSMA's orders. Claims: `objective_bytes` is the RAM. Raises
@@ -76,22 +80,56 @@ def plan(
     """
     chosen = checked(options)
     clock = Clock(chosen["time_limit"], progress)
-    offers = all_offers(graph, clock, chosen["fuse"])
+    offers = all_offers(graph, clock, chosen["fuse"], chosen["segment"])
     offer = _chosen(graph, offers, budget_bytes, chosen["objective"])
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
 
 
-def all_offers(graph: Graph, clock: Clock, fuse: bool = True) -> list[Offer]:
-    """The front of RAM against repeated work, the layout with least of the latter first."""
+def all_offers(
+    graph: Graph, clock: Clock, fuse: bool = True, segment: str = "pixel"
+) -> list[Offer]:
+    """The front of RAM against repeated work, the layout with least of the latter first.
+
+    Where segments are not pixels it is that of the layouts without padding, padded and placed.
+    """
+    distances = tractable_distances(graph)
     points = front(graph, all_ways(graph, clock.share(0.7), fuse)) if is_chain(graph) else []
     offers = [of_point(graph, point) for point in points]
-    joint = best_layout(graph, clock, tractable_distances(graph))
+    joint = best_layout(graph, clock, distances)
     apart = _of_joint(graph, joint)
     if not offers or apart.ram_bytes < offers[0].ram_bytes:
         offers = [apart, *(offer for offer in offers if offer.ram_bytes < apart.ram_bytes)]
-    return offers
+    if segment == "pixel":
+        return offers
+    return _falling(
+        [
+            # Padding does not help: no less RAM than without, however the network is split.
+            replace(
+                _padded(graph, offer, segment, clock, distances),
+                bound_bytes=min(o.bound_bytes for o in offers if o.extra_macs <= offer.extra_macs),
+            )
+            for offer in (apart, *offers)
+        ]
+    )
+
+
+def _padded(
+    graph: Graph, offer: Offer, segment: str, clock: Clock, may_share: Mapping[tuple[str, str], int]
+) -> Offer:
+    """The same runs with segments by a rule."""
+    layout = placed_anew(graph, offer.layout(), segment, clock, may_share)
+    return replace(offer, ram_bytes=layout.pool_bytes, layout=lambda: layout)
+
+
+def _falling(offers: Sequence[Offer]) -> list[Offer]:
+    """Those that none beats in both, the one with least repeated work first."""
+    found: list[Offer] = []
+    for offer in sorted(offers, key=lambda offer: (offer.extra_macs, offer.ram_bytes)):
+        if not found or offer.ram_bytes < found[-1].ram_bytes:
+            found.append(offer)
+    return found
 
 
 def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
@@ -154,7 +192,8 @@ def finished(
     chosen: Mapping[str, Any],
     clock: Clock,
 ) -> Plan:
-    """The plan of a layout."""
+    """The plan of a layout; of `chosen` options those that are missing are as always."""
+    chosen = {**DEFAULTS, **chosen}
     machine = with_scratchpad(machine, budget_bytes)
     program = emit(graph, machine, layout, chosen["parameters"])
     claims = _claims(graph, program, layout.pool_bytes, bound_bytes, clock)
@@ -168,7 +207,11 @@ def finished(
         claims=claims,
         options={key: chosen[key] for key in DEFAULTS},
         notes=_notes(graph, layout, chosen),
-        details={"layout": layout.to_json(), "front": [offer.to_json() for offer in offers]},
+        details={
+            "layout": layout.to_json(),
+            "front": [offer.to_json() for offer in offers],
+            "modulos": work(graph, layout).modulos,
+        },
     )
 
 
@@ -210,5 +253,16 @@ def _notes(graph: Graph, layout: Layout, chosen: Mapping[str, Any]) -> tuple[str
         f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(layout.runs)} kernels, {joined} of them fused, "
         f"in a circular pool of {layout.pool_bytes} bytes",
+        _segment_note(graph, layout, chosen["segment"]),
         NOTE_BOUND,
+    )
+
+
+def _segment_note(graph: Graph, layout: Layout, rule: str) -> str:
+    modulos = f"{work(graph, layout).modulos:,} modulo operations"
+    if rule == "pixel":
+        return f"segments: whole pixels, {modulos}"
+    return (
+        f"segments: {rule} of the channels, {len(layout.pitches)} tensors padded, {modulos}; "
+        "runs and bound are those of pixels without padding"
     )

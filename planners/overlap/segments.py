@@ -30,6 +30,10 @@ class Segments:
         self.size_bytes = channels * graph.bytes_per_element
         self.total_bytes = self.count * self.size_bytes
 
+    def span_bytes(self, pitch: int) -> int:
+        """From the first byte to the last, where segments are `pitch` bytes apart."""
+        return max(0, self.count - 1) * pitch + self.size_bytes if self.count else 0
+
     def box(self, number: int, channels: tuple[int, int] | None = None) -> Box:
         """The box of a segment, or of a range of its channels."""
         at = []
@@ -63,7 +67,10 @@ class Segments:
             low, high = low * size + start, high * size + stop - 1
         return low, high
 
-    def operand(self, number: int, memory: str, offset: int) -> Operand:
-        """A segment of a tensor that lies at this offset of a memory."""
-        region = Region(memory, offset + number * self.size_bytes, self.size_bytes)
+    def operand(self, number: int, memory: str, offset: int, pitch: int = 0) -> Operand:
+        """A segment of a tensor that lies at this offset of a memory, `pitch` bytes from the next.
+
+        Without a pitch they lie close together.
+        """
+        region = Region(memory, offset + number * (pitch or self.size_bytes), self.size_bytes)
         return Operand(Piece(self.tensor, self.box(number)), region)

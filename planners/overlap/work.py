@@ -5,7 +5,7 @@ Counts only, no machine: `mcu` turns them into time and energy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from math import prod
 
 from planners.errors import BadInput
@@ -27,8 +27,8 @@ class Kernels:
     A weight is read from flash once for `pixels` output pixels, and a byte of the input from RAM
     once for `channels` output channels: they are in registers meanwhile. Two of each is the
     paper's `Dot` (2×2×16, section 6.1), one of each a plain loop. Every `segment_bytes` of a pixel
-    that is loaded or stored needs a modulo operation (section 5.3); 0: a pixel is a segment.
-    Raises `BadInput` for values that make no sense.
+    that is loaded or stored needs a modulo operation (section 5.3); 0: as many as the run says, or
+    all of the pixel. Raises `BadInput` for values that make no sense.
     """
 
     pixels: int = 2
@@ -80,6 +80,8 @@ def work(graph: Graph, layout: Layout, kernels: Kernels = DOT) -> Work:
 
 def work_of_run(graph: Graph, run: Run, kernels: Kernels = DOT) -> Work:
     """What one run does; in forms `window`, `columns` and `tile` the expansion is made anew."""
+    if run.segment_bytes and not kernels.segment_bytes:
+        kernels = replace(kernels, segment_bytes=run.segment_bytes)
     ops = [graph.operators[graph.index[name]] for name in run.operators]
     if run.form in ("alone", "line"):
         return sum((work_of_operator(graph, op, kernels) for op in ops), Work())

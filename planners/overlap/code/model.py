@@ -142,7 +142,7 @@ _INCLUDES = """#include "model.h"
 
 _ACCESS = """static int32_t bytes_of(const place *tensor)
 {
-    return tensor->pixels * tensor->bytes;
+    return tensor->pixels * tensor->channels;
 }
 
 int32_t model_input_bytes(int32_t input)

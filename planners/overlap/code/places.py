@@ -8,6 +8,7 @@ from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.overlap.int8.geometry import Image, image
 from planners.overlap.layout import Buffer, Layout, Run
+from planners.overlap.segments import Segments
 
 MOST_BYTES = 2**30  # Twice as much is still an int32, which is what addresses are.
 
@@ -32,13 +33,14 @@ class Place:
     at: int
     height: int
     width: int
+    channels: int
     bytes: int
     pixels: int
     columns: int = 0
 
     @property
     def initializer(self) -> str:
-        fields = ("at", "height", "width", "bytes", "pixels", "columns")
+        fields = ("at", "height", "width", "channels", "bytes", "pixels", "columns")
         return "{" + ", ".join(f".{f} = {getattr(self, f)}" for f in fields) + "}"
 
 
@@ -46,21 +48,26 @@ def whole(graph: Graph, layout: Layout, name: str) -> Place:
     """A tensor that lies whole in the pool."""
     seen = as_image(graph, name)
     at = layout.offsets[name] % layout.pool_bytes
-    return Place(at, seen.height, seen.width, seen.channels, seen.pixels)
+    pitch = max(seen.channels, layout.pitches.get(name, 0))
+    return Place(at, seen.height, seen.width, seen.channels, pitch, seen.pixels)
 
 
 def kept(graph: Graph, layout: Layout, buffer: Buffer, columns: int = 0) -> Place:
     """A tensor of which a buffer keeps some pixels."""
     seen = as_image(graph, buffer.tensor)
     at = buffer.offset % layout.pool_bytes
-    return Place(at, seen.height, seen.width, buffer.pixel_bytes, buffer.pixels, columns)
+    size = buffer.pixel_bytes
+    return Place(at, seen.height, seen.width, size, size, buffer.pixels, columns)
 
 
 def flat(place: Place, seen: Image, name: str) -> Place:
     """The same bytes as one pixel; all of the tensor must be there, in order."""
     if place.pixels != seen.pixels or place.columns:
         raise BadInput(f"tensor {name!r} is flattened, but its buffer keeps only a part of it")
-    return Place(place.at, 1, 1, seen.pixels * seen.channels, 1)
+    if place.bytes != seen.channels and seen.pixels > 1:
+        raise BadInput(f"tensor {name!r} is read as one vector, so it cannot be padded")
+    size = seen.pixels * seen.channels
+    return Place(place.at, 1, 1, size, size, 1)
 
 
 def check_layout(graph: Graph, layout: Layout) -> None:
@@ -122,7 +129,9 @@ def _check_apart(layout: Layout, one: Range, others: list[Range]) -> None:
 
 
 def _range(graph: Graph, layout: Layout, name: str) -> Range:
-    return name, layout.offsets[name], graph.size_bytes(name)
+    segments = Segments(graph, name)
+    pitch = max(segments.size_bytes, layout.pitches.get(name, 0))
+    return name, layout.offsets[name], segments.span_bytes(pitch)
 
 
 def distance(layout: Layout, source: str, target: str) -> int:

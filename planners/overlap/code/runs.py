@@ -57,7 +57,7 @@ class RunCode:
     @property
     def _title(self) -> str:
         """What the run does, from where to where, for people."""
-        run, graph, layout = self.run, self.scope.graph, self.scope.layout
+        run, layout = self.run, self.scope.layout
         channels = f" of {run.channels} channels" if run.channels else ""
         lines = [f"Run {self.number}, {run.form}{channels}:"]
         for coded in self.ops:
@@ -68,16 +68,22 @@ class RunCode:
         for name in self._outside:
             apart = distance(layout, name, target)
             lines.append(
-                f"reads {name}, {graph.size_bytes(name)} bytes at {layout.offsets[name]}: "
+                f"reads {name}, {self._lies(name)}: "
                 f"the output begins {apart} bytes before it, modulo the pool"
             )
-        size = graph.size_bytes(target)
-        lines.append(f"writes {target}, {size} bytes at {layout.offsets[target]}")
+        lines.append(f"writes {target}, {self._lies(target)}")
         for buffer in run.buffers:
             at = buffer.offset % layout.pool_bytes
             what = "sums" if buffer.sums else f"{buffer.pixels} pixel{'s'[: buffer.pixels > 1]}"
             lines.append(f"keeps {what} of {buffer.tensor}, {buffer.size_bytes} bytes at {at}")
         return "\n *   ".join(comment(line) for line in lines)
+
+    def _lies(self, name: str) -> str:
+        """How many bytes a tensor has and where they are, for people."""
+        pitch = self.scope.layout.pitches.get(name)
+        apart = f", a pixel every {pitch} bytes" if pitch else ""
+        bytes_ = self.scope.graph.size_bytes(name)
+        return f"{bytes_} bytes at {self.scope.layout.offsets[name]}{apart}"
 
     @property
     def _outside(self) -> list[str]:
@@ -197,7 +203,7 @@ class RunCode:
             target = self._place(name)
         else:  # Values are written over sums that have been read.
             seen = block.project.target
-            over = Place(where.at, seen.height, seen.width, seen.channels, 1)
+            over = Place(where.at, seen.height, seen.width, seen.channels, seen.channels, 1)
             target = self._own(name, "kept", over)
         yield f"sums_end({block.project.struct}, {sums}, {target}, q);"
         yield from self._added(block, target)

@@ -20,6 +20,7 @@ from planners.overlap.int8.reference import checked
 from planners.overlap.int8.tiles import run_tiles
 from planners.overlap.int8.windows import raster, run_windows
 from planners.overlap.layout import Buffer, Layout, Run
+from planners.overlap.segments import Segments
 
 Bytes = NDArray[np.int8]
 
@@ -34,15 +35,14 @@ def run_layout(
     pool = Pool(layout.pool_bytes)
     runner = Runner(net, layout, pool)
     for name, value in checked(net.graph, inputs).items():
-        pool.write(runner.offset(name), value.ravel())
+        starts, channels = runner.pixels(name)
+        pool.memory[pool.addresses(starts, channels)] = value.reshape(-1, channels)
     for run in layout.runs:
         runner.run(run)
     outputs = {}
     for name in net.graph.outputs:
         shape = stored_shape(net.graph.tensors[name].shape)
-        start = np.array([runner.offset(name)])
-        flat = pool.read(start, net.graph.size_bytes(name)).astype(np.int8)
-        outputs[name] = flat.reshape(shape)
+        outputs[name] = pool.read(*runner.pixels(name)).astype(np.int8).reshape(shape)
     return outputs, pool.size
 
 
@@ -57,9 +57,19 @@ class Runner:
         found = self.layout.offsets.get(tensor)
         if found is None:
             raise BadInput(f"the layout has no place for tensor {tensor!r}")
-        if self.net.graph.size_bytes(tensor) > self.pool.size:
+        if Segments(self.net.graph, tensor).span_bytes(self.pitch(tensor)) > self.pool.size:
             raise BadInput(f"tensor {tensor!r} is larger than the pool of {self.pool.size} bytes")
         return found
+
+    def pitch(self, tensor: str) -> int:
+        """Bytes from one pixel of a tensor that lies whole in the pool to the next."""
+        size = image(self.net.graph.tensors[tensor].shape).channels
+        return max(size, self.layout.pitches.get(tensor, size))
+
+    def pixels(self, tensor: str) -> tuple[NDArray[np.int64], int]:
+        """The addresses of all pixels of a tensor in the pool, and the bytes of each."""
+        seen = image(self.net.graph.tensors[tensor].shape)
+        return self.offset(tensor) + np.arange(seen.pixels) * self.pitch(tensor), seen.channels
 
     def run(self, run: Run) -> None:
         """All output pixels of a run, in raster order."""
@@ -74,7 +84,12 @@ class Runner:
             run_line(self, run, kernels)
 
     def whole(self, tensor: str, as_read: Image) -> Whole:
-        """The place of a tensor that lies whole in the pool."""
+        """The place of a tensor that lies whole in the pool, perhaps read as one vector."""
+        stored = image(self.net.graph.tensors[tensor].shape)
+        if as_read.pixels == stored.pixels:
+            return Whole(self.offset(tensor), as_read.width, self.pitch(tensor))
+        if self.pitch(tensor) != stored.channels:
+            raise BadInput(f"tensor {tensor!r} is read as one vector, so it cannot be padded")
         return Whole(self.offset(tensor), as_read.width, as_read.channels)
 
     def ring(self, buffer: Buffer) -> Ring:

@@ -50,12 +50,14 @@ static inline int32_t channel_of(const operand *in, int32_t c)
 
 void place_write(const place *tensor, int32_t index, int8_t value)
 {
-    write_at(tensor->at, index, value);
+    const int32_t pixel = index / tensor->channels;
+    write_at(pixel_at(tensor, pixel), index - pixel * tensor->channels, value);
 }
 
 int8_t place_read(const place *tensor, int32_t index)
 {
-    return bytes[wrap(tensor->at + index)];
+    const int32_t pixel = index / tensor->channels;
+    return (int8_t)read_at(pixel_at(tensor, pixel), index - pixel * tensor->channels);
 }
 
 /* ---- arithmetic ---- */

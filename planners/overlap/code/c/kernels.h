@@ -16,11 +16,12 @@
 /* Where a tensor lies. Pixel q, counted in raster order, is in place q % pixels; or, where
  * `columns` is not 0, the pixel under row r of a window in place r * columns + column % columns. */
 typedef struct {
-    int32_t at;      /* address of the first place */
-    int32_t height;  /* of the whole tensor, in pixels */
+    int32_t at;       /* address of the first place */
+    int32_t height;   /* of the whole tensor, in pixels */
     int32_t width;
-    int32_t bytes;   /* of a place: all channels of a pixel, or those of a tile */
-    int32_t pixels;  /* places: all pixels of the tensor, or those that a buffer keeps */
+    int32_t channels; /* of a pixel, or those of a tile */
+    int32_t bytes;    /* from one place to the next: what is more than the channels is padding */
+    int32_t pixels;   /* places: all pixels of the tensor, or those that a buffer keeps */
     int32_t columns;
 } place;
 
