@@ -12,7 +12,7 @@ import planners as sp
 from planners.cli_output import Reporter
 from planners.errors import BadInput
 from planners.graph.model import Granularity
-from planners.registry import COSMA, STREAMING
+from planners.registry import COSMA, OVERLAP, STREAMING
 
 app = typer.Typer(
     name="spillway",
@@ -44,7 +44,24 @@ TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="secon
 PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
 Schedule = Annotated[str, typer.Option("--schedule", help=_values("schedule"))]
 Replacement = Annotated[str, typer.Option("--replacement", help=_values("replacement"))]
-Objective = Annotated[str, typer.Option("--objective", help=_values("objective"))]
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        "--objective",
+        help=f"{_values('objective')}; overlap: " + ", ".join(OVERLAP.options["objective"]),
+    ),
+]
+Fuse = Annotated[
+    bool | None,
+    typer.Option("--fuse/--no-fuse", help="overlap: operators may run together (they may)"),
+]
+Segment = Annotated[
+    str | None,
+    typer.Option(
+        "--segment",
+        help="overlap: bytes for one modulo operation, " + ", ".join(OVERLAP.options["segment"]),
+    ),
+]
 BreakNodes = Annotated[
     str, typer.Option("--break-nodes", help="cosma, dnc: operators with commas between, or auto")
 ]
@@ -112,26 +129,35 @@ USUAL: Mapping[str, Any] = {
     "schedule": "default",
     "replacement": "optimal",
     "method": "search",
-    "objective": "traffic",
+    "parameters": False,
+    "objective": None,
     "break_nodes": "auto",
+    "solver": None,
+    "paper_strict": False,
+    "online": False,
+    "joint": False,
+    "baseline": "",
     "bands": 8,
     "channel_tile": 1,
+    "free_local_layers": False,
+    "fuse": None,
+    "segment": None,
     "pipeline": "exact",
+    "stages": 0,
+    "ring": "",
     "step": "1MiB",
+    "twice": False,
     "slices": 1,
+    "times": "",
+    "spread": 0.0,
+    "draws": 0,
+    "seed": 0,
 }
-
-
-FREE_TO_BE_ZERO = frozenset({"slices"})
 
 
 def unusual(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are not as always: planners need not have heard of the others."""
-    return {
-        name: value
-        for name, value in given.items()
-        if value != USUAL.get(name) and (value or name in FREE_TO_BE_ZERO)
-    }
+    return {name: value for name, value in given.items() if value != USUAL[name]}
 
 
 def input_shape(text: str | None) -> tuple[int, ...] | None:
