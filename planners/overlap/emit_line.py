@@ -51,8 +51,9 @@ class _Line:
             yield from self._chunks()
         else:
             yield from self._rows()
-        for name in self.dying:
-            yield from self._forget(name, len(self.pool.whole(name)))
+        for name in self.reach:  # In their own order: a set's differs from one process to another.
+            if name in self.dying:
+                yield from self._forget(name, len(self.pool.whole(name)))
 
     def _rows(self) -> Iterator[Instruction]:
         """Pixel by pixel, a timestep for each row."""

@@ -20,7 +20,8 @@ from planners.overlap.baselines import hmcos, tflite_micro, tinyengine
 from planners.overlap.front import all_ways, front, is_chain
 from planners.overlap.options import checked
 from planners.overlap.planner import plan
-from planners.overlap.work import layout_of, work
+from planners.overlap.saved import layout_of
+from planners.overlap.work import work
 from planners.progress import Clock
 
 Axis = Literal["image", "channels", "width"]

@@ -102,8 +102,11 @@ class Layout:
             )
         except KeyError as error:
             raise BadInput(f"malformed layout of a pool: {error} is missing") from error
-        except (TypeError, ValueError, AttributeError) as error:
-            raise BadInput(f"malformed layout of a pool: {error!s:.100}") from error
+        except ValueError as error:
+            raise BadInput(f"malformed layout of a pool: {error}") from error
+        except (TypeError, AttributeError) as error:
+            text = f"a list or an object is something else ({error!s:.60})"
+            raise BadInput(f"malformed layout of a pool: {text}") from error
 
 
 def _run_to_json(run: Run) -> dict[str, Any]:
@@ -117,20 +120,25 @@ def _run_to_json(run: Run) -> dict[str, Any]:
 
 
 def _run_from_json(item: Any) -> Run:
-    if item["form"] not in get_args(Form):
-        raise ValueError(f"unknown form {item['form']!r:.40}: {', '.join(get_args(Form))}")
+    form = item["form"]
+    if form not in get_args(Form):
+        raise ValueError(f"form {form!r:.40} is none of {', '.join(get_args(Form))}")
     return Run(
-        item["form"],
+        form,
         tuple(map(str, item["operators"])),
-        tuple(_buffer(**buffer) for buffer in item["buffers"]),
+        tuple(_buffer_from_json(buffer) for buffer in item["buffers"]),
         _number(item["channels"], "channels", 0),
         _number(item.get("segment_bytes", 0), "segment_bytes", 0),
     )
 
 
-def _buffer(tensor: str, offset: int, pixels: int, pixel_bytes: int, sums: bool = False) -> Buffer:
-    sizes = [_number(n, what, 1) for n, what in ((pixels, "pixels"), (pixel_bytes, "pixel_bytes"))]
-    return Buffer(str(tensor), _number(offset, "offset", 0), sizes[0], sizes[1], bool(sums))
+def _buffer_from_json(item: Any) -> Buffer:
+    tensor = str(item["tensor"])
+    offset, pixels, size = (
+        _number(item[name], f"{name} of {tensor!r:.60}'s buffer", least)
+        for name, least in (("offset", 0), ("pixels", 1), ("pixel_bytes", 1))
+    )
+    return Buffer(tensor, offset, pixels, size, bool(item["sums"]))
 
 
 def _numbers(data: Any, what: str, least: int) -> dict[str, int]:
@@ -140,5 +148,5 @@ def _numbers(data: Any, what: str, least: int) -> dict[str, int]:
 def _number(value: Any, what: str, least: int) -> int:
     """An address or a size of the pool."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST_BYTES:
-        raise ValueError(f"{what} is {value!r:.40}, not a whole number from {least}")
+        raise ValueError(f"{what} is {value!r:.40}, not a whole number of {least} to {MOST_BYTES}")
     return value

@@ -27,7 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from planners.machine import Machine
-from planners.overlap.work import DOT, Kernels, Work, layout_of
+from planners.overlap.saved import layout_of
+from planners.overlap.work import DOT, Kernels, Work
 from planners.overlap.work import work as work_of
 from planners.plan import Plan
 

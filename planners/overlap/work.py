@@ -13,7 +13,6 @@ from planners.graph.model import Graph, Operator
 from planners.overlap.baselines import is_depthwise
 from planners.overlap.layout import Layout, Run
 from planners.overlap.segments import Segments
-from planners.plan import Plan
 
 ACCUMULATOR_BYTES = 4
 IM2COL_BYTES = 2
@@ -64,13 +63,6 @@ class Work:
 
     def __add__(self, other: Work) -> Work:
         return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Work)))
-
-
-def layout_of(plan: Plan) -> Layout:
-    """The layout that an overlap plan carries. Raises `BadInput` for any other plan."""
-    if "layout" not in plan.details:
-        raise BadInput(f"a plan of {plan.planner!r} has no pool: this reads plans of 'overlap'")
-    return Layout.from_json(plan.details["layout"])
 
 
 def work(graph: Graph, layout: Layout, kernels: Kernels = DOT) -> Work:

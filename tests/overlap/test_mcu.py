@@ -12,7 +12,8 @@ from planners.errors import BadInput
 from planners.machine import load_machine
 from planners.overlap.layout import Layout, Run
 from planners.overlap.mcu import cost, plan_cost
-from planners.overlap.work import Work, layout_of, tinyengine_work, work
+from planners.overlap.saved import layout_of
+from planners.overlap.work import Work, tinyengine_work, work
 
 DONE = Work(
     macs=2_000_000,
@@ -76,7 +77,7 @@ def test_a_plan_is_costed_by_its_own_layout_and_machine() -> None:
     assert still.energy_j < found.energy_j
     faster = plan_cost(least, machine=load_machine("stm32h743"))
     assert faster.latency_s < found.latency_s
-    with pytest.raises(BadInput, match="has no pool"):
+    with pytest.raises(BadInput, match="has no circular pool"):
         plan_cost(sp.plan(graph, "cosma"))
 
 

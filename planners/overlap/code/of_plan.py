@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planners.errors import BadInput
 from planners.overlap.code.folder import write_code
 from planners.overlap.code.numbers import checksum, inputs
 from planners.overlap.int8.net import QNet
 from planners.overlap.int8.quantize import quantize
 from planners.overlap.int8.random_net import random_net
 from planners.overlap.int8.reference import run_reference
-from planners.overlap.layout import Layout
+from planners.overlap.saved import proven_layout
 from planners.plan import Plan
 
 if TYPE_CHECKING:
@@ -38,15 +37,6 @@ class Code:
         return f"{checksum(b''.join(found[name].tobytes() for name in graph.outputs)):08x}"
 
 
-def layout_of(plan: Plan) -> Layout:
-    """Where the plan puts tensors. Raises `BadInput` where it is none of the overlap planner."""
-    if "layout" not in plan.details:
-        raise BadInput(
-            f"a plan of {plan.planner!r} has no circular pool: plan with the planner overlap"
-        )
-    return Layout.from_json(plan.details["layout"])
-
-
 def code_of_plan(
     plan: Plan,
     folder: str | Path,
@@ -59,9 +49,10 @@ def code_of_plan(
 
     The weights are the module's, quantised on `calibration` (the arguments of one call each);
     without a module they are random, from `seed`. Raises `BadInput` where the plan is not of the
-    overlap planner or in int8, an operator has no int8 kernel, or the folder cannot be written.
+    overlap planner or in int8, its layout is not that of its program, an operator has no int8
+    kernel, or the folder cannot be written.
     """
-    layout, graph = layout_of(plan), plan.graph
+    layout, graph = proven_layout(plan), plan.graph
     net = random_net(graph, seed) if module is None else quantize(graph, module, calibration)
     files = write_code(net, layout, folder)
     return Code(Path(folder), tuple(files), layout.pool_bytes, net)
