@@ -22,6 +22,7 @@ from planners.study.reproduce_vmcu_headroom import headroom_row
 from planners.study.reproduce_vmcu_modules import layer_row, module_row
 from planners.study.reproduce_vmcu_paper import PUBLISHED_KIB, TABLE_3
 from planners.study.reproduce_vmcu_plans import by_form, network
+from planners.study.reproduce_vmcu_segments import segment_row
 
 Row = dict[str, Any]
 
@@ -73,6 +74,7 @@ class Tables:
     layer_costs: list[Row] = field(default_factory=list)
     module_costs: list[Row] = field(default_factory=list)
     headroom: list[Row] = field(default_factory=list)
+    segments: list[Row] = field(default_factory=list)
 
 
 def reproduce(
@@ -108,6 +110,7 @@ def reproduce(
             memo.of(("headroom", name, limit), partial(headroom_row, name, limit))
             for name in measured
         ],
+        segments=[segment_row(name) for name in (*study.layers, *study.modules)],
     )
 
 

@@ -12,6 +12,7 @@ from planners.study.reproduce_vmcu import Study, Tables
 from planners.study.reproduce_vmcu_accounts import ACCOUNTINGS, saved
 from planners.study.reproduce_vmcu_claims import PLAN, Claim, claims
 from planners.study.reproduce_vmcu_paper import F411RE_BYTES
+from planners.study.reproduce_vmcu_segments import segments_table
 
 READING = """\
 ## How to read it
@@ -66,6 +67,15 @@ in a line buffer while it is needed. *window* (the paper's): the pixels under th
 computed for each output. *columns*: of the window, only what the last one of the row did not have.
 *tile*: the window for some channels at a time, with partial sums in 32 bits."""
 
+SEGMENTS = """\
+The size of a segment (section 5.3), for the form of least RAM without repeated work: bytes of RAM
+and thousands of modulo operations, one for each segment that is loaded or stored. *pixel*: a pixel
+is a segment, at any byte, nothing is padded. *min*: the smaller of the pixels read and written,
+the larger padded to whole segments (tensors padded in brackets); *gcd*: their greatest common
+divisor; *byte*: one byte. Distances are whole segments: the paper's closed form has one less
+where a segment has several bytes, as its kernels keep one in registers and ours write byte by
+byte."""
+
 NETWORKS = """\
 KiB of RAM. *Ours* repeats no work; *least* is the other end of the front, with the MACs that it
 repeats beside those of the network. Blocks run in the form that suits each, and where not stated
@@ -110,6 +120,7 @@ def report(tables: Tables, study: Study) -> str:
         CONVENTIONS.format(misprints=_misprints()),
         *_layers(tables),
         *_modules(tables),
+        *_segments(tables),
         *_networks(tables),
         *_boards(tables),
     ]
@@ -197,6 +208,12 @@ def _modules(tables: Tables) -> list[str]:
         FORMS,
         tables_of.forms(tables.modules),
     ]
+
+
+def _segments(tables: Tables) -> list[str]:
+    if not tables.segments:
+        return []
+    return ["## Sizes of segments", SEGMENTS, segments_table(tables.segments)]
 
 
 def _networks(tables: Tables) -> list[str]:
