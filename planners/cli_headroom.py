@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import planners as sp
-from planners.catalogue.vmcu import PREFIX, TABLE_2
+from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
 from planners.cli_options import AsJson, Model, Width, app
 from planners.cli_output import Answer, Reporter, size_text
 from planners.errors import BadInput
@@ -36,6 +36,8 @@ def headroom(
     that module unless --ram is given.
     """
     module = model.removeprefix(PREFIX)
+    if model.startswith(PREFIX) and module in POINTWISE:
+        raise BadInput(f"{model} is one layer: headroom is for networks and modules, as vmcu:S1")
     with Reporter(as_json, f"sizing {model}") as reporter:
         if model.startswith(PREFIX) and module in TABLE_2:
             facts = _of_module(module, None if ram is None else sp.parse_size(ram), reporter)
@@ -83,13 +85,15 @@ def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, An
     from planners.overlap import headroom as overlap
 
     module = TABLE_2[name]
-    rows = []
+    rows: list[dict[str, Any]] = []
     methods = overlap.methods()
     for axis in overlap.AXES:
         for method, need in methods.items():
             reporter.say(f"{axis}, {method}")
             found = overlap.module_headroom(module, axis, need, limit)
             rows.append(_row(method, axis, found))
+    if limit is not None and all(row["size"] is None for row in rows):
+        sp.plan(sp.load(PREFIX + name), "overlap", limit)  # says what binds
     return {
         "model": PREFIX + name,
         "image": module.size,

@@ -151,6 +151,7 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}",
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         **_streaming_lines(plan),
+        **_overlap_lines(plan),
         "planned in": f"{claims.plan_s:.3f} s",
     }
     return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
@@ -192,6 +193,28 @@ def _streaming_lines(plan: Plan) -> dict[str, str]:
     return lines
 
 
+def overlap_fact(plan: Plan) -> dict[str, Any]:
+    """The front of RAM against repeated work and modulo operations, of a plan with a pool."""
+    if plan.planner != "overlap":
+        return {}
+    return {name: plan.details[name] for name in ("front", "modulos") if name in plan.details}
+
+
+def _overlap_lines(plan: Plan) -> dict[str, str]:
+    """The same for people, with the operators that need all of the RAM."""
+    facts = overlap_fact(plan)
+    lines = {}
+    for point in facts.get("front", []):
+        if point["ram_bytes"] == plan.claims.objective_bytes:
+            lines["RAM bound by"] = ", ".join(point["binding"])
+            lines["repeated work"] = f"{point['extra_macs']:,} of {plan.graph.macs:,} MACs"
+    if len(facts.get("front", [])) > 1:
+        least = facts["front"][-1]
+        size = size_text(least["ram_bytes"])
+        lines["least RAM"] = f"{size}, {least['extra_macs']:,} MACs repeated"
+    return lines
+
+
 def _groups(plan: Plan) -> tuple[Any, ...]:
     if plan.planner != "fusion":
         return ()
@@ -214,6 +237,8 @@ def _objective(plan: Plan) -> dict[str, str]:
     claims = plan.claims
     traffic = {"non-compulsory traffic": size_text(claims.noncompulsory_bytes)}
     bound = {"  proven bound": size_text(claims.bound_bytes)}
+    if plan.planner == "overlap":
+        return {"RAM": size_text(claims.objective_bytes)} | bound
     if plan.planner == "streaming":
         return traffic | {"rings and activations": size_text(claims.objective_bytes)} | bound
     if plan.options.get("objective") == "peak":

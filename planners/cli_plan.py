@@ -53,6 +53,7 @@ from planners.cli_output import (
     Answer,
     Reporter,
     groups_fact,
+    overlap_fact,
     planning_table,
     print_table,
     size_text,
@@ -206,7 +207,13 @@ def plan(
     if out is not None:
         made.save(out)
     row = sp.summary(made)
-    facts = row | groups_fact(made) | streaming_fact(made) | {"out": str(out) if out else None}
+    facts = (
+        row
+        | groups_fact(made)
+        | streaming_fact(made)
+        | overlap_fact(made)
+        | {"out": str(out) if out else None}
+    )
     Answer(as_json).give(facts, planning_table(made, row))
 
 
@@ -229,9 +236,13 @@ def _export(
 
 @app.command()
 def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
-    """Replay a plan on symbolic bytes and compare it with its claims."""
+    """Replay a plan on symbolic bytes and compare it with its claims, and with its layout."""
     made = sp.Plan.load(plan_file)
     report = sp.check(made)
+    if made.planner == "overlap":
+        from planners.overlap.saved import proven_layout  # numpy, which most commands do not need
+
+        proven_layout(made)
     names = (
         "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
     )

@@ -188,6 +188,17 @@ def reproduce(
 ) -> None:
     """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
     names = tuple(name.strip() for name in models.split(",")) if models else ()
+    given = {
+        "--budgets": budgets != "MR,MH,MP",
+        "--granularity": granularity != "folded",
+        "--sweep": sweep_size != 9,
+        "--execute": execute,
+    }
+    if paper != "cosma" and any(given.values()):
+        option = next(name for name, is_given in given.items() if is_given)
+        raise BadInput(f"{option} is for 'reproduce cosma', not {paper}")
+    if paper == "cosma" and quick:
+        raise BadInput("--quick is not for 'reproduce cosma': name --models")
     with Reporter(as_json, f"reproducing {paper}") as reporter:
         tell = partial(_tell, reporter)
         if paper == "cosma":

@@ -97,6 +97,20 @@ def test_infeasible_is_an_answer(spillway: Any) -> None:
     assert found.json["binds"] in found.err
 
 
+def test_options_of_overlap_reach_the_planner(spillway: Any, tmp_path: Path) -> None:
+    def planned(*options: str) -> sp.Plan:
+        out = tmp_path / "plan.json"
+        command = ["plan", "vmcu:B5", "--planner", "overlap", "--budget", "1MB", "--out", out]
+        assert spillway(*command, *options).code == 0
+        return sp.Plan.load(out)
+
+    joined, alone, padded = planned(), planned("--no-fuse"), planned("--segment", "min")
+    assert joined.claims.objective_bytes < alone.claims.objective_bytes
+    assert not alone.options["fuse"]
+    assert joined.claims.objective_bytes < padded.claims.objective_bytes
+    assert padded.details["modulos"] > joined.details["modulos"]
+
+
 def test_graph_is_saved_and_read_back(spillway: Any, tmp_path: Path) -> None:
     out = tmp_path / "graph.json"
     assert spillway("graph", "squeezenet1_1", "--out", out, "--json").json["operators"] == 38
@@ -135,6 +149,19 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
         (["plan", "resnet18", "--machine", "npu"], "unknown machine 'npu'"),
         (["plan", "resnet18", "--planner", "cosmo"], "did you mean 'cosma'"),
         (["plan", "resnet18", "--schedule", "best"], "choose one of default, mpmf, joint"),
+        (["plan", "resnet18", "--no-fuse"], "cosma has no option 'fuse'"),
+        (["plan", "resnet18", "--segment", "min"], "cosma has no option 'segment'"),
+        (["plan", "resnet18", "--objective", "ram"], "choose one of traffic, peak"),
+        (
+            ["plan", "vmcu:S1", "--planner", "overlap", "--objective", "traffic"],
+            "objective 'traffic' is none of macs, ram",
+        ),
+        (
+            ["plan", "vmcu:S1", "--planner", "overlap", "--segment", "max"],
+            "segment 'max' is none of pixel, min, gcd",
+        ),
+        (["headroom", "vmcu:P1"], "vmcu:P1 is one layer"),
+        (["reproduce", "vmcu", "--budgets", "MP"], "--budgets is for 'reproduce cosma', not vmcu"),
         (["plan", "resnet18", "--input", "1x3xa"], "write sizes joined by x"),
         (["plan", "resnet18", "--bugdet", "MR"], "No such option"),
         (["plan", "resnet18", "--out", "/no/such/place.json"], "cannot write /no/such/place.json"),
