@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+import planners as sp
 from app.jobs import Job
 
 if TYPE_CHECKING:
@@ -28,10 +28,15 @@ class Coding:
     def start(self) -> None:
         """Have C code written of the plan on screen."""
         work = self.session.work
-        if work.shown and not self._job:
-            plan = json.dumps(work.shown.plan.to_json(), separators=(",", ":"))
-            self._job = self.session.pool.submit("code", plan=plan)
-            work.param.update(coding=True, notice="")
+        if not work.shown or self._job:
+            return
+        try:
+            plan = work.shown.text  # As planned: the plan on screen may have a shorter program.
+        except sp.BadInput as error:
+            work.notice = str(error)
+            return
+        self._job = self.session.pool.submit("code", plan=plan)
+        work.param.update(coding=True, notice="")
 
     def poll(self) -> None:
         """Take code that is ready, or one line on why there is none."""
