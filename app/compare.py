@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import planners as sp
 from app.shown import Shown
+from app.streaming import Stream
 
 SPILLED_HERE, SPILLED_THERE = "spilled here only", "spilled in the pinned only"
 ONLY_HERE, ONLY_THERE = "only here", "only in the pinned"
@@ -96,8 +97,19 @@ def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
         (name, float(getattr(here.report, of)), float(getattr(there.report, of)), "B")
         for name, of in rows
     ]
+    if here.stream is not None and there.stream is not None:
+        found += _streamed(here.stream, there.stream)
     found.append(("latency", here.trace.makespan_s, there.trace.makespan_s, "s"))
     return [*found, ("energy", here.trace.energy_j, there.trace.energy_j, "J")]
+
+
+def _streamed(here: Stream, there: Stream) -> list[tuple[str, float, float, str]]:
+    """The same of plans that stream their parameters."""
+    return [
+        ("rings and activations", float(here.memory_bytes), float(there.memory_bytes), "B"),
+        ("rings", float(here.ring_bytes), float(there.ring_bytes), "B"),
+        ("delay", here.delay_s, there.delay_s, "s"),
+    ]
 
 
 def _columns_by_tensor(shown: Shown) -> dict[str, list[tuple[int, int]]]:

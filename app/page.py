@@ -32,7 +32,7 @@ HELP = """
 | `Esc` | take the selection away |
 | `p` `c` | pin this plan; swap it with the pinned one |
 | `b` | cut the network at the selected operator, or no more (divide and conquer) |
-| `g` | select the fused group or run of a pool at the cursor, then the next one |
+| `g` | select the fused group or run at the cursor, then the next; or the next kernel that waits |
 | `e` | open all blocks, or close them |
 | `?` | this help |
 

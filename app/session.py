@@ -30,6 +30,7 @@ from app.state import (
     operator_selection,
     run_selection,
 )
+from app.stream_waits import next_wait
 from app.streaming import roomy_bytes
 from app.streams import Streams
 from app.sweeping import GRAPH_FIELDS, front_budgets, points_beside, sweep_budgets
@@ -148,8 +149,13 @@ class Session:
             self.live.forget()
 
     def _make_room(self, fields: dict[str, Any]) -> None:
-        """A planner of rings takes no budget by name: its first plan has room for all of them."""
+        """A planner of rings takes no budget by name: its first plan has room for all of them.
+
+        What memory buys there is time: traffic is the same with any rings.
+        """
         shown, chosen = self.work.shown, fields.get("planner")
+        if chosen == STREAMING:
+            self.look.metric = "latency"
         named = self.problem.budget in NAMED_BUDGETS
         if chosen == STREAMING and named and shown and "budget" not in fields:
             fields["budget"] = format_exact(roomy_bytes(shown.graph))
@@ -269,8 +275,16 @@ class Session:
             look.step = step
 
     def next_group(self) -> None:
-        """Select the fused group or run at the cursor, or the one after it where that is."""
+        """Select the fused group or run at the cursor, or the one after it where that is.
+
+        Of streamed parameters: the next layer whose kernel waits.
+        """
         shown, look = self.work.shown, self.look
+        if shown and shown.stream:
+            if (layer := next_wait(shown, look.step)) is not None:
+                operator = operator_selection(shown.stream.layers[layer].operator)
+                look.param.update(selection=operator, step=layer)
+            return
         if shown and shown.pool:
             run = next_run(shown.pool, look.step, look.selection)
             look.param.update(selection=run_selection(run.run.operators), step=run.start_step)

@@ -102,6 +102,12 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
     return tuple(found.values())
 
 
+def next_wait(shown: Shown, step: int) -> int | None:
+    """The next layer behind a step whose kernel waits, the first again after the last."""
+    waiting = sorted(s.layer for s in shown.stages if s.kind == "kernel" and s.wait)
+    return next((layer for layer in waiting if layer > step), min(waiting, default=None))
+
+
 def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
     """Seconds that kernels stood still, by cause; what filled rings cost is what kernels waited."""
     found: dict[Cause, float] = {}

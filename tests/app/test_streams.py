@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.compare import totals
 from app.options import options, series, takes, why_not
 from app.session import Session
 from app.state import Problem
@@ -292,3 +293,34 @@ def test_problems_that_share_fronts() -> None:
     assert key_of(PROBLEM, of_sweep=True) == key_of(sweep, of_sweep=True)
     assert key_of(PROBLEM) == key_of({**PROBLEM, "budget": "MR", "options": {"pipeline": "2s"}})
     assert key_of(PROBLEM) != key_of({**PROBLEM, "options": {"step": 2**22}})
+
+
+def test_g_goes_to_the_next_kernel_that_waits(session: Session) -> None:
+    shown = plan_of("2s")
+    session.work.shown = shown
+    waiting = [s.layer for s in shown.stages if s.kind == "kernel" and s.wait]
+    session.look.step = waiting[0]
+    session.next_group()
+    assert session.look.step == waiting[1]
+    assert session.look.selection == f"operator:{of(shown).layers[waiting[1]].operator}"
+    session.look.step = waiting[-1]
+    session.next_group()
+    assert session.look.step == waiting[0]
+
+
+def test_an_uploaded_plan_is_shown_with_its_options(session: Session, until: Until) -> None:
+    shown = plan_of("async", ring="20 MiB", spread=0.1)
+    session.upload(shown.text.encode())
+    until(lambda: session.poll() or not session.busy)
+    problem = session.problem
+    assert (problem.planner, problem.pipeline, problem.spread) == ("streaming", "async", 0.1)
+    assert problem.ring_bytes == 20 * 2**20
+    assert of(session.work.shown).delay_s == of(shown).delay_s
+    assert not session.stale
+
+
+def test_plans_that_stream_are_compared_by_rings_and_delay() -> None:
+    here, there = plan_of("2s"), plan_of("async")
+    found = {name: (mine, other) for name, mine, other, _ in totals(here, there)}
+    assert found["rings"] == (of(here).ring_bytes, of(there).ring_bytes)
+    assert found["delay"] == (of(here).delay_s, of(there).delay_s)
