@@ -214,6 +214,7 @@ def test_plans_that_do_not_stream(tmp_path: Path) -> None:
     cases = [
         ({"rings": {"shared": 100}}, r"has \d+ bytes of parameters, the ring 100"),
         ({"rings": {}}, "malformed plan"),
+        ({"rings": {"shared": 2**40}}, "rings are allocated as planned: .* are over"),
         ({"layers": details["layers"][1:]}, "not the graph's operators in their order"),
         ({"layers": [{**details["layers"][0], "size_bytes": 3}]}, "the plan says otherwise"),
         ({"layers": [{**details["layers"][0], "parameters": []}]}, "the plan says otherwise"),
@@ -246,6 +247,7 @@ def test_on_a_gpu_of_its_own_memory(tmp_path: Path, pipeline: str) -> None:
     plan = small.plan(pipeline=pipeline, **options)
     path = small.write(tmp_path, plan)
     done = stream(plan, small.empty, small.inputs, path, device="cuda", repeats=3)
+    assert done.equal  # To the model preloaded there.
     assert torch.allclose(done.outputs.cpu(), small.reference, atol=1e-5)
     assert done.held_bytes <= done.ring_planned_bytes
 

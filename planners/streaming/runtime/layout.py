@@ -19,6 +19,8 @@ from planners.program import Box, whole
 from planners.streaming.runtime.gates import Gates, gates_of
 
 ELEMENT_BYTES = 4
+LARGEST = 2**34
+"""Bytes of rings beyond which a plan is not run: they are really allocated."""
 _HELD = {"float32": "F32"} | dict.fromkeys(("int64", "int32", "int16", "int8", "uint8"), "I32")
 _HELD |= {"bool": "I32"}
 
@@ -121,6 +123,8 @@ def _layout(graph: Graph, details: Mapping[str, Any]) -> Layout:
     if twice:
         rings, layers = _end_to_end(rings, layers)
     _check_places(rings, layers, twice)
+    if sum(rings) > LARGEST:
+        raise BadInput(f"rings are allocated as planned: {sum(rings)} bytes are over {LARGEST}")
     sizes = [layer.size_bytes for layer in layers]
     offsets = [[layer.offsets[i] for layer in layers] for i in range(len(rings))]
     pipeline = str(details["pipeline"])

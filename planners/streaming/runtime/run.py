@@ -80,7 +80,7 @@ def stream(
     if reference is None:
         layout, path = layout_of(plan), str(weights_path)
         with torch_threads(threads):
-            loaded = preload(plan.graph, layout, module, inputs, path, direct=direct)
+            loaded = preload(plan.graph, layout, module, inputs, path, direct=direct, device=device)
         reference = loaded.outputs
     return compared(done, reference)
 
