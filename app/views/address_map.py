@@ -38,8 +38,9 @@ from app.views.palette import (
     tooltip,
 )
 from app.views.pool_layer import PoolLayer
-from app.views.pool_rows import PoolRows
-from app.views.stream_map import LOST, WEIGHTS, StreamBands, StreamRows
+from app.views.pool_rows import pool_rows
+from app.views.stream_map import LOST, WEIGHTS, StreamBands, stream_rows
+from app.views.strips import Strips
 
 LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
@@ -79,7 +80,7 @@ class AddressMap:
         select_operator: Callable[[str], None],
     ) -> None:
         self.select, self.select_operator, self.steps = select, select_operator, x_range
-        self.rows: MapRows | PoolRows | StreamRows | None = None
+        self.rows: MapRows | Strips | None = None
         self.drawn: tuple[float, float] | None = None
         self.names: set[str] = set()
         self.groups = GroupBands(select_group)
@@ -276,11 +277,13 @@ class AddressMap:
                 self.select(tensor)
 
 
-def rows_of(shown: Shown, memory: str) -> MapRows | PoolRows | StreamRows:
+def rows_of(shown: Shown, memory: str) -> MapRows | Strips:
     """What is drawn of a memory, by what sort of plan it is."""
     if shown.stream is not None:
-        return StreamRows(shown, memory)
-    return PoolRows(shown, memory) if shown.pool else MapRows(shown, memory)
+        return Strips(stream_rows(shown, memory))
+    if shown.pool:
+        return Strips(pool_rows(shown, memory))
+    return MapRows(shown, memory)
 
 
 def weights_of(shown: Shown, selection: str) -> set[str]:

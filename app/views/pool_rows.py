@@ -8,39 +8,9 @@ import planners as sp
 from app.pool import Pool, PoolRun
 from app.shown import Shown
 from app.story_tiles import part
-from app.views.map_rows import MOST, Row, describe, row_of
+from app.views.map_rows import Row, describe, row_of
 from app.views.palette import ROLES
 from planners.units import format_bytes
-
-
-class PoolRows:
-    """What the map draws of a pool: pixels that come and go together, split where roles change."""
-
-    def __init__(self, shown: Shown, memory: str) -> None:
-        self.shown = shown
-        self._rows = list(pool_rows(shown, memory))
-
-    def count(self, start: float, stop: float) -> int:
-        """How many strips there are in a window of steps."""
-        return len(self.rows(start, stop))
-
-    @property
-    def densest(self) -> int:
-        """As for other maps: what can be told apart when one zooms in."""
-        return 0
-
-    def rows(self, start: float, stop: float) -> list[Row]:
-        """A row for each strip in a window."""
-        return [row for row in self._rows if row["left"] < stop and row["right"] > start]
-
-    @property
-    def bundles(self) -> list[Row]:
-        """The largest strips, of too many."""
-
-        def area(row: Row) -> float:
-            return float((row["right"] - row["left"]) * (row["top"] - row["bottom"]))
-
-        return sorted(self._rows, key=area, reverse=True)[:MOST]
 
 
 def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.streaming import Region, RingOf, Stream, StreamLayer
-from app.views.map_rows import MOST, Row, describe, row_of
+from app.views.map_rows import Row, describe, row_of
 from app.views.palette import STREAMED, Theme
 from planners.units import format_bytes
 
@@ -18,36 +18,6 @@ Steps = tuple[float, float]
 WEIGHTS = "weights of "
 LOST = "lost at the ring's end"
 SHARE = 0.04  # of the map's height: a lower band has no room for its name
-
-
-class StreamRows:
-    """What the map draws of a memory: layers by what they are at the time, gaps, activations."""
-
-    def __init__(self, shown: Shown, memory: str) -> None:
-        self.shown = shown
-        self._rows = list(stream_rows(shown, memory))
-
-    def count(self, start: float, stop: float) -> int:
-        """How many rectangles there are in a window of steps."""
-        return len(self.rows(start, stop))
-
-    @property
-    def densest(self) -> int:
-        """As for other maps: what can be told apart when one zooms in."""
-        return 0
-
-    def rows(self, start: float, stop: float) -> list[Row]:
-        """A row for each rectangle in a window."""
-        return [row for row in self._rows if row["left"] < stop and row["right"] > start]
-
-    @property
-    def bundles(self) -> list[Row]:
-        """The largest rectangles, of too many."""
-
-        def area(row: Row) -> float:
-            return float((row["right"] - row["left"]) * (row["top"] - row["bottom"]))
-
-        return sorted(self._rows, key=area, reverse=True)[:MOST]
 
 
 def stream_rows(shown: Shown, memory: str) -> Iterator[Row]:
