@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -206,9 +207,9 @@ def reproduce(
             options = (labels, granularity, time_limit, sweep_size, execute)
             facts, text = _cosma(names, options, resume, tell)
         elif paper == "optimus":
-            facts, text = _optimus(names, quick, time_limit, resume, tell)
+            facts, text = _timed("optimus", names, quick, time_limit, resume, tell)
         elif paper == "vmcu":
-            facts, text = _vmcu(names, quick, time_limit, resume, tell)
+            facts, text = _timed("vmcu", names, quick, time_limit, resume, tell)
         else:
             facts, text = _demand_layering(names, quick, resume, tell)
     if out is not None:
@@ -233,40 +234,23 @@ def _cosma(
     return facts(tables), report(tables, study)
 
 
-def _optimus(
+def _timed(
+    paper: str,
     names: tuple[str, ...],
     quick: bool,
     time_limit_s: float,
     resume: Path | None,
     tell: Callable[[str], None],
 ) -> tuple[dict[str, Any], str]:
-    from planners.study.reproduce_optimus import Study
-    from planners.study.reproduce_optimus import reproduce as compare
-    from planners.study.reproduce_optimus_report import facts, report
-
-    study = replace(Study.small() if quick else Study(), time_limit_s=time_limit_s)
+    """The comparison with a paper whose study has a time limit: its facts and its report."""
+    study_module = import_module(f"planners.study.reproduce_{paper}")
+    report_module = import_module(f"planners.study.reproduce_{paper}_report")
+    whole = study_module.Study
+    study = replace(whole.small() if quick else whole(), time_limit_s=time_limit_s)
     if names:
         study = study.only(names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
-
-
-def _vmcu(
-    names: tuple[str, ...],
-    quick: bool,
-    time_limit_s: float,
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    from planners.study.reproduce_vmcu import Study
-    from planners.study.reproduce_vmcu import reproduce as compare
-    from planners.study.reproduce_vmcu_report import facts, report
-
-    study = replace(Study.small() if quick else Study(), time_limit_s=time_limit_s)
-    if names:
-        study = study.only(names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
+    tables = study_module.reproduce(study, resume, tell)
+    return report_module.facts(tables), report_module.report(tables, study)
 
 
 def _demand_layering(
