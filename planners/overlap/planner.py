@@ -9,7 +9,7 @@ from typing import Any
 from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph, Operator
 from planners.machine import Machine, with_scratchpad
-from planners.overlap.candidates import alone
+from planners.overlap.candidates import alone, ends
 from planners.overlap.dag import Joint, best_layout
 from planners.overlap.distance import MOST_SEGMENTS
 from planners.overlap.emit import emit
@@ -219,8 +219,8 @@ def _chosen(graph: Graph, offers: Sequence[Offer], budget_bytes: int, objective:
     """The offer that an objective asks for; offers come with falling RAM."""
     least = offers[-1]
     if least.ram_bytes > budget_bytes:
-        binding = [graph.operators[graph.index[name]] for name in least.binding]
-        tensors = tuple(dict.fromkeys(t for op in binding for t in (*op.inputs, *op.outputs)))
+        read, made = ends(graph, [graph.index[name] for name in least.binding])
+        tensors = (*read, *made)  # Those inside of a fused block are never whole.
         remedy = f"the least RAM by overlap is {least.ram_bytes} bytes"
         name = least.binding[0]
         raise BudgetTooSmall(least.ram_bytes, budget_bytes, name, tensors, remedy)
