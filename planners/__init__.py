@@ -27,6 +27,7 @@ from planners.errors import (
     InvalidPlan,
     SpillwayError,
     UnknownName,
+    WishesConflict,
 )
 from planners.graph.model import Graph, Operator, Tensor
 from planners.machine import Machine, load_machine, presets
@@ -62,6 +63,7 @@ __all__ = [
     "Tensor",
     "Trace",
     "UnknownName",
+    "WishesConflict",
     "budgets",
     "check",
     "even_budgets",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SpillwayError(Exception):
     """Base of every error that a user can cause and mend."""
@@ -59,6 +61,41 @@ class BudgetTooSmall(SpillwayError):
     ) -> tuple[type[BudgetTooSmall], tuple[int, int, str, tuple[str, ...], str]]:
         given = (self.need_bytes, self.have_bytes, self.operator, self.tensors, self.remedy)
         return type(self), given
+
+
+class WishesConflict(BudgetTooSmall):
+    """No plan respects `wishes`, a minimal set of those given, as texts: any fewer can be had.
+
+    Within the budget, where `need_bytes` is more; at no budget, where the two are equal, and
+    `reason` says why.
+    """
+
+    def __init__(
+        self,
+        wishes: tuple[str, ...],
+        need_bytes: int,
+        have_bytes: int,
+        operator: str = "",
+        tensors: tuple[str, ...] = (),
+        reason: str = "",
+    ) -> None:
+        super().__init__(need_bytes, have_bytes, operator, tensors)
+        self.wishes, self.reason = wishes, reason
+        said = " and ".join(repr(wish) for wish in wishes)
+        if need_bytes <= have_bytes:
+            text = f"infeasible at any budget: {said}: {reason}"
+        else:
+            binds = f"operator {operator!r}" + (f" ({', '.join(tensors)})" if tensors else "")
+            text = (
+                f"infeasible: with {said}, {reason or binds} needs {need_bytes} bytes at once, "
+                f"the budget is {have_bytes}, short by {need_bytes - have_bytes}; without "
+                f"{'it' if len(wishes) == 1 else 'one of them'} the budget is enough"
+            )
+        self.args = (text,)
+
+    def __reduce__(self) -> tuple[type[WishesConflict], tuple[Any, ...]]:
+        given = (self.wishes, self.need_bytes, self.have_bytes, self.operator, self.tensors)
+        return type(self), (*given, self.reason)
 
 
 class InvalidPlan(SpillwayError):
