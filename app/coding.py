@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import planners as sp
-from app.jobs import Job
+from app.jobs import ENDS, Job
 
 if TYPE_CHECKING:
     from app.session import Session
-
-ENDS = ("done", "cancelled", "died")
 
 
 class Coding:

@@ -57,7 +57,7 @@ class Explorer(pn.viewable.Viewer):
         )
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
-        self.pareto = Pareto(theme, session.load_point)
+        self.pareto = Pareto(theme, session.sweeps.load)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
@@ -255,7 +255,7 @@ class Explorer(pn.viewable.Viewer):
     def _go_to(self, x: float | None) -> None:
         """A tap on the steps brings the cursor there."""
         if x is not None:
-            self.session.step_by(int(x) - self.session.look.step)
+            self.session.cursor.step_by(int(x) - self.session.look.step)
 
     def _select_label(self, kind: str, name: str, step: int) -> None:
         self._go_to(step)

@@ -31,6 +31,7 @@ from app.wire import from_wire
 GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
 WARM_AFTER_S = 4.0
 ROOT = Path(__file__).resolve().parent.parent
+ENDS = ("done", "cancelled", "died")  # types of the last message of a job
 Message = dict[str, Any]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from app.fused_jobs import home_of
-from app.jobs import Job, Message
+from app.jobs import ENDS, Job, Message
 from app.options import FUSION
 from app.shown import Shown
 from app.sweeping import front_budgets
@@ -17,7 +17,6 @@ from app.sweeping import front_budgets
 if TYPE_CHECKING:
     from app.session import Session
 
-ENDS = ("done", "cancelled", "died")
 AGAIN = 12
 ABOVE_PEAK = 1.1
 

@@ -139,17 +139,17 @@ def press(session: Session, key: str, show_help: Any) -> None:
     look, shown = session.look, session.work.shown
     match key:
         case "ArrowLeft":
-            session.step_by(-1)
+            session.cursor.step_by(-1)
         case "ArrowRight":
-            session.step_by(1)
+            session.cursor.step_by(1)
         case "Home":
-            session.step_by(-shown.steps)
+            session.cursor.step_by(-shown.steps)
         case "End":
-            session.step_by(shown.steps)
+            session.cursor.step_by(shown.steps)
         case "[":
-            session.step_to_peak(-1)
+            session.cursor.to_peak(-1)
         case "]":
-            session.step_to_peak(1)
+            session.cursor.to_peak(1)
         case "Escape":
             look.selection = ""
         case "e":
@@ -159,11 +159,11 @@ def press(session: Session, key: str, show_help: Any) -> None:
         case "b":
             session.breaks.toggle(session.breaks.selected)
         case "g":
-            session.next_group()
+            session.cursor.to_next_group()
         case "p":
-            session.pin()
+            session.pins.pin()
         case "c":
-            session.swap()
+            session.pins.swap()
         case "?":
             show_help()
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import Job, Message
+from app.jobs import ENDS, Job, Message
 from app.options import STREAMING
 from app.shown import Shown
 from app.sizes import format_exact
@@ -19,7 +19,6 @@ from app.sweeping import GRAPH_FIELDS
 if TYPE_CHECKING:
     from app.session import Session
 
-ENDS = ("done", "cancelled", "died")
 RESOLUTIONS = (224, 288, 352, 416, 480, 544, 608)
 BEYOND = 1.1
 SWEPT = ("pre", "seq", "async", "2s", "2s-md", "exact")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from app.views.palette import FONT, Theme
 
 
@@ -92,3 +94,8 @@ PLOT = """
 .gap { font-size: 11px; fill: var(--sw-text); font-weight: 650; }
 .axis { fill: none; stroke: var(--sw-faint); }
 """
+
+
+def wrong_html(error: Exception) -> str:
+    """What is wrong with what was typed."""
+    return f'<span class="wrong" role="alert">{escape(str(error))}</span>'

@@ -65,7 +65,7 @@ class DagBar(pn.viewable.Viewer):
         if not hits:
             self.found.object = "<i>nothing found</i>" if text.strip() else ""
             return
-        self.session.show_operator(hits[0])
+        self.session.cursor.to_operator(hits[0])
         self.found.object = f"{len(hits)} found"
 
     def _open_all(self) -> None:
@@ -123,7 +123,7 @@ class ParetoBar(pn.viewable.Viewer):
             label="Sweep budgets",
             css_classes=["sweep"],
             stylesheets=[COMPACT],
-            on_click=lambda _e: session.sweep(),
+            on_click=lambda _e: session.sweeps.start(),
             margin=(0, 3),
         )
         self.stop = pn.widgets.Button(
@@ -131,7 +131,7 @@ class ParetoBar(pn.viewable.Viewer):
             color="danger",
             css_classes=["sweep-stop"],
             stylesheets=[COMPACT],
-            on_click=lambda _e: session.cancel_sweep(),
+            on_click=lambda _e: session.sweeps.cancel(),
             margin=(0, 3),
             visible=False,
         )

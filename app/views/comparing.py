@@ -46,9 +46,9 @@ class ComparePanel(pn.viewable.Viewer):
     def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.pin = self._button("Pin this plan  (p)", "pin", session.pin)
-        self.swap = self._button("Swap  (c)", "swap", session.swap)
-        self.drop = self._button("Let go", "unpin", session.unpin)
+        self.pin = self._button("Pin this plan  (p)", "pin", session.pins.pin)
+        self.swap = self._button("Swap  (c)", "swap", session.pins.swap)
+        self.drop = self._button("Let go", "unpin", session.pins.unpin)
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )

@@ -210,7 +210,7 @@ class PlannerOptions(pn.viewable.Viewer):
         elif key == CLEAR:
             self.session.change(break_nodes=[])
         elif key.startswith(PICK):
-            self.session.show_operator(key.removeprefix(PICK))
+            self.session.cursor.to_operator(key.removeprefix(PICK))
 
     def __panel__(self) -> pn.Column:
         w, row = self.widgets, {"sizing_mode": "stretch_width", "margin": 0}

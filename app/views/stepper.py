@@ -86,10 +86,10 @@ class Stepper(pn.viewable.Viewer):
         session = self.session
         return pn.Column(
             pn.Row(
-                button("⇤", "peak-before", "previous peak: [", lambda: session.step_to_peak(-1)),
-                button("◀", "step-before", "previous step: ←", lambda: session.step_by(-1)),
-                button("▶", "step-after", "next step: →", lambda: session.step_by(1)),
-                button("⇥", "peak-after", "next peak: ]", lambda: session.step_to_peak(1)),
+                button("⇤", "peak-before", "previous peak: [", lambda: session.cursor.to_peak(-1)),
+                button("◀", "step-before", "previous step: ←", lambda: session.cursor.step_by(-1)),
+                button("▶", "step-after", "next step: →", lambda: session.cursor.step_by(1)),
+                button("⇥", "peak-after", "next peak: ]", lambda: session.cursor.to_peak(1)),
                 self.title,
                 pn.pane.Bokeh(
                     self.slider, css_classes=["cursor"], sizing_mode="stretch_width", margin=(6, 8)

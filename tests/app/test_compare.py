@@ -71,7 +71,7 @@ def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: Shown) ->
     press(session, "p", lambda: None)
     session.problem.budget = "MP"
     session.work.shown_for = session.fields()
-    session._show(roomy)
+    session.show(roomy)
     seen: list[Any] = []
     for _ in range(3):
         seen.append((session.work.shown, session.problem.budget, explorer.map.y_range.end))
@@ -81,6 +81,6 @@ def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: Shown) ->
     assert [s is roomy for s, _, _ in seen] == [True, False, True]
     assert [budget for _, budget, _ in seen] == ["MP", "MR", "MP"]
     assert len({end for _, _, end in seen}) == 1
-    session.unpin()
+    session.pins.unpin()
     assert explorer.map.y_range.end < seen[0][2] or session.work.shown is roomy
     assert explorer.corner.compare.rows.rows == []

@@ -293,7 +293,7 @@ def open_explorer(shown: Shown) -> Explorer:
     session = Session(None)  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
     session.open({}, {})
-    session._show(shown)
+    session.show(shown)
     return explorer
 
 

@@ -75,7 +75,7 @@ def visit(plan: Shown) -> Session:
     session.open({}, {})
     session.problem.param.update(**FIELDS)
     session.work.shown_for = session.fields()
-    session._show(plan)
+    session.show(plan)
     return session
 
 
@@ -240,18 +240,18 @@ def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None
         budgets={"MR": 2**20, "MH": 2**20, "MP": 2**20, "MP_proven": True, "default_peak": 2**21},
         reach={"least_bytes": 2**15, "reach_bytes": 2**21},
     )
-    assert controls.sizes[0] == 32
-    assert "least" in controls.ticks.object
-    controls.slider.value = 40
+    assert controls.budget.sizes[0] == 32
+    assert "least" in controls.budget.ticks.object
+    controls.budget.slider.value = 40
     (job,) = pool.asked("preview")  # type: ignore[attr-defined]
-    assert job.request["budget_bytes"] == controls.sizes[40] * 1024
-    assert controls.typed.value == f"{controls.sizes[40]} KiB"
+    assert job.request["budget_bytes"] == controls.budget.sizes[40] * 1024
+    assert controls.budget.typed.value == f"{controls.budget.sizes[40]} KiB"
     visit.work.reach = {"least_bytes": 2**15, "reach_bytes": 2**22}
-    assert controls.slider.value == 40
+    assert controls.budget.slider.value == 40
     assert visit.problem.budget == "128 KiB"
-    with param.edit_constant(controls.slider):
-        controls.slider.value_throttled = 40
-    assert visit.problem.budget == f"{controls.sizes[40]} KiB"
+    with param.edit_constant(controls.budget.slider):
+        controls.budget.slider.value_throttled = 40
+    assert visit.problem.budget == f"{controls.budget.sizes[40]} KiB"
     assert pool.asked("plan")  # type: ignore[attr-defined]
 
 

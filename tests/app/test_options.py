@@ -343,7 +343,7 @@ def test_a_plan_that_was_brought_has_the_options_it_was_made_with(
 ) -> None:
     plan = sp.plan(sp.load("squeezenet1_1"), schedule="joint", machine="npu_small")
     session.problem.param.update(method="ilp", replacement="belady")
-    session.upload(json.dumps(plan.to_json()).encode())
+    session.uploads.take(json.dumps(plan.to_json()).encode())
     settle(session, until)
     assert problem_of(plan)["schedule"] == "joint"
     chosen = session.problem

@@ -87,13 +87,13 @@ def test_infeasible_keeps_the_plan_on_screen_and_says_what_binds(
 
 def test_an_uploaded_plan_is_checked_first(session: Session, until: Any) -> None:
     text = session.work.shown.text
-    session.upload(text.encode())
+    session.uploads.take(text.encode())
     settle(session, until)
     assert session.work.notice == ""
     before = session.work.shown
     wrong = json.loads(text)
     wrong["claims"]["noncompulsory_bytes"] += 1
-    session.upload(json.dumps(wrong).encode())
+    session.uploads.take(json.dumps(wrong).encode())
     settle(session, until)
     assert session.work.shown is before
     assert "noncompulsory" in session.work.notice.replace("-", "")
@@ -104,7 +104,7 @@ def test_an_upload_that_is_no_plan_is_one_line(
     session: Session, until: Any, content: bytes
 ) -> None:
     before = session.work.shown
-    session.upload(content)
+    session.uploads.take(content)
     settle(session, until)
     assert session.work.shown is before
     assert session.work.notice
@@ -154,14 +154,14 @@ def test_an_input_shape_is_planned_and_a_number_is_a_batch(session: Session, unt
 def test_an_uploaded_graph_becomes_a_model_and_is_planned(session: Session, until: Any) -> None:
     graph = sp.load("squeezenet1_1", bytes_per_element=2)
     data = {**graph.to_json(), "name": "mine"}
-    session.upload(json.dumps(data).encode())
+    session.uploads.take(json.dumps(data).encode())
     settle(session, until)
     assert session.problem.model == "mine (uploaded)"
     assert session.work.shown.graph.name == "mine"
     assert session.work.shown.graph.bytes_per_element == 2
     assert "Graph.load('mine.json')" in as_python(session.problem)
     before = session.work.shown
-    session.upload(json.dumps({**data, "operators": [1]}).encode())
+    session.uploads.take(json.dumps({**data, "operators": [1]}).encode())
     settle(session, until)
     assert "malformed graph" in session.work.notice
     assert session.work.shown is before
@@ -172,12 +172,12 @@ def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any
     session.change(replacement="greedy")
     settle(session, until)
     first = len(session.work.points)
-    session.sweep()
+    session.sweeps.start()
     settle(session, until)
     points = session.work.points
     assert len(points) == 2 * first
     index = len(points) - 1
-    session.load_point(index)
+    session.sweeps.load(index)
     settle(session, until)
     assert session.work.shown.plan.budget_bytes == points[index]["budget_bytes"]
 

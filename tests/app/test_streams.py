@@ -18,7 +18,8 @@ from app.stream_jobs import resized, run_fronts, run_resolutions
 from app.streams import RESOLUTIONS, key_of
 from app.sweeping import front_budgets
 from app.url import as_python, finite, from_query, problem_of, to_query
-from app.views.controls import Controls, slider_sizes
+from app.views.budget_field import slider_sizes
+from app.views.controls import Controls
 from app.views.delay_front import (
     band_columns,
     bound_columns,
@@ -240,8 +241,8 @@ def test_plans_follow_the_slider_and_fronts_are_asked_for_once(
     assert work.shown.stream is not None
     known = work.fronts
     assert {"2s exact", "async search", "pre"} <= known.keys()
-    assert not controls.named["MR"].visible
-    assert controls.ends["least memory"].visible
+    assert not controls.budget.named["MR"].visible
+    assert controls.budget.ends["least memory"].visible
     for size in (140, 139, 138):
         session.streams.slide(size * 2**20)
     assert session.streams.dragging
@@ -251,7 +252,7 @@ def test_plans_follow_the_slider_and_fronts_are_asked_for_once(
     session.streams.release()
     assert work.under == 0
     assert work.fronts is known
-    controls._set_end("least memory")
+    controls.budget._set_end("least memory")
     until(idle)
     assert work.shown.plan.budget_bytes == work.shown.stream.front[0][0]
 
@@ -300,17 +301,17 @@ def test_g_goes_to_the_next_kernel_that_waits(session: Session) -> None:
     session.work.shown = shown
     waiting = [s.layer for s in shown.stages if s.kind == "kernel" and s.wait]
     session.look.step = waiting[0]
-    session.next_group()
+    session.cursor.to_next_group()
     assert session.look.step == waiting[1]
     assert session.look.selection == f"operator:{of(shown).layers[waiting[1]].operator}"
     session.look.step = waiting[-1]
-    session.next_group()
+    session.cursor.to_next_group()
     assert session.look.step == waiting[0]
 
 
 def test_an_uploaded_plan_is_shown_with_its_options(session: Session, until: Until) -> None:
     shown = plan_of("async", ring="20 MiB", spread=0.1)
-    session.upload(shown.text.encode())
+    session.uploads.take(shown.text.encode())
     until(lambda: session.poll() or not session.busy)
     problem = session.problem
     assert (problem.planner, problem.pipeline, problem.spread) == ("streaming", "async", 0.1)

@@ -16,8 +16,9 @@ from app.session import Session
 from app.shown import Shown
 from app.state import COLOURS, COSMA
 from app.views.bars_of_time import interval_columns, stall_columns
+from app.views.budget_field import place_of, slider_sizes, ticks_html
 from app.views.cards import badge, cards_html
-from app.views.controls import Controls, place_of, slider_sizes, ticks_html
+from app.views.controls import Controls
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
 from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
@@ -64,7 +65,7 @@ def test_the_cursor_is_one_for_all_views(explorer: Explorer) -> None:
     assert explorer.map.cursor.left == explorer.occupancy.cursor.left == step
     start, stop = explorer.session.work.shown.step_seconds[step]
     assert (explorer.timeline.cursor.left, explorer.timeline.cursor.right) == (start, stop)
-    explorer.session.step_by(1)
+    explorer.session.cursor.step_by(1)
     assert explorer.stepper.slider.value == step + 1
     assert str(step + 2) in explorer.stepper.title.object
 
@@ -174,12 +175,12 @@ def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
     controls = Controls(session)
     asked: list[dict[str, str]] = []
     session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
-    controls.typed.value = "256 elephants"
-    assert "&#x27;256 elephants&#x27; is not a size" in controls.wrong.object
+    controls.budget.typed.value = "256 elephants"
+    assert "&#x27;256 elephants&#x27; is not a size" in controls.budget.wrong.object
     assert asked == []
-    controls.typed.value = "256KiB"
+    controls.budget.typed.value = "256KiB"
     assert asked == [{"budget": "256 KiB"}]
-    assert controls.wrong.object == ""
+    assert controls.budget.wrong.object == ""
 
 
 def test_keys_do_what_the_help_says(explorer: Explorer) -> None:

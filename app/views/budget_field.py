@@ -1,0 +1,277 @@
+"""The budget: buttons of the named ones, a slider, and a size that is typed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import panel as pn
+
+import planners as sp
+from app.options import OVERLAP, STREAMING, always_counts
+from app.session import Session
+from app.sizes import even_ratios, even_sizes, format_exact
+from app.style import BUDGET, COMPACT, TEXT, TICKS, wrong_html
+from planners.units import format_bytes, parse_size
+
+TICKS_OF = ("least", "MR", "MH", "MP")
+ABOUT = {
+    "MR": "the largest operator: no plan exists below",
+    "MH": "halfway between MR and MP",
+    "MP": "the least peak of all orders: nothing needs to be spilled",
+}
+FUSED_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator with all of its parameters: fused plans need less",
+    "MP": "the least peak of all orders where operators are not split",
+}
+POOL_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator with its tensors apart: overlapping them needs less",
+    "MP": "the least peak of all orders where tensors lie apart",
+}
+STREAM_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator alone, without rings: streaming needs them beside activations",
+    "MP": "the least peak of activations, without rings: streaming needs them beside these",
+}
+ENDS = {
+    "least memory": "the least rings that any layer fits: no plan exists below",
+    "least delay": "the least rings with the least delay: more memory is of no use",
+}
+NAMES_OF_SIZES = ["budgets", "shown", "reach", "fronts"]
+
+
+class BudgetField(pn.viewable.Viewer):
+    """Buttons, slider and text of one budget; every one follows the others."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self._mirroring = False
+        self._make()
+        session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
+        session.work.param.watch(lambda *_: self._show_budgets(), NAMES_OF_SIZES)
+        self._mirror()
+        self._show_budgets()
+
+    def _make(self) -> None:
+        self.named = {
+            name: pn.widgets.Button(
+                label=name,
+                on_click=lambda _e, n=name: self._set_budget(n),
+                css_classes=[f"budget-{name}"],
+                stylesheets=[COMPACT, BUDGET],
+                sizing_mode="stretch_width",
+                margin=(2, 3),
+                description=text,
+            )
+            for name, text in ABOUT.items()
+        }
+        self.slider = pn.widgets.IntSlider(
+            start=0,
+            end=1,
+            step=1,
+            show_value=False,
+            tooltips=False,
+            css_classes=["budget-slider"],
+            sizing_mode="stretch_width",
+            margin=(0, 12),
+        )
+        self.ticks = pn.pane.HTML(
+            "",
+            css_classes=["budget-ticks"],
+            stylesheets=[TEXT, TICKS],
+            sizing_mode="stretch_width",
+            margin=(-4, 12, 0, 12),
+            height=14,
+        )
+        self._make_ends()
+        self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
+        self.slider.param.watch(self._slid, "value_throttled")
+        self.slider.param.watch(self._slides, "value")
+        self.typed = pn.widgets.TextInput(
+            placeholder="e.g. 256 KiB, 1.5MB",
+            css_classes=["budget-typed"],
+            stylesheets=[COMPACT],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.typed.param.watch(self._typed, "value")
+        self.wrong = pn.pane.HTML(
+            "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT]
+        )
+
+    def _make_ends(self) -> None:
+        """Of streamed parameters: the least memory, and the least that has the least delay."""
+        self.ends = {
+            name: pn.widgets.Button(
+                label=name,
+                on_click=lambda _e, n=name: self._set_end(n),
+                css_classes=[f"budget-{name.replace(' ', '-')}"],
+                stylesheets=[COMPACT, BUDGET],
+                sizing_mode="stretch_width",
+                margin=(2, 3),
+                description=text,
+                visible=False,
+            )
+            for name, text in ENDS.items()
+        }
+
+    def _set_end(self, name: str) -> None:
+        if (found := self.session.streams.ends) is not None:
+            self._set_budget(format_exact(found[list(ENDS).index(name)]))
+
+    def _set_budget(self, text: str) -> None:
+        self.wrong.object = ""
+        self.session.live.release()
+        self.session.streams.release()
+        self.session.change(budget=text)
+        self._mirror()
+
+    def _slid(self, event: Any) -> None:
+        if not self._mirroring and event.new is not None:
+            self._set_budget(f"{self.sizes[event.new]} KiB")
+
+    def _slides(self, event: Any) -> None:
+        """While the slider moves: some planners say at once what they would do."""
+        if self._mirroring:
+            return
+        size = self.sizes[event.new]
+        self._mirroring = True
+        try:
+            self.typed.value = f"{size} KiB"
+        finally:
+            self._mirroring = False
+        self.session.live.preview(size * 1024)
+        self.session.streams.slide(size * 1024)
+
+    def _typed(self, event: Any) -> None:
+        if self._mirroring or not event.new:
+            return
+        text = event.new.strip()
+        if text.upper() in self.named:
+            self._set_budget(text.upper())
+            return
+        try:
+            size = parse_size(text)
+        except sp.SpillwayError as error:
+            self.wrong.object = wrong_html(error)
+            return
+        self._set_budget(format_exact(size))
+
+    def _mirror(self) -> None:
+        """Show in the widgets what the budget is, without planning it again."""
+        problem = self.session.problem
+        self._mirroring = True
+        try:
+            if not self.typed.value or self._differs(self.typed.value, problem.budget):
+                self.typed.value = problem.budget
+            for name, button in self.named.items():
+                about = {OVERLAP: POOL_ABOUT, STREAMING: STREAM_ABOUT}.get(problem.planner)
+                fused = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
+                button.description = (about or fused)[name]
+                button.color = "primary" if problem.budget == name else "default"
+            self._show_ends()
+            self._place_slider()
+        finally:
+            self._mirroring = False
+
+    def _differs(self, typed: str, budget: str) -> bool:
+        return typed.strip().upper() != budget.upper()
+
+    def _show_budgets(self) -> None:
+        budgets = self.session.work.budgets
+        for name, button in self.named.items():
+            size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
+            unproven = name == "MP" and budgets and not budgets["MP_proven"]
+            button.label = name + (" ≤" if unproven else "") + size
+        self._show_ends()
+        self.slider.disabled = not budgets
+        self._mirroring = True
+        try:
+            if budgets and not self.session.streams.dragging:
+                most = self.session.streams.most_bytes
+                self.sizes = slider_sizes(budgets, self.session.live.least_bytes, most)
+                self.slider.param.update(start=0, end=len(self.sizes) - 1)
+            least = self.session.live.least_bytes
+            named = {} if self.session.streams.offered else {**budgets}
+            named |= {"least": least} if least else {}
+            self.ticks.object = ticks_html(named, self.sizes)
+            self._place_slider()
+        finally:
+            self._mirroring = False
+
+    def _show_ends(self) -> None:
+        """Budgets by name say nothing of rings."""
+        streams = self.session.streams
+        for button in self.named.values():
+            button.visible = not streams.offered
+        for place, (name, button) in enumerate(self.ends.items()):
+            found = streams.ends
+            button.visible, button.disabled = streams.offered, found is None
+            button.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
+
+    def _place_slider(self) -> None:
+        if self.session.live.dragging or self.session.streams.dragging:
+            return  # the handle is in somebody's hand
+        shown = self.session.work.shown
+        budget = self.session.problem.budget
+        named = self.session.work.budgets.get(budget)
+        size = named or (parse_size(budget) if budget not in self.named else None)
+        size = size or (shown.plan.budget_bytes if shown else None)
+        if size:
+            self.slider.value = place_of(size, self.sizes)
+
+    def __panel__(self) -> pn.Column:
+        return pn.Column(
+            pn.Row(*self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            pn.Row(*self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            self.slider,
+            self.ticks,
+            self.typed,
+            self.wrong,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+
+def slider_sizes(
+    budgets: Mapping[str, Any], least: int | None, most: int | None = None
+) -> list[int]:
+    """What the slider offers, in KiB: from below the least plan to above what is ever of use.
+
+    Where the planner's own `least` is known it begins there, and goes on in equal ratios; up to
+    `most` where more is of no use to the planner.
+    """
+    if least and most:
+        return even_ratios(least, max(most, least + 1024))
+    high = round(max(budgets["default_peak"], budgets["MR"]) * 1.1)
+    return even_ratios(least, high) if least else even_sizes(round(budgets["MR"] * 0.8), high)
+
+
+def place_of(size: int, sizes: Sequence[int]) -> int:
+    """The place of the slider that means a size in bytes, or the nearest below it."""
+    return max(0, bisect_right(sizes, size // 1024) - 1)
+
+
+def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
+    """Where the named budgets are on the slider; those too close for two words share a tick."""
+    places: list[tuple[float, str]] = []
+    named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
+    for size, name in sorted(named, key=lambda found: found[0]):
+        share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
+        if places and share - places[-1][0] < 9:
+            places[-1] = (places[-1][0], places[-1][1] + "·" + name)
+        else:
+            places.append((share, name))
+    marks = "".join(
+        f'<span class="{_edge(at)}" style="left:{at:.1f}%">{name}</span>' for at, name in places
+    )
+    return f'<div class="ticks">{marks}</div>'
+
+
+def _edge(at: float) -> str:
+    """Words at an end of the slider stay within it."""
+    return "first" if at < 5 else "last" if at > 85 else ""
