@@ -121,6 +121,23 @@ class Shown:
                     found.setdefault(piece.tensor, {})[item.step] = None
         return {tensor: tuple(steps) for tensor, steps in found.items()}
 
+    @cached_property
+    def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
+        """The stays of each tensor on chip."""
+        found: dict[str, list[sp.Residency]] = {}
+        for stay in self.report.residencies:
+            found.setdefault(stay.tensor, []).append(stay)
+        return {tensor: tuple(stays) for tensor, stays in found.items()}
+
+    @cached_property
+    def ended(self) -> Mapping[int, tuple[sp.Residency, ...]]:
+        """The stays that an instruction ended, by its step."""
+        found: dict[int, list[sp.Residency]] = {}
+        for stay in self.report.residencies:
+            if stay.stop_instruction >= 0:
+                found.setdefault(stay.stop_step - 1, []).append(stay)
+        return {step: tuple(stays) for step, stays in found.items()}
+
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""
         return next((step for step, names in enumerate(self.ran) if operator in names), None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import planners as sp
 from app.sentence import Sentence
@@ -11,6 +10,7 @@ from app.shown import Shown
 from app.story_pool import pool_story
 from app.story_stream import stream_story
 from app.story_tiles import tile_story
+from app.story_why import away, next_use, steps_words, until_words, why_words
 from planners.program import Compute, Load, Store
 from planners.units import format_bytes
 
@@ -31,7 +31,8 @@ def step_story(shown: Shown, step: int) -> list[Sentence]:
     before = [s for position, s in moves if position < first]
     within = [s for position, s in moves if first <= position <= last]
     after = [s for position, s in moves if position > last]
-    return [*before, *_ran(shown, step), *within, *after, *_freed(shown, step)]
+    quiet = [] if moves else _held(shown, step)
+    return [*before, *_ran(shown, step), *within, *after, *_freed(shown, step), *quiet]
 
 
 def _ran(shown: Shown, step: int) -> list[Sentence]:
@@ -51,27 +52,47 @@ def _ran(shown: Shown, step: int) -> list[Sentence]:
 
 def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
     """A sentence for each transfer of a step, with the position of its instruction."""
-    found = []
+    found: list[tuple[int, Sentence]] = []
+    parameters: list[tuple[int, Sentence]] = []
     for position in shown.by_step[step]:
         item = shown.instructions[position]
         if isinstance(item, Load):
-            found.append((position, _loaded(shown, step, position, item)))
+            sentence = _loaded(shown, step, position, item)
+            first = sentence.text.endswith("a parameter, was loaded.")
+            (parameters if first else found).append((position, sentence))
         elif isinstance(item, Store):
-            found.append((position, _stored(shown, step, item)))
-    return found
+            found.append((position, _stored(shown, step, position, item)))
+    return [*_together(shown, parameters), *found, *_dropped(shown, step)]
+
+
+def _together(shown: Shown, loads: list[tuple[int, Sentence]]) -> list[tuple[int, Sentence]]:
+    """Parameters that came for the same operator, in one sentence."""
+    if len(loads) < 2:
+        return loads
+    sizes = {s.tensor: shown.graph.size_bytes(s.tensor) for _, s in loads}
+    text = f"{len(sizes)} parameters ({format_bytes(sum(sizes.values()))}) were loaded."
+    return [(loads[0][0], Sentence("in", text, max(sizes, key=lambda name: sizes[name])))]
 
 
 def _loaded(shown: Shown, step: int, position: int, item: Load) -> Sentence:
     graph, tensor = shown.graph, item.piece.tensor
     what = f"{tensor} ({format_bytes(item.source.size_bytes)})"
-    origin = next(
-        (r.origin for r in shown.report.residencies if r.start_instruction == position), "load"
-    )
-    if origin == "retrieve":
-        return Sentence("in", f"{what} came back: {_reader(shown, step, tensor)}.", tensor)
+    stays = shown.stays.get(tensor, ())
+    if any(s.start_instruction == position and s.origin == "retrieve" for s in stays):
+        gone = _gone(shown, step, position, tensor)
+        return Sentence("in", f"{what} came back{gone}: {_reader(shown, step, tensor)}.", tensor)
     kind = graph.tensors[tensor].kind
     why = "the network's input" if kind == "input" else "a parameter" if kind == "parameter" else ""
-    return Sentence("in", f"{what}{', ' + why + ',' if why else ''} was loaded.", tensor)
+    later = "" if step in shown.reads.get(tensor, ()) else f": {_reader(shown, step, tensor)}"
+    return Sentence("in", f"{what}{', ' + why + ',' if why else ''} was loaded{later}.", tensor)
+
+
+def _gone(shown: Shown, step: int, position: int, tensor: str) -> str:
+    """For how many steps a tensor that comes back was off chip."""
+    before = [s for s in shown.stays[tensor] if 0 <= s.stop_instruction < position]
+    last = max(before, key=lambda s: s.stop_instruction, default=None)
+    missed = len(away(shown, last)) if last is not None else 0
+    return f" after {steps_words(missed)} off chip" if missed else ""
 
 
 def _reader(shown: Shown, step: int, tensor: str) -> str:
@@ -81,34 +102,36 @@ def _reader(shown: Shown, step: int, tensor: str) -> str:
     return f"step {following + 1} reads it" if following is not None else "it is read later"
 
 
-def _stored(shown: Shown, step: int, item: Store) -> Sentence:
+def _stored(shown: Shown, step: int, position: int, item: Store) -> Sentence:
     tensor, size = item.piece.tensor, format_bytes(item.source.size_bytes)
-    if tensor in shown.graph.outputs:
+    stay = _stay_at(shown, tensor, position)
+    leaves = stay is not None and stay.ending == "spill"
+    if tensor in shown.graph.outputs and not leaves:
         return Sentence("out", f"{tensor} ({size}), an output of the network, was stored.", tensor)
-    following = next_use(shown, tensor, step)
-    until = f" until step {following + 1} reads it again" if following is not None else ""
-    return Sentence(
-        "out", f"{tensor} ({size}) was spilled{until}{_pressure(shown, step, following)}.", tensor
-    )
+    until, beside = until_words(shown, stay, step) if stay else ("", "")
+    why = why_words(shown, stay) if stay else ""
+    return Sentence("out", f"{tensor} ({size}) was spilled{until}{why}.{beside}", tensor)
 
 
-def _pressure(shown: Shown, step: int, following: int | None) -> str:
-    """Why there was no room: the fullest step before the tensor is needed again."""
-    occupancy, budget = shown.report.occupancy, shown.plan.budget_bytes
-    between = range(step + 1, shown.steps if following is None else following)
-    if not between:
-        return ""
-    fullest = max(between, key=lambda s: occupancy[s])
-    held = f"{format_bytes(occupancy[fullest])} of {format_bytes(budget)}"
-    return f": step {fullest + 1} holds {held} without it"
+def _stay_at(shown: Shown, tensor: str, position: int) -> sp.Residency | None:
+    """The stay of a tensor that an instruction falls into."""
+    begun = [s for s in shown.stays.get(tensor, ()) if s.start_instruction < position]
+    return max(begun, key=lambda s: s.start_instruction, default=None)
+
+
+def _dropped(shown: Shown, step: int) -> Iterator[tuple[int, Sentence]]:
+    """Tensors that left without a store, because what is off chip is still the same."""
+    for stay in shown.ended.get(step, ()):
+        if stay.ending == "drop":
+            size = format_bytes(stay.size_bytes)
+            until, beside = until_words(shown, stay, step)
+            text = f"{stay.tensor} ({size}) left{until}{why_words(shown, stay)}.{beside}"
+            text += " Nothing was stored: the copy off chip still holds."
+            yield stay.stop_instruction, Sentence("out", text, stay.tensor)
 
 
 def _freed(shown: Shown, step: int) -> list[Sentence]:
-    ends = [
-        r
-        for r in shown.report.residencies
-        if r.ending == "dead" and r.stop_step == step + 1 and r.stop_instruction >= 0
-    ]
+    ends = [r for r in shown.ended.get(step, ()) if r.ending == "dead"]
     whole = dict.fromkeys(r.tensor for r in ends if next_use(shown, r.tensor, step) is None)
     if not whole:
         return []
@@ -116,11 +139,11 @@ def _freed(shown: Shown, step: int) -> list[Sentence]:
     return [Sentence("freed", f"{_sizes(shown.graph, whole)} had {its} and made room.")]
 
 
-def next_use(shown: Shown, tensor: str, step: int) -> int | None:
-    """The next step after `step` that reads a tensor."""
-    steps = shown.reads.get(tensor, ())
-    after = bisect_right(steps, step)
-    return steps[after] if after < len(steps) else None
+def _held(shown: Shown, step: int) -> list[Sentence]:
+    """How full it is, where nothing moved on or off chip."""
+    held = format_bytes(shown.report.occupancy[step])
+    budget = format_bytes(shown.plan.budget_bytes)
+    return [Sentence("quiet", f"Nothing moved on or off chip; {held} of {budget} were in use.")]
 
 
 def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:

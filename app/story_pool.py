@@ -8,7 +8,7 @@ from app.pool import FORMS, Pool, PoolRun
 from app.sentence import Sentence
 from app.shown import Shown
 from app.story_tiles import boxes, part
-from planners.program import Compute, Load, Release, Store
+from planners.program import Compute, Load, Operand, Release, Store
 from planners.units import format_bytes
 
 NAMED = 2
@@ -19,25 +19,25 @@ def pool_story(shown: Shown, step: int, pool: Pool) -> list[Sentence]:
     run = pool.run_at(step)
     items = [shown.instructions[position] for position in shown.by_step[step]]
     computes = [item for item in items if isinstance(item, Compute)]
-    loads = [item for item in items if isinstance(item, Load)]
+    loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
     stores = [item for item in items if isinstance(item, Store)]
-    ends = {item.piece.tensor: item.region.size_bytes for item in items if _ends(item)}
+    ends = {i.piece.tensor: i.region.size_bytes for i in items if isinstance(i, Release)}
     return [
-        *(_loaded(shown, item) for item in loads),
+        *_loaded(shown, loads),
         *_computed(shown, step, pool, run, computes),
+        *_over(shown, pool, run, computes),
         *_behind(shown, step, pool, run, ends),
         *_kept(shown, run, computes),
         *(_stored(shown, item) for item in stores),
     ]
 
 
-def _ends(item: object) -> bool:
-    return isinstance(item, Release)
-
-
-def _loaded(shown: Shown, item: Load) -> Sentence:
-    name, size = item.piece.tensor, format_bytes(item.target.size_bytes)
-    return Sentence("in", f"{part(shown, name, item.piece.box)} came in: {size}.", name)
+def _loaded(shown: Shown, loads: list[Operand]) -> Iterator[Sentence]:
+    """What came in of each tensor, whatever the pieces."""
+    for name, box in boxes(loads).items():
+        size = sum(o.region.size_bytes for o in loads if o.piece.tensor == name)
+        text = f"{part(shown, name, box)} came in: {format_bytes(size)}."
+        yield Sentence("in", f"{text[0].upper()}{text[1:]}", name)
 
 
 def _stored(shown: Shown, item: Store) -> Sentence:
@@ -54,7 +54,7 @@ def _computed(
     if not written:
         return
     read = boxes(o for item in computes for o in item.reads if o.piece.tensor in run.reads)
-    of = " and ".join(part(shown, name, box) for name, box in read.items()) or "nothing"
+    of = " and ".join(part(shown, name, box) for name, box in read.items()) or "its line buffers"
     done = sum(size for at, size in written_bytes(shown, out) if at < step)
     start = (pool.layout.offsets[out] + done) % pool.size_bytes
     size = sum(operand.region.size_bytes for operand in written)
@@ -67,6 +67,33 @@ def _computed(
     yield Sentence("ran", f"{text}.", out)
 
 
+def _over(shown: Shown, pool: Pool, run: PoolRun, computes: list[Compute]) -> Iterator[Sentence]:
+    """Which bytes of dying inputs this row's output took."""
+    out = run.writes[0]
+    size = sum(o.region.size_bytes for c in computes for o in c.writes if o.piece.tensor == out)
+    if not size or not computes:
+        return
+    taken = taken_bytes(shown, computes[0].step, pool, run)
+    for name, count in taken.items():
+        if count:
+            many = "They" if count == size else f"{count:,} of them"
+            text = f"{many} lie where {name} lay: those bytes were read, then freed."
+            yield Sentence("ran", text, name)
+
+
+def taken_bytes(shown: Shown, step: int, pool: Pool, run: PoolRun) -> dict[str, int]:
+    """By dying input how many of its bytes lay where a step writes the output."""
+    out, offsets = run.writes[0], pool.layout.offsets
+    done = sum(size for at, size in written_bytes(shown, out) if at < step)
+    now = sum(size for at, size in written_bytes(shown, out) if at == step)
+    written = pool.ranges(offsets[out] + done, now)
+    found = {}
+    for name in run.dying:
+        lay = pool.ranges(offsets[name], pool.sizes[name])
+        found[name] = sum(max(0, min(b, d) - max(a, c)) for a, b in written for c, d in lay)
+    return found
+
+
 def _behind(
     shown: Shown, step: int, pool: Pool, run: PoolRun, ends: dict[str, int]
 ) -> Iterator[Sentence]:
@@ -75,10 +102,21 @@ def _behind(
     words = f"{' and '.join(freed)} freed" if freed else ""
     gap = gap_bytes(shown, step, pool, run)
     if gap is not None:
-        behind = f"the output is {gap:,} bytes behind what {run.over} still has to give"
+        behind = _pointers(shown, step, pool, run, gap)
         words = f"{words}; {behind}" if words else behind
     if words:
         yield Sentence("freed", f"{words[0].upper()}{words[1:]}.", run.over)
+
+
+def _pointers(shown: Shown, step: int, pool: Pool, run: PoolRun, gap: int) -> str:
+    """Where the output goes on and where the input is still needed, and the bytes between."""
+    done = sum(size for at, size in written_bytes(shown, run.writes[0]) if at <= step)
+    write = (pool.layout.offsets[run.writes[0]] + done) % pool.size_bytes
+    read = (write + gap) % pool.size_bytes
+    text = f"write pointer at {write:,}, read pointer at {read:,}: the output is"
+    if not gap:
+        return f"{text} right behind what {run.over} still has to give, not a byte to spare"
+    return f"{text} {gap:,} bytes behind what {run.over} still has to give"
 
 
 def gap_bytes(shown: Shown, step: int, pool: Pool, run: PoolRun) -> int | None:

@@ -22,6 +22,7 @@ def stream_story(shown: Shown, step: int, stream: Stream) -> list[Sentence]:
         *_came(stream, layer, stages, kernel),
         *_placed(shown, stream, layer),
         *_ran(shown, layer, kernel),
+        *_ahead(shown, stream, layer, kernel),
         *_left(shown, stream, layer),
     ]
 
@@ -109,6 +110,39 @@ def _sizes(shown: Shown, names: tuple[str, ...]) -> str:
     named = [f"{name} ({format_bytes(size(name))})" for name in names[:NAMED]]
     more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
     return " and ".join([*named, *more]) or "nothing"
+
+
+def _ahead(
+    shown: Shown, stream: Stream, layer: StreamLayer, kernel: Stage | None
+) -> list[Sentence]:
+    """Which layers were read while this one ran, and which of them found their ring full."""
+    if kernel is None:
+        return []
+    reads = ahead(shown, kernel)
+    if not reads:
+        return []
+    names = [stream.layers[stage.layer].name for stage in reads]
+    which = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} layers)"
+    most = max(stage.layer for stage in reads) - layer.number
+    far = "1 layer" if most == 1 else f"{most} layers"
+    text = f"While it ran, {which} came from storage, up to {far} ahead"
+    full = next((s for s in reads if s.wait and s.wait.cause == "ring full"), None)
+    if full is not None and full.wait is not None:
+        text += f"; {stream.layers[full.layer].name} {full.wait.text}"
+    return [Sentence("in", f"{text}.", _tensor(stream.layers[reads[0].layer]))]
+
+
+def ahead(shown: Shown, kernel: Stage) -> list[Stage]:
+    """Reads of later layers that were under way during a kernel, in the order of layers."""
+    found = [
+        stage
+        for stage in shown.stages
+        if stage.kind == "read"
+        and stage.layer > kernel.layer
+        and stage.start_s < kernel.stop_s
+        and stage.stop_s > kernel.start_s
+    ]
+    return sorted(found, key=lambda stage: stage.layer)
 
 
 def _left(shown: Shown, stream: Stream, layer: StreamLayer) -> list[Sentence]:

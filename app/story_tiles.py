@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from app.groups import range_words
 from app.sentence import Sentence
 from app.shown import Shown
 from planners.fusion.explain import FusedGroup, around
 from planners.fusion.rows import Axes
-from planners.program import Box, Compute, Load, Operand, Release, Store
+from planners.program import Box, Compute, Load, Operand, Piece, Release, Store
 from planners.units import format_bytes
 
 NAMED = 2
@@ -24,6 +25,8 @@ def tile_story(shown: Shown, step: int, group: FusedGroup) -> list[Sentence]:
     ends = [Operand(item.piece, item.region) for item in items if isinstance(item, Release)]
     return [
         _title(shown, step, group, runs),
+        *_kept(shown, step),
+        *_again(shown, step, group),
         *_loaded(shown, group, loads),
         *_ran(shown, runs),
         *_stored(shown, group, stores),
@@ -36,6 +39,97 @@ def _title(shown: Shown, step: int, group: FusedGroup, runs: list[Compute]) -> S
     does = f"makes {part(shown, group.output, made, totals=True)}" if made else "gets ready"
     number = f"Tile {step - group.start_step + 1} of {group.tiles} of {group.name}"
     return Sentence("tile", f"{number} {does}.", group=group.name)
+
+
+def _kept(shown: Shown, step: int) -> Iterator[Sentence]:
+    """The halo: rows of maps that this tile reads and that an earlier one has left on chip."""
+    found = kept_boxes(shown, step)
+    if found:
+        rows = [part(shown, tensor, box) for tensor, box in found.items()]
+        size = format_bytes(sum(box_bytes(shown, box) for box in found.values()))
+        more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+        text = f"Kept on chip from before, {size} in all: {', '.join(rows[:NAMED])}{more}"
+        yield Sentence("tile", f"{text}; not loaded or made again.", next(iter(found)))
+
+
+def kept_boxes(shown: Shown, step: int) -> dict[str, Box]:
+    """By map the part that a tile reads and neither loads nor makes: it lay on chip before."""
+    items = [shown.instructions[position] for position in shown.by_step[step]]
+    runs = [item for item in items if isinstance(item, Compute)]
+    loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
+    fresh = boxes([*loads, *(Operand(p, o.region) for r in runs for p, o in _made(r))])
+    found = {}
+    for tensor, box in boxes(operand for run in runs for operand in run.reads).items():
+        if shown.graph.tensors[tensor].kind != "parameter":
+            old = _without(box, fresh[tensor], shown, tensor) if tensor in fresh else box
+            if old is not None:
+                found[tensor] = old
+    return found
+
+
+def _made(run: Compute) -> Iterator[tuple[Piece, Operand]]:
+    return zip(run.made, run.writes, strict=True)
+
+
+def _without(box: Box, fresh: Box, shown: Shown, tensor: str) -> Box | None:
+    """The rows of a box in front of fresh ones; None where fresh ones are all, or not all wide."""
+    row = Axes.of(shown.graph.tensors[tensor].shape).row
+    rest = [i for i in range(len(box)) if i != row]
+    wide = all(fresh[i][0] <= box[i][0] and box[i][1] <= fresh[i][1] for i in rest)
+    if row is None or not wide or fresh[row][0] <= box[row][0] or fresh[row][1] < box[row][1]:
+        return None
+    start = box[row][0], min(fresh[row][0], box[row][1])
+    return (*box[:row], start, *box[row + 1 :])
+
+
+def _again(shown: Shown, step: int, group: FusedGroup) -> Iterator[Sentence]:
+    """The other half of a halo: what the tile before has made or loaded too, and not kept."""
+    found = again_boxes(shown, step) if step > group.start_step else {}
+    if found:
+        rows = [part(shown, tensor, around_all(some)) for tensor, some in found.items()]
+        size = format_bytes(sum(box_bytes(shown, box) for some in found.values() for box in some))
+        more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+        text = f"Made or loaded a second time, {size} in all: {', '.join(rows[:NAMED])}{more}"
+        yield Sentence("tile", f"{text}; the tile before has not kept them.", next(iter(found)))
+
+
+def again_boxes(shown: Shown, step: int) -> dict[str, set[Box]]:
+    """By map what a tile loads or makes that the tile before has loaded or made as well."""
+    now, before = _fresh_pieces(shown, step), _fresh_pieces(shown, step - 1)
+    found: dict[str, set[Box]] = {}
+    for tensor, some in now.items():
+        for box in some:
+            for other in before.get(tensor, ()):
+                both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))
+                if all(a < b for a, b in both):
+                    found.setdefault(tensor, set()).add(both)
+    return found
+
+
+def _fresh_pieces(shown: Shown, step: int) -> dict[str, set[Box]]:
+    """By map the pieces that a step loads or makes."""
+    found: dict[str, set[Box]] = {}
+    for position in shown.by_step[step]:
+        item = shown.instructions[position]
+        pieces = item.made if isinstance(item, Compute) else ()
+        for tensor, box in (item.piece,) if isinstance(item, Load) else pieces:
+            if shown.graph.tensors[tensor].kind != "parameter":
+                found.setdefault(tensor, set()).add(box)
+    return found
+
+
+def around_all(some: Iterable[Box]) -> Box:
+    """The least box that holds all."""
+    found: Box | None = None
+    for box in some:
+        found = around(found, box)
+    assert found is not None
+    return found
+
+
+def box_bytes(shown: Shown, box: Box) -> int:
+    """Bytes of a part of a tensor."""
+    return prod(stop - start for start, stop in box) * shown.graph.bytes_per_element
 
 
 def _loaded(shown: Shown, group: FusedGroup, loads: list[Operand]) -> Iterator[Sentence]:

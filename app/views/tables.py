@@ -32,6 +32,7 @@ MARKS = {
     "in": ("▼", STAYS["came back"][0]),
     "out": ("▲", STAYS["leaves"][0]),
     "freed": ("✕", GREY),
+    "quiet": ("·", GREY),
 }
 
 
