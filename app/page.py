@@ -191,9 +191,14 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
     def write_address(*_: Any) -> None:
         browser.address(to_query(session.problem, session.look))
 
-    session.work.param.watch(watch_workers, WORKING)
+    def listen_to_workers() -> None:
+        """What changes while the browser still builds the page finds views without elements."""
+        session.work.param.watch(watch_workers, WORKING)
+        watch_workers()
+
     session.work.param.watch(lambda event: browser.file(**event.new), "code")
     session.open(*from_query(arguments))
+    pn.state.onload(listen_to_workers)
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))
     pn.state.on_session_destroyed(lambda _context: session.close())
