@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from planners.display import Displayed, Fact
 from planners.errors import BadInput
 from planners.files import read_json, write_json
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import Program
 from planners.program_json import program_from_json, program_to_json
+from planners.units import format_bytes
 
 Status = Literal["optimal", "feasible"]
 FORMAT = "spillway-plan"
@@ -20,7 +22,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Displayed):
     """What a planner says of its program; `check` replays the program and compares to the byte.
 
     `objective_bytes` is what was minimised and `bound_bytes` a proven lower bound on it, under
@@ -49,9 +51,22 @@ class Claims:
             return 0.0
         return (self.objective_bytes - self.bound_bytes) / self.objective_bytes
 
+    def facts(self) -> list[Fact]:
+        return [
+            ("Claims", self.status),
+            ("gap", f"{self.gap:.1%}"),
+            ("minimised", format_bytes(self.objective_bytes)),
+            ("proven bound", format_bytes(self.bound_bytes)),
+            ("off-chip traffic", format_bytes(self.offchip_bytes)),
+            ("of it not compulsory", format_bytes(self.noncompulsory_bytes)),
+            ("peak", format_bytes(self.peak_bytes)),
+            ("highest address", format_bytes(self.extent_bytes)),
+            ("found by", f"{self.solver} in {self.plan_s:.3g} s"),
+        ]
+
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Displayed):
     """A program for a graph on a machine within a budget, with its planner's claims.
 
     `budget_bytes` bounds the on-chip memory, `options` are the planner's, `notes` say in words
@@ -67,6 +82,17 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def facts(self) -> list[Fact]:
+        (_, status), *claimed = self.claims.facts()
+        return [
+            ("Plan", self.graph.name),
+            ("planner", self.planner),
+            ("machine", self.machine.title),
+            ("budget", format_bytes(self.budget_bytes)),
+            ("status", status),
+            *claimed,
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {

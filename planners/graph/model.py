@@ -11,9 +11,11 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
+from planners.display import Displayed, Fact
 from planners.errors import BadInput
 from planners.files import read_json, write_json
 from planners.graph.relations import Slide, boxes, full
+from planners.units import format_bytes
 
 TensorKind = Literal["input", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
@@ -103,7 +105,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Graph:
+class Graph(Displayed):
     """A network in its default schedule: `operators` are in an order that can run.
 
     `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` says how to
@@ -154,6 +156,17 @@ class Graph:
     def parameter_count(self) -> int:
         """Elements of all parameters."""
         return sum(t.elements for t in self.tensors.values() if t.kind == "parameter")
+
+    def facts(self) -> list[Fact]:
+        needs = [sum(map(self.size_bytes, (*op.inputs, *op.outputs))) for op in self.operators]
+        return [
+            ("Graph", self.name),
+            ("operators", f"{len(self.operators):,}"),
+            ("MACs", f"{self.macs:,}"),
+            ("parameters", f"{self.parameter_count:,}"),
+            ("bytes per element", str(self.bytes_per_element)),
+            ("largest need of one operator", format_bytes(max(needs, default=0))),
+        ]
 
     def with_bytes_per_element(self, bytes_per_element: int) -> Graph:
         """The same graph with another width of all elements, in bytes."""

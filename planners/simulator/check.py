@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from planners.display import Displayed, Fact
 from planners.errors import InvalidPlan
 from planners.garbage import no_collection
 from planners.graph.access import needs, reduced, share_of_macs
@@ -35,10 +36,11 @@ from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, residencies
 from planners.simulator.state import State, name_of
 from planners.simulator.unfinished import Unfinished
+from planners.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(Displayed):
     """What a valid program really does, in bytes.
 
     `compulsory_bytes` is one load of what is read of each graph input (and parameter, where
@@ -64,6 +66,18 @@ class CheckReport:
     @property
     def noncompulsory_bytes(self) -> int:
         return self.traffic_bytes - self.compulsory_bytes
+
+    def facts(self) -> list[Fact]:
+        return [
+            ("Report", "every byte replayed"),
+            ("instructions", f"{self.instructions:,}"),
+            ("steps", f"{len(self.occupancy):,}"),
+            ("off-chip traffic", format_bytes(self.traffic_bytes)),
+            ("of it not compulsory", format_bytes(self.noncompulsory_bytes)),
+            ("peak", f"{format_bytes(self.peak_bytes)} in step {self.peak_step + 1}"),
+            ("highest address", format_bytes(self.extent_bytes)),
+            ("MACs", f"{self.macs:,}"),
+        ]
 
 
 def check(plan: Plan) -> CheckReport:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import torch
 
+from planners.display import Displayed, Fact
 from planners.errors import BadInput, InvalidPlan
 from planners.garbage import no_collection
 from planners.graph.access import reduced
@@ -32,7 +33,7 @@ Made: TypeAlias = tuple[torch.Tensor, Box]
 
 
 @dataclass(frozen=True)
-class Execution:
+class Execution(Displayed):
     """The outputs of a program and how they compare with eager PyTorch's.
 
     `arena_bytes` were really allocated for the on-chip memories: the program's sizes, scaled to
@@ -45,6 +46,16 @@ class Execution:
     bit_exact: bool
     arena_bytes: int
     compute_steps: int
+
+    def facts(self) -> list[Fact]:
+        same = "equal to eager PyTorch's in every bit" if self.bit_exact else "not in every bit"
+        return [
+            ("Execution", "in an arena of the plan's bytes"),
+            ("outputs", same),
+            ("largest error", f"{self.max_abs_error:.3g}"),
+            ("arena", f"{self.arena_bytes:,} bytes"),
+            ("computes", f"{self.compute_steps:,}"),
+        ]
 
 
 @no_collection()

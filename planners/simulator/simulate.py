@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from planners.display import Displayed, Fact
 from planners.errors import BadInput
 from planners.garbage import no_collection
 from planners.machine import Machine, with_scratchpad
@@ -13,10 +14,11 @@ from planners.plan import Plan
 from planners.simulator.check import CheckReport, replay
 from planners.simulator.energy import energy
 from planners.simulator.timing import Interval, schedule
+from planners.units import format_bytes
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Displayed):
     """What a plan does on a machine.
 
     `makespan_s` is when the last instruction ends; `busy_s` how long each engine works;
@@ -44,6 +46,18 @@ class Trace:
         for interval in self.intervals:
             found[interval.engine] += interval.stall_s
         return dict(found)
+
+    def facts(self) -> list[Fact]:
+        whole = self.makespan_s or 1.0
+        busy = (f"{name} {seconds / whole:.0%}" for name, seconds in self.busy_s.items())
+        return [
+            ("Trace", self.machine),
+            ("makespan", f"{self.makespan_s:.4g} s"),
+            ("off-chip traffic", format_bytes(self.traffic_bytes)),
+            ("peak", format_bytes(self.peak_bytes)),
+            ("energy", f"{self.energy_j:.4g} J"),
+            ("busy", ", ".join(busy)),
+        ]
 
 
 def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False) -> Trace:

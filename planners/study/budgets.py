@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planners.cosma.peak import minimum_peak, order_peak
+from planners.display import Displayed, Fact
 from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.progress import Clock
-from planners.units import parse_size
+from planners.units import format_bytes, parse_size
 
 
 @dataclass(frozen=True, slots=True)
-class Budgets:
+class Budgets(Displayed):
     """Budgets in bytes.
 
     `MR`: the largest need of one operator, no plan exists below it. `MP`: the least peak over all
@@ -35,6 +36,16 @@ class Budgets:
     @property
     def MP_proven(self) -> bool:
         return self.MP == self.MP_bound
+
+    def facts(self) -> list[Fact]:
+        proven = "proven" if self.MP_proven else f"at least {format_bytes(self.MP_bound)}"
+        return [
+            ("Budgets", "in bytes"),
+            ("MR", f"{self.MR:,} ({format_bytes(self.MR)}), what {self.binding_operator} needs"),
+            ("MH", f"{self.MH:,} ({format_bytes(self.MH)})"),
+            ("MP", f"{self.MP:,} ({format_bytes(self.MP)}), {proven}"),
+            ("peak in the default order", f"{self.default_peak:,}"),
+        ]
 
 
 def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0) -> Budgets:
