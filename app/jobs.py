@@ -1,8 +1,9 @@
 """Planning in processes of its own: one bounded pool for all sessions, progress, cancel, results.
 
-Each worker is `python -m app.worker` in its own process group. Messages are JSON lines; a job
-collects those that belong to it until its session asks for them. Cancelling asks nicely first, so
-that the planner keeps the best plan it has, and ends the whole process group a few seconds later.
+A job collects the messages that belong to it until its session asks for them. Cancelling asks
+nicely first, so that the planner keeps the best plan it has, and ends the whole process group a few
+seconds later. Who is next is decided here alone (`Pool.queue`): sessions take turns, and what
+somebody waits for goes before what runs beside.
 """
 
 from __future__ import annotations
@@ -10,39 +11,42 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
-import json
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
-import planners as sp
-from app.fused_jobs import KEPT
-from app.wire import from_wire
+from app.memory import describe_death, worker_limit
+from app.workers import Message, Worker
 
 GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
 WARM_AFTER_S = 4.0
-ROOT = Path(__file__).resolve().parent.parent
+WATCH_S = 0.2
+MOST_OWNERS = 1000
 ENDS = ("done", "cancelled", "died")  # types of the last message of a job
-Message = dict[str, Any]
 
 
 class Job:
     """One request to the pool: `drain` gives what it has said since it was last asked."""
 
-    def __init__(self, pool: Pool, number: int, request: Mapping[str, Any], home: str) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        number: int,
+        request: Mapping[str, Any],
+        home: str = "",
+        owner: Hashable = "",
+        background: bool = False,
+    ) -> None:
         self.pool, self.number, self.request, self.home = pool, number, dict(request), home
+        self.owner, self.background = owner, background
         self.state: Literal["queued", "running", "ended"] = "queued"
         self.asked_s = time.monotonic()
         self.cancelled = False
+        self.last: Worker | None = None
         self._messages: SimpleQueue[Message] = SimpleQueue()
 
     def put(self, message: Message) -> None:
@@ -53,6 +57,11 @@ class Job:
     def seconds(self) -> float:
         """How long ago it was asked for."""
         return time.monotonic() - self.asked_s
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs will be taken before it; 0 for one that runs or has ended."""
+        return self.pool.ahead(self)
 
     def drain(self) -> list[Message]:
         """All messages since the last call, oldest first."""
@@ -68,27 +77,70 @@ class Job:
 
 
 class Pool:
-    """At most `size` workers; jobs wait in order of arrival. Safe to use from any thread."""
+    """At most `size` workers, each with at most `memory_bytes`. Safe to use from any thread.
 
-    def __init__(self, size: int, command: list[str] | None = None) -> None:
+    Of the jobs that wait, one that somebody waits for goes before those in the background, then
+    one of the owner who has fewest running, then of the one who has been served longest ago. Where
+    there are two workers or more, jobs in the background leave one free for the others.
+    """
+
+    def __init__(
+        self, size: int, command: list[str] | None = None, memory_bytes: int | None = None
+    ) -> None:
         self.size = size
-        self._command = command or [sys.executable, "-m", "app.worker"]
+        self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
+        self._command = command
         self._lock = threading.RLock()
-        self._waiting: deque[Job] = deque()
-        self._workers: list[_Worker] = []
+        self._waiting: list[Job] = []
+        self._workers: list[Worker] = []
         self._numbers = itertools.count(1)
-        self._closed = False
+        self._served: dict[Hashable, int] = {}  # by owner: a rising number for each job begun
+        self._turns = itertools.count(1)
+        self._closed = threading.Event()
+        self._watch: threading.Thread | None = None
 
-    def submit(self, kind: str, *, home: str = "", **fields: Any) -> Job:
-        """Queue a job; it starts as soon as a worker is free.
+    def submit(
+        self,
+        kind: str,
+        *,
+        home: str = "",
+        owner: Hashable = "",
+        background: bool = False,
+        **fields: Any,
+    ) -> Job:
+        """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
         Jobs of one home run in the same worker, which keeps what it knows from one to the next.
         """
-        job = Job(self, next(self._numbers), {"kind": kind, **fields}, home)
+        job = Job(self, next(self._numbers), {"kind": kind, **fields}, home, owner, background)
         with self._lock:
             self._waiting.append(job)
             self._dispatch()
         return job
+
+    def queue(self) -> list[Job]:
+        """The jobs that wait, in the order in which they will be taken as things stand."""
+        with self._lock:
+            running: dict[Hashable, int] = {}
+            for worker in self._workers:
+                if worker.job is not None:
+                    running[worker.job.owner] = running.get(worker.job.owner, 0) + 1
+            served, left = dict(self._served), sorted(self._waiting, key=lambda job: job.number)
+            found: list[Job] = []
+            while left:
+                job = min(left, key=lambda j: _turn(j, running, served))
+                left.remove(job)
+                found.append(job)
+                running[job.owner] = running.get(job.owner, 0) + 1
+                served[job.owner] = max(served.values(), default=0) + 1
+            return found
+
+    def ahead(self, job: Job) -> int:
+        """How many jobs will be taken before one that waits."""
+        with self._lock:
+            if job.state != "queued":
+                return 0
+            return self.queue().index(job)
 
     def cancel(self, job: Job) -> None:
         """Stop a job; a second call does nothing."""
@@ -109,7 +161,7 @@ class Pool:
     def close(self) -> None:
         """End every worker and everything it has started."""
         with self._lock:
-            self._closed = True
+            self._closed.set()
             workers = list(self._workers)
             for worker in workers:
                 worker.kill()
@@ -123,28 +175,66 @@ class Pool:
             return [w.process.pid for w in self._workers]
 
     def _dispatch(self) -> None:
-        for job in list(self._waiting):
-            worker = None if self._closed else self._worker_for(job)
+        for job in self.queue():
+            worker = None if self._closed.is_set() else self._worker_for(job)
             if worker is None:
                 continue
             self._waiting.remove(job)
-            worker.job, job.state = job, "running"
+            worker.job, job.state, job.last = job, "running", worker
+            self._served[job.owner] = next(self._turns)
             if job.home and job.home not in worker.homes:
                 worker.homes.append(job.home)
             worker.send({"job": job.number, **job.request})
+        self._forget()
 
-    def _worker_for(self, job: Job) -> _Worker | None:
+    def _forget(self) -> None:
+        """Owners come and go: of those that have nothing here, only the last few are remembered."""
+        if len(self._served) > MOST_OWNERS:
+            here = {job.owner for job in self._waiting} | {
+                w.job.owner for w in self._workers if w.job
+            }
+            old = sorted((o for o in self._served if o not in here), key=self._served.__getitem__)
+            for owner in old[: len(self._served) - MOST_OWNERS // 2]:
+                del self._served[owner]
+
+    def _worker_for(self, job: Job) -> Worker | None:
         """A free worker: the one that knows the job's home, else one that knows least, or new."""
+        if job.background and self._in_background() >= max(1, self.size - 1):
+            return None
         knowing = [w for w in self._workers if job.home in w.homes]
         if knowing:
             return next((w for w in knowing if w.job is None), None)
         free = sorted((w for w in self._workers if w.job is None), key=lambda w: len(w.homes))
+        if job.last in free:
+            return job.last
         if len(self._workers) < self.size and not (free and not free[0].homes):
-            self._workers.append(_Worker(self, self._command))
+            self._workers.append(Worker(self, self._command, self.memory_bytes))
+            self._start_watch()
             return self._workers[-1]
         return free[0] if free else None
 
-    def _kill_if_running(self, worker: _Worker, job: Job) -> None:
+    def _in_background(self) -> int:
+        return sum(w.job is not None and w.job.background for w in self._workers)
+
+    def _start_watch(self) -> None:
+        if self._watch is None and self.memory_bytes:
+            self._watch = threading.Thread(target=self._watch_memory, daemon=True)
+            self._watch.start()
+
+    def _watch_memory(self) -> None:
+        """End workers that hold more than they may, and idle ones that would soon."""
+        while not self._closed.wait(WATCH_S):
+            with self._lock:
+                workers = list(self._workers)
+            for worker in workers:
+                held = worker.held_bytes()
+                with self._lock:
+                    most = self.memory_bytes if worker.job else self.memory_bytes // 2
+                    if held > most and not self._closed.is_set():
+                        worker.too_much = held
+                        worker.kill()
+
+    def _kill_if_running(self, worker: Worker, job: Job) -> None:
         with self._lock:
             if worker.job is job:
                 worker.kill()
@@ -153,90 +243,62 @@ class Pool:
         job.state = "ended"
         job.put(message)
 
-    def received(self, worker: _Worker, message: Message) -> None:
+    def received(self, worker: Worker, message: Message) -> None:
         """A worker's reader thread has a message."""
         with self._lock:
             job = worker.job
             if job is None or message.get("job") != job.number:
                 return
-            if message["type"] != "done":
+            if message["type"] not in ("done", "yielded"):
                 job.put(message)
                 return
             worker.job = None
-            self._end(job, {"type": "cancelled" if job.cancelled else "done"})
+            if message["type"] == "yielded" and not job.cancelled:
+                self._put_back(job, message["fields"])
+            else:
+                self._end(job, {"type": "cancelled" if job.cancelled else "done"})
             self._dispatch()
 
-    def lost(self, worker: _Worker) -> None:
+    def _put_back(self, job: Job, fields: Mapping[str, Any]) -> None:
+        """A long job has done a part and lets others have their turn before the rest of it."""
+        job.request.update(fields)
+        job.state = "queued"
+        self._waiting.append(job)
+
+    def lost(self, worker: Worker) -> None:
         """A worker has ended, by our hand or not."""
+        code = worker.process.wait()
         with self._lock:
             self._workers.remove(worker)
             job, worker.job = worker.job, None
             if job is not None:
-                code = worker.process.wait()
-                self._end(job, {"type": "cancelled"} if job.cancelled else _died(code))
+                text = describe_death(code, worker.too_much, self.memory_bytes)
+                died = {"type": "died", "text": text}
+                self._end(job, {"type": "cancelled"} if job.cancelled else died)
             self._dispatch()
 
 
-class _Worker:
-    """A planning process and the thread that reads what it says."""
-
-    def __init__(self, pool: Pool, command: list[str]) -> None:
-        self.job: Job | None = None
-        self.homes: deque[str] = deque(maxlen=KEPT)
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            start_new_session=True,  # setsid: solvers it starts end with it
-        )
-        self.reader = threading.Thread(target=self._read, args=(pool,), daemon=True)
-        self.reader.start()
-
-    def send(self, message: Message) -> None:
-        """Write one line; a worker that has just died is noticed by its reader."""
-        assert self.process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):
-            self.process.stdin.write(json.dumps(message, separators=(",", ":")) + "\n")
-            self.process.stdin.flush()
-
-    def kill(self) -> None:
-        """End the whole process group."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-
-    def _read(self, pool: Pool) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            with contextlib.suppress(ValueError):  # a line cut short by a kill
-                pool.received(self, read_message(line))
-        self.kill()  # a solver may outlive the worker that started it
-        self.process.wait()
-        pool.lost(self)
-        for pipe in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()  # type: ignore[union-attr]
+def _turn(job: Job, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
+    return job.background, running.get(job.owner, 0), served.get(job.owner, 0), job.number
 
 
-def read_message(line: str) -> Message:
-    """A worker's line; a plan is put together here, in the reader's thread, not in the server's."""
-    message: Message = json.loads(line)
-    if message.get("type") == "plan":
-        try:
-            return {**message, "shown": from_wire(message)}
-        except (sp.SpillwayError, KeyError, TypeError, ValueError) as error:
-            return {**message, "type": "error", "text": f"The plan is not shown: {error}"}
-    return message
+def waiting_line(ahead: int) -> str:
+    """What a job that has not begun waits for."""
+    if not ahead:
+        return "waiting for a worker"
+    return f"waiting: {ahead} job{'s' * (ahead > 1)} before this one"
 
 
-def _died(code: int) -> Message:
-    how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-    hint = "; it may have run out of memory" if code == -signal.SIGKILL else ""
-    text = f"The planning process {how}{hint}. What is on screen is unchanged; try again."
-    return {"type": "died", "text": text}
+class Share:
+    """The pool as one session sees it: all that it asks is in its own name."""
+
+    def __init__(self, pool: Any, owner: Hashable) -> None:
+        self.pool, self.owner = pool, owner
+
+    def submit(self, kind: str, **fields: Any) -> Job:
+        """As `Pool.submit`."""
+        job: Job = self.pool.submit(kind, **{"owner": self.owner, **fields})
+        return job
 
 
 @cache

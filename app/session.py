@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from param.parameterized import discard_events
@@ -14,7 +15,7 @@ from app.coding import Coding
 from app.cursor import Cursor
 from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
-from app.jobs import ENDS, Job, Message, Pool
+from app.jobs import ENDS, Job, Message, Pool, Share, waiting_line
 from app.live import LiveGroups
 from app.options import STREAMING, counts, cuts, options
 from app.pinning import Pins
@@ -38,6 +39,9 @@ BUDGET_FIELDS = (
 )
 
 
+_keys = count(1)
+
+
 class Session:
     """The view-models of a page and the jobs that it has running.
 
@@ -46,7 +50,7 @@ class Session:
     """
 
     def __init__(self, pool: Pool) -> None:
-        self.pool = pool
+        self.pool = Share(pool, next(_keys))
         self.problem, self.look, self.work = Problem(), Look(), Work()
         self.cursor, self.pins, self.breaks = Cursor(self), Pins(self), Breaks(self)
         self.uploads, self.sweeps = Uploads(self), Sweeps(self)
@@ -172,7 +176,7 @@ class Session:
         self._facts = None
         self._took = False
         self._plan = self.pool.submit(kind, **fields)
-        waiting = {"stage": "waiting for a worker", "at_s": 0.0}
+        waiting = {"stage": waiting_line(self._plan.ahead), "at_s": 0.0}
         self.work.param.update(
             planning=True, notice="", infeasible={}, progress=waiting, history=[]
         )
@@ -198,7 +202,7 @@ class Session:
         for message in plan.drain() if plan else ():
             self._take(message)
         if plan and self._plan is plan:
-            self._tick(plan.seconds)
+            self._tick(plan)
         for message in self._facts.drain() if self._facts else ():
             self._take_fact(message)
         for part in self._parts:
@@ -213,10 +217,12 @@ class Session:
         for part in self._parts:
             part.close()
 
-    def _tick(self, seconds: float) -> None:
-        """Let the seconds run on while a solver is silent."""
-        if seconds - self.work.progress.get("at_s", 0.0) >= TICK_S:
-            self.work.progress = {**self.work.progress, "at_s": seconds}
+    def _tick(self, job: Job) -> None:
+        """Let the seconds run on while a solver is silent; say who is before us in the queue."""
+        progress = self.work.progress
+        if job.seconds - progress.get("at_s", 0.0) >= TICK_S:
+            waits = {"stage": waiting_line(job.ahead)} if job.state == "queued" else {}
+            self.work.progress = {**progress, **waits, "at_s": job.seconds}
 
     def _take(self, message: Message) -> None:
         kind, work = message["type"], self.work

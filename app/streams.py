@@ -115,6 +115,7 @@ class Streams:
         self._swept_for = key_of(problem, of_sweep=True)
         self._swept = self.session.pool.submit(
             "resolutions",
+            background=True,
             problem=problem,
             shape=shape,
             resolutions=list(resolutions),

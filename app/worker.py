@@ -6,8 +6,10 @@ with every solver that it has started. It ends itself when the server goes away.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import sys
 import threading
@@ -22,6 +24,7 @@ import planners as sp
 from app import code_jobs, fused_jobs, stream_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
+from app.memory import limit_this_process
 from app.options import FUSION, OVERLAP, STREAMING, counts
 from app.shown import show
 from app.sizes import plain_shape
@@ -29,9 +32,12 @@ from app.wire import to_wire
 from planners.simulator.simulate import traced
 
 Send = Callable[..., None]
+Rest = Mapping[str, Any] | None
+"""Fields that a request has when it goes on after others had their turn; None: it is done."""
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 MOST_TEXT = 2_000_000
+TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 FAILED = "The plan failed its check and is not shown."
 FILES = (".json", ".pt2", ".onnx", ".cfg")
 
@@ -199,20 +205,17 @@ def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
     desk.send("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
 
 
-def run_sweep(desk: Desk, request: Mapping[str, Any]) -> None:
-    """Plan one problem under each of several budgets; each point is sent as soon as it is there."""
-    problem = request["problem"]
-    graph = desk.graph(problem)
-    for index, budget in enumerate(request["budgets"]):
-        if desk.stopped:
-            break
-        try:
-            plan = make_plan(desk, graph, problem, budget)
-        except sp.BudgetTooSmall:
-            continue
-        if desk.stopped:
-            break
-        desk.send("point", index=index, budget_bytes=budget, **point(plan))
+def run_sweep(desk: Desk, request: Mapping[str, Any]) -> Rest:
+    """Plan one problem under one of several budgets; the rest waits for its turn again."""
+    problem, index = request["problem"], request.get("start", 0)
+    if index >= len(request["budgets"]):
+        return None
+    budget = request["budgets"][index]
+    with contextlib.suppress(sp.BudgetTooSmall):
+        plan = make_plan(desk, desk.graph(problem), problem, budget)
+        if not desk.stopped:
+            desk.send("point", index=index, budget_bytes=budget, **point(plan))
+    return {"start": index + 1} if index + 1 < len(request["budgets"]) else None
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
@@ -256,7 +259,7 @@ def run_warm(_desk: Desk, _request: Mapping[str, Any]) -> None:
     import torch  # noqa: F401
 
 
-RUN = {
+RUN: dict[str, Callable[..., Rest]] = {
     "plan": run_plan,
     "budgets": run_budgets,
     "sweep": run_sweep,
@@ -272,14 +275,19 @@ def serve(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
     """Run jobs one after the other, for ever."""
     while True:
         request = requests.get()
-        desk.job = request["job"]
+        desk.job, rest = request["job"], None
         try:
-            RUN[request["kind"]](desk, request)
+            rest = RUN[request["kind"]](desk, request)
         except sp.SpillwayError as error:
             desk.send("error", text=str(error))
+        except MemoryError:
+            desk.send("error", text=TOO_LARGE)
         except Exception as error:  # a planner's bug must cost its job, not the worker
             desk.send("error", text=f"the planner failed: {type(error).__name__}: {error}")
-        desk.send("done")
+        if rest is None:
+            desk.send("done")
+        else:
+            desk.send("yielded", fields=rest)
 
 
 def listen(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
@@ -293,8 +301,24 @@ def listen(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
+def guard() -> None:
+    """Leave a process behind that ends the whole group when the server is gone.
+
+    A solver may hold this process so that `listen` has no turn, or outlive it.
+    """
+    if os.fork():
+        return
+    os.close(1)  # or the server would not see that the worker has ended
+    gone = select.poll()
+    gone.register(0, 0)  # nothing but the end of the server's side
+    gone.poll()
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
 def main() -> None:
     """Keep the real standard output for messages: solvers print to descriptor 1 as they like."""
+    guard()
+    limit_this_process()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     os.nice(5)

@@ -59,6 +59,9 @@ class Recorded:
     def cancel(self, job: Job) -> None:
         job.cancelled = True
 
+    def ahead(self, job: Job) -> int:
+        return 0
+
     def asked(self, kind: str) -> list[Job]:
         return [job for job in self.jobs if job.request["kind"] == kind]
 
@@ -160,7 +163,7 @@ def test_a_home_is_all_but_the_budget() -> None:
 
 
 def test_only_the_last_place_of_the_slider_is_asked_for(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     for size in (1, 2, 3, 4):
         visit.live.preview(size * 2**17)
     (first,) = pool.asked("preview")
@@ -172,7 +175,7 @@ def test_only_the_last_place_of_the_slider_is_asked_for(visit: Session) -> None:
 
 
 def test_a_partition_that_is_not_proven_is_asked_for_again_for_a_while(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     visit.live.preview(2**17)
     while visit.live.waiting:
         job = pool.asked("preview")[-1]
@@ -187,7 +190,7 @@ def test_a_partition_that_is_not_proven_is_asked_for_again_for_a_while(visit: Se
 
 
 def test_a_typed_budget_has_its_groups_before_its_program(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     visit.change(budget="256 KiB")
     (job,) = pool.asked("preview")
     assert job.request["budget_bytes"] == 2**18
@@ -201,7 +204,7 @@ def test_a_typed_budget_has_its_groups_before_its_program(visit: Session) -> Non
 
 
 def test_an_answer_that_comes_too_late_is_not_shown(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     visit.live.preview(2**17)
     visit.live.forget()
     answer(pool.asked("preview")[0], "preview", budget_bytes=2**17, need_bytes=1)
@@ -218,7 +221,7 @@ def test_letting_go_where_it_was_shows_the_plan_again(visit: Session) -> None:
 
 
 def test_nothing_is_asked_where_another_problem_is_on_screen(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     visit.problem.granularity = "aten"
     visit.live.preview(2**17)
     visit.problem.param.update(granularity="fused", planner="cosma")
@@ -227,7 +230,7 @@ def test_nothing_is_asked_where_another_problem_is_on_screen(visit: Session) -> 
 
 
 def test_a_visitor_who_leaves_stops_what_was_asked(visit: Session) -> None:
-    pool: Any = visit.pool
+    pool: Any = visit.pool.pool
     visit.live.preview(2**17)
     visit.close()
     assert all(job.cancelled for job in pool.jobs)
@@ -235,7 +238,7 @@ def test_a_visitor_who_leaves_stops_what_was_asked(visit: Session) -> None:
 
 
 def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None:
-    controls, pool = Controls(visit), visit.pool
+    controls, pool = Controls(visit), visit.pool.pool
     visit.work.param.update(
         budgets={"MR": 2**20, "MH": 2**20, "MP": 2**20, "MP_proven": True, "default_peak": 2**21},
         reach={"least_bytes": 2**15, "reach_bytes": 2**21},

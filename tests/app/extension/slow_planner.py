@@ -1,7 +1,8 @@
 """Planners that take their time, as an extension of Spillway would bring them.
 
 `slow` counts to the time limit and stops when it is asked to; `stubborn` never listens and has a
-child process of its own; `liar` claims less than its plan takes.
+child process of its own; `liar` claims less than its plan takes; `greedy` takes more memory all the
+time, and `huge` asks for more than any machine has at once.
 """
 
 from __future__ import annotations
@@ -40,3 +41,16 @@ def liar(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], prog
     """Plan as COSMA does, and claim a peak that is not."""
     plan = cosma(graph, machine, budget, {**options, "replacement": "greedy"}, None)
     return replace(plan, claims=replace(plan.claims, peak_bytes=plan.claims.peak_bytes - 64))
+
+
+def greedy(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any) -> Any:
+    """Take 64 MB every 20 ms."""
+    held = []
+    while True:
+        held.append(b"x" * 64_000_000)
+        time.sleep(0.02)
+
+
+def huge(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any) -> Any:
+    """Ask for a terabyte."""
+    return bytearray(10**12)
