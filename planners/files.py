@@ -9,14 +9,32 @@ from pathlib import Path
 from typing import Any
 
 from planners.errors import BadInput
+from planners.pages import is_page, plan_text_in
 
 
 def read_json(path: str | Path) -> Any:
     """The JSON in a file. Raises `BadInput` where it cannot be read or parsed."""
+    return _parsed(path, _text(path))
+
+
+def read_plan_json(path: str | Path) -> Any:
+    """The same of a plan, which may be in an HTML page that shows it."""
+    text = _text(path)
+    return _parsed(path, plan_text_in(text) if is_page(text) else text)
+
+
+def _text(path: str | Path) -> str:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def _parsed(path: str | Path, text: str) -> Any:
+    try:
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
 

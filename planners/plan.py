@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from planners.display import Displayed, Fact
 from planners.errors import BadInput
-from planners.files import read_json, write_json
+from planners.files import read_plan_json, write_json
 from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.program import Program
@@ -145,8 +145,11 @@ class Plan(Displayed):
 
     @staticmethod
     def load(path: str | Path) -> Plan:
-        """Read a plan that `save` wrote. Raises `BadInput` with the reason."""
-        return Plan.from_json(read_json(path))
+        """Read a plan that `save` wrote, or the one in an HTML page that `spillway export` wrote.
+
+        Raises `BadInput` with the reason.
+        """
+        return Plan.from_json(read_plan_json(path))
 
 
 def _claims_from(data: Any) -> Claims:
