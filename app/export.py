@@ -6,8 +6,10 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+from app.export_tables import residencies_csv, steps_csv, tensors_csv, timeline_csv
 from app.shown import Shown
 
 MICROSECONDS = 1e6
@@ -65,3 +67,20 @@ def file_stem(shown: Shown) -> str:
     """What files of a plan are called."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in shown.graph.name)
     return f"{name}-{shown.plan.budget_bytes}"
+
+
+FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
+    "plan": (".json", "The plan as JSON: the explorer and sp.Plan.load read it", lambda s: s.text),
+    "lifetimes": (".csv", "Lifetimes as CSV: spillway pack reads them", lifetimes_csv),
+    "trace": (".trace.json", "Timeline for ui.perfetto.dev", trace_json),
+    "tensors": ("-tensors.csv", "Tensors as CSV", tensors_csv),
+    "residencies": ("-residencies.csv", "Rectangles of the address map as CSV", residencies_csv),
+    "timeline": ("-timeline.csv", "Intervals of the timeline as CSV", timeline_csv),
+    "steps": ("-steps.csv", "Steps and their sentences as CSV", steps_csv),
+}
+"""Files of a plan alone: how their names end, what they are, and how they are written."""
+
+
+def written(name: str, shown: Shown) -> str:
+    """One of `FILES` as text."""
+    return FILES[name][2](shown)
