@@ -7,12 +7,17 @@ from html import escape
 from app.views.palette import FONT, Theme
 
 
+def variables(theme: Theme) -> str:
+    """The theme's colours, and the font, as variables that style sheets read."""
+    hover = "#27323c" if theme.dark else "#e8f1f8"
+    return f"""--sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
+  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {hover}; --sw-font: {FONT};"""
+
+
 def page_css(theme: Theme) -> str:
     """Variables that components read, and the layout of the page."""
-    hover = "#27323c" if theme.dark else "#e8f1f8"
     return f"""
-:root {{ --sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
-  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {hover}; --sw-font: {FONT};
+:root {{ {variables(theme)}
   --background-color: {theme.page}; }}
 body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
 #header {{ min-height: 40px; height: 40px; padding: 0 8px; }}
