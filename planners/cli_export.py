@@ -92,5 +92,5 @@ def _part(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         raise sp.BadInput(
             f"`spillway export` draws with the explorer, which needs {error.name}: "
-            "pip install spillway with all that it requires, or `pip install panel`"
+            "install it with `pip install panel`"
         ) from error
