@@ -12,7 +12,7 @@ import planners as sp
 from planners.cli_output import Reporter
 from planners.errors import BadInput
 from planners.graph.model import Granularity
-from planners.registry import COSMA, OVERLAP, STREAMING
+from planners.registry import AUTO, COSMA, OVERLAP, STREAMING
 
 app = typer.Typer(
     name="spillway",
@@ -48,7 +48,10 @@ Objective = Annotated[
     str | None,
     typer.Option(
         "--objective",
-        help=f"{_values('objective')}; overlap: " + ", ".join(OVERLAP.options["objective"]),
+        help=f"{_values('objective')}; overlap: "
+        + ", ".join(OVERLAP.options["objective"])
+        + "; auto: "
+        + ", ".join(AUTO.options["objective"]),
     ),
 ]
 Fuse = Annotated[

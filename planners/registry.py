@@ -70,12 +70,19 @@ STREAMING = PlannerInfo(
     {"pipeline": ("exact", "pre", "seq", "sync", "async", "async-md", "2s", "2s-md")},
     always_counts=True,
 )
+AUTO = PlannerInfo(
+    "auto",
+    "the best of all planners",
+    "planners.auto:plan",
+    {"objective": ("latency", "traffic", "energy", "memory")},
+    always_counts=True,
+)
 
 
 @cache
 def planners() -> Mapping[str, PlannerInfo]:
     """All planners by name. An entry point in the group `spillway.planners` adds one."""
-    found = {info.name: info for info in (COSMA, FUSION, OVERLAP, STREAMING)}
+    found = {info.name: info for info in (COSMA, FUSION, OVERLAP, STREAMING, AUTO)}
     for entry in entry_points(group=GROUP):
         found.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))
     return found

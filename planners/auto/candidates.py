@@ -1,0 +1,81 @@
+"""Which planners are tried, with which options, in which order; a plan's value by an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from planners.machine import Machine
+from planners.plan import Plan
+from planners.registry import planners
+from planners.simulator.simulate import Trace
+
+AUTO = "auto"
+OBJECTIVES = ("latency", "traffic", "energy", "memory")
+SIMULATED = ("latency", "energy")
+UNITS = {"latency": "s", "traffic": "bytes", "energy": "J", "memory": "bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A planner with options; the quick ones come first, so that the others have a mark to beat."""
+
+    planner: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Its name and what is set: `cosma schedule=joint`."""
+        told = (f"{k}={v}" for k, v in self.options.items() if k != "parameters")
+        return " ".join([self.planner, *told])
+
+
+OURS = (
+    Candidate("cosma", {"parameters": True}),
+    Candidate("streaming", {"joint": True}),
+    Candidate("cosma", {"parameters": True, "schedule": "joint"}),
+    Candidate("fusion"),
+    Candidate("streaming"),
+    Candidate("fusion", {"joint": True}),
+    Candidate("overlap", {"parameters": True}),
+    Candidate("overlap", {"parameters": True, "objective": "ram"}),
+)
+
+
+def candidates() -> tuple[Candidate, ...]:
+    """Ours, and then planners that others bring, with their defaults. Parameters always count."""
+    known = {c.planner for c in OURS} | {AUTO}
+    theirs = (
+        Candidate(name, {} if info.always_counts else {"parameters": True})
+        for name, info in planners().items()
+        if name not in known
+    )
+    return (*OURS, *theirs)
+
+
+def value_of(objective: str, plan: Plan, trace: Trace | None) -> float:
+    """What an objective is of a plan: seconds, bytes or joules. Less is better."""
+    if objective == "traffic":
+        return plan.claims.offchip_bytes
+    if objective == "memory":
+        return plan.claims.extent_bytes
+    assert trace is not None
+    return trace.makespan_s if objective == "latency" else trace.energy_j
+
+
+def floor_of(objective: str, plan: Plan, machine: Machine) -> float:
+    """A lower bound on a plan's value, from what it claims to move: no replay is needed.
+
+    Latency: no faster than all memories off chip, read and written at once, can move its bytes.
+    Energy: each of these bytes at the cheapest of their energies, and the graph's MACs once.
+    """
+    moved = plan.claims.offchip_bytes
+    outside = [m for m in machine.memories if m.name != machine.onchip]
+    if objective == "latency":
+        rate = sum(m.read_bytes_per_s + m.write_bytes_per_s for m in outside)
+        return moved / rate if rate else 0.0
+    if objective == "energy":
+        each = min((min(m.read_pj_per_byte, m.write_pj_per_byte) for m in outside), default=0.0)
+        return (moved * each + plan.graph.macs * machine.mac_pj) * 1e-12
+    return value_of(objective, plan, None)

@@ -1,0 +1,202 @@
+"""`planner="auto"`: every planner is asked, and the best plan for one objective is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planners.auto.candidates import (
+    AUTO,
+    OBJECTIVES,
+    SIMULATED,
+    UNITS,
+    Candidate,
+    candidates,
+    floor_of,
+    value_of,
+)
+from planners.errors import BadInput, BudgetTooSmall, Cancelled, SpillwayError
+from planners.graph.model import Graph
+from planners.machine import Machine
+from planners.plan import Plan
+from planners.progress import Clock, Progress, ProgressCallback
+from planners.registry import planner as find_planner
+from planners.simulator.simulate import simulate
+
+DEFAULTS: Mapping[str, Any] = {"objective": "latency", "parameters": True, "time_limit": 60.0}
+LEAST_S = 0.5  # a planner that has no more time than this is not begun
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of a candidate: a value by the objective, or the reason why there is none."""
+
+    candidate: Candidate
+    plan: Plan | None = None
+    value: float | None = None
+    reason: str = ""
+    short: BudgetTooSmall | None = None
+
+    def row(self, objective: str) -> dict[str, Any]:
+        """Plain data for `Plan.details`."""
+        claims = self.plan.claims if self.plan else None
+        return {
+            "planner": self.candidate.planner,
+            "options": dict(self.candidate.options),
+            "objective": objective,
+            "value": self.value,
+            "status": claims.status if claims else "infeasible" if self.short else "none",
+            "offchip_bytes": claims.offchip_bytes if claims else None,
+            "extent_bytes": claims.extent_bytes if claims else None,
+            "reason": self.reason,
+        }
+
+
+def plan(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    options: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> Plan:
+    """The best plan within a budget that any planner finds, for one objective.
+
+    Options: `objective` (`latency` and `energy` of the simulated program on the machine,
+    `traffic` off chip in bytes, `memory` held on chip in bytes), `time_limit` in seconds for all
+    of them together. All count parameters, so that they are compared by one account.
+
+    The plan is its planner's own, with its options and claims: `optimal` is proven of that
+    planner's problem. The notes say what it won against and by how much; `details["auto"]` has a
+    row for each candidate. Raises `BudgetTooSmall` with the least need where nothing fits, and
+    `BadInput`.
+    """
+    chosen = checked(options)
+    objective, clock = chosen["objective"], Clock(chosen["time_limit"], progress)
+    tried: list[Tried] = []
+    best: Tried | None = None
+    queue = candidates()
+    for number, candidate in enumerate(queue):
+        share_s = clock.left_s / (len(queue) - number)
+        if share_s < LEAST_S and (best or clock.stopped):
+            tried.append(Tried(candidate, reason="not tried: no time was left"))
+            continue
+        found = _try(candidate, (graph, machine, budget_bytes), objective, clock, share_s, best)
+        tried.append(found)
+        if found.value is not None and (best is None or _key(found) < _key(best)):
+            best = found
+    if best is None:
+        raise _none(tried, budget_bytes, clock)
+    return _chosen(best, tried, objective)
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with their defaults. Raises `BadInput`."""
+    if unknown := sorted(set(options) - set(DEFAULTS)):
+        known = ", ".join(DEFAULTS)
+        raise BadInput(f"auto has no option {unknown[0]!r}; it has {known}")
+    chosen = {**DEFAULTS, **options}
+    if chosen["objective"] not in OBJECTIVES:
+        raise BadInput(f"objective must be one of {', '.join(OBJECTIVES)}")
+    if chosen["parameters"] is not True:
+        # The default of `sp.sweep` and of the command line is to say nothing of them.
+        raise BadInput("auto always counts parameters: leave parameters as it is")
+    return chosen
+
+
+def _try(
+    candidate: Candidate,
+    problem: tuple[Graph, Machine, int],
+    objective: str,
+    clock: Clock,
+    share_s: float,
+    best: Tried | None,
+) -> Tried:
+    """Ask one planner; its program is timed only where it may yet win."""
+
+    def tell(moment: Progress) -> bool:
+        clock.report(f"{candidate.label}: {moment.stage}")
+        return not clock.stopped
+
+    try:
+        made = _least(candidate, problem, objective, max(LEAST_S, share_s), tell)
+        clock.report(f"{candidate.label}: timing its program")
+        machine = problem[1]
+        floor = floor_of(objective, made, machine)
+        if best is not None and best.value is not None and floor > best.value:
+            told = f"at least {amount(floor, objective)}, for the bytes that it moves"
+            return Tried(candidate, made, None, told)
+        trace = simulate(made) if objective in SIMULATED else None
+    except BudgetTooSmall as error:
+        return Tried(candidate, reason=str(error), short=error)
+    except SpillwayError as error:
+        return Tried(candidate, reason=str(error))
+    return Tried(candidate, made, value_of(objective, made, trace))
+
+
+def _least(
+    candidate: Candidate,
+    problem: tuple[Graph, Machine, int],
+    objective: str,
+    limit_s: float,
+    tell: ProgressCallback,
+) -> Plan:
+    """The candidate's plan; where memory is what matters, in the least budget that it names."""
+    graph, machine, budget = problem
+    function = find_planner(candidate.planner).function()
+    settings = {**candidate.options, "time_limit": limit_s}
+    if objective == "memory":
+        try:
+            function(graph, machine, 1, settings, tell)
+        except BudgetTooSmall as error:
+            if error.need_bytes > budget:
+                raise BudgetTooSmall(
+                    error.need_bytes, budget, error.operator, error.tensors, error.remedy
+                ) from None
+            try:
+                return function(graph, machine, error.need_bytes, settings, tell)
+            except BudgetTooSmall:
+                pass  # what it named is a bound; the budget itself may do
+    return function(graph, machine, budget, settings, tell)
+
+
+def _key(tried: Tried) -> tuple[float, int, int]:
+    """Better is less: by the objective, then by traffic, then by memory."""
+    assert tried.plan is not None
+    assert tried.value is not None
+    return tried.value, tried.plan.claims.offchip_bytes, tried.plan.claims.extent_bytes
+
+
+def _none(tried: list[Tried], budget_bytes: int, clock: Clock) -> SpillwayError:
+    """Why there is no plan at all: the least that any planner needs."""
+    short = [(t.short.need_bytes, t.candidate.label, t.short) for t in tried if t.short]
+    if not short:
+        if clock.stopped:
+            return Cancelled("planning was stopped before any planner had a plan")
+        told = "; ".join(f"{t.candidate.label}: {t.reason}" for t in tried)
+        return BadInput(f"no planner has a plan: {told}")
+    need, label, error = min(short, key=lambda found: found[:2])
+    remedy = f"that is the least of all planners, {label}'s"
+    return BudgetTooSmall(need, budget_bytes, error.operator, error.tensors, remedy)
+
+
+def _chosen(best: Tried, tried: list[Tried], objective: str) -> Plan:
+    """The winner with the reasons why it is."""
+    assert best.plan is not None
+    assert best.value is not None
+    others = sorted((t for t in tried if t is not best and t.value is not None), key=_key)
+    lines = [
+        f"{AUTO}: {best.candidate.label} has the least {objective}, "
+        f"{amount(best.value, objective)}, of {len(tried)} ways to plan"
+    ]
+    lines += [f"{AUTO}: {t.candidate.label} {amount(t.value or 0, objective)}" for t in others]
+    lines += [f"{AUTO}: {t.candidate.label}: {t.reason}" for t in tried if t.value is None]
+    rows = [t.row(objective) for t in tried]
+    details = {**best.plan.details, AUTO: rows}
+    return replace(best.plan, notes=(*best.plan.notes, *lines), details=details)
+
+
+def amount(value: float, objective: str) -> str:
+    """A value with its unit, whole where it counts bytes."""
+    unit = UNITS[objective]
+    return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:.6g} {unit}"
