@@ -8,10 +8,11 @@ import panel as pn
 from bokeh.events import Tap
 from bokeh.models import Range1d
 
+from app.glossary import term
 from app.live import group_of
 from app.session import Session
 from app.state import group_selection, operator_selection, tensor_selection
-from app.style import BOX, TEXT
+from app.style import BOX, TEXT, TIP
 from app.views.address_map import AddressMap
 from app.views.bars import DagBar, Message, ParetoBar
 from app.views.cards import CSS as CARDS_CSS
@@ -65,14 +66,14 @@ class Explorer(pn.viewable.Viewer):
         self.stepper = Stepper(session, self._client_models())
         self.cards = pn.pane.HTML(
             "",
-            stylesheets=[CARDS_CSS],
+            stylesheets=[CARDS_CSS, TIP],
             css_classes=["cards"],
             sizing_mode="stretch_width",
             margin=0,
         )
         self.live = Rows(
             css_classes=["live"],
-            head=["live at the cursor", "bytes", "address"],
+            head=[term("live", "lifetime") + " at the cursor", "bytes", term("address")],
             empty="nothing is on chip",
             height=128,
             sizing_mode="stretch_width",
@@ -200,7 +201,9 @@ class Explorer(pn.viewable.Viewer):
     def _show_timeline(self) -> None:
         shown, look = self.session.work.shown, self.session.look
         self.timeline.show(shown, look.serial)
-        self.lanes_title.object = heading("Timeline", timeline_title(shown, look.serial))
+        self.lanes_title.object = heading(
+            term("Timeline", "timeline"), timeline_title(shown, look.serial)
+        )
         self.timeline.place(look.step)
         self.timeline.highlight(shown, look.selection)
 

@@ -9,6 +9,7 @@ import panel as pn
 from panel.theme.fast import Fast
 
 from app.explorer import Explorer
+from app.glossary import glossary_html
 from app.jobs import shared_pool
 from app.session import Session
 from app.style import TEXT, page_css
@@ -97,7 +98,7 @@ def template() -> pn.template.FastListTemplate:
 
 def _fill_header(page: Any, session: Session, browser: Browser, export: pn.Column) -> None:
     code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
-    text = pn.pane.Markdown(HELP, width=640, visible=False)
+    text = help_pane()
 
     def show(widget: Any) -> None:
         for item in (code, text, export):
@@ -132,6 +133,12 @@ def _fill_header(page: Any, session: Session, browser: Browser, export: pn.Colum
     )
     page.modal.append(pn.Column(code, text, export))
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
+
+
+def help_pane() -> pn.Column:
+    """Keys, how to read the views, and the glossary."""
+    words = pn.pane.HTML(glossary_html(), width=640, stylesheets=[TEXT])
+    return pn.Column(pn.pane.Markdown(HELP, width=640), words, visible=False)
 
 
 def press(session: Session, key: str, show_help: Any) -> None:

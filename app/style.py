@@ -41,7 +41,27 @@ BOX = """
 @media (max-height: 800px) { :host(.top) { top: -76px; } }  /* cards scroll, the cursor stays */
 """
 
-TEXT = """
+TIP = """
+.term { text-decoration: underline dotted 1px var(--sw-faint);
+  text-underline-offset: 2px; cursor: help; anchor-name: --term; anchor-scope: --term; }
+.term.term { margin: 0; color: inherit; font-size: inherit; }
+.term:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; border-radius: 2px; }
+.term::after { content: attr(data-tip); display: none; position: fixed; z-index: 3000;
+  box-sizing: border-box; width: max-content; max-width: 290px; padding: 6px 9px;
+  margin: 1.35em 0 0; white-space: normal; text-align: left; pointer-events: none;
+  font: 400 12px/1.4 var(--sw-font); letter-spacing: 0; text-transform: none;
+  color: var(--sw-text); background: var(--sw-panel); border: 1px solid var(--sw-faint);
+  border-radius: 5px; box-shadow: 0 3px 14px rgba(0, 0, 0, .28); }
+.term:hover::after, .term:focus-visible::after { display: block; }
+@supports (position-area: bottom) {
+  .term::after { position-anchor: --term; position-area: bottom span-right; margin: 4px 0;
+    position-try-fallbacks: flip-block, flip-inline, flip-block flip-inline; }
+}
+"""
+
+TEXT = (
+    TIP
+    + """
 :host { font: 12px var(--sw-font); color: var(--sw-text); }
 h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
   letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
@@ -64,8 +84,11 @@ label { font-size: 11.5px; color: var(--sw-faint); }
 .working { line-height: 1.5; }
 .spin { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 50%;
   border: 2px solid #0072B2; border-right-color: transparent; animation: turn 1s linear infinite; }
+.glossary dt { font-weight: 650; margin-top: 7px; }
+.glossary dd { margin: 1px 0 0 0; line-height: 1.4; color: var(--sw-faint); }
 @keyframes turn { to { transform: rotate(360deg); } }
 """
+)
 
 COMPACT = """
 :host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }

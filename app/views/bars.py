@@ -8,6 +8,7 @@ from typing import Any
 
 import panel as pn
 
+from app.glossary import term
 from app.options import options
 from app.session import Session
 from app.sizes import format_exact
@@ -22,6 +23,8 @@ from planners.units import format_bytes
 
 NAMED = 2
 SPILLLESS = " With the objective “least traffic” less is enough."
+SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
+FRONT_HTML = f"{term('Pareto front')}; faint points are {term('dominated')}."
 CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
@@ -147,7 +150,7 @@ class ParetoBar(pn.viewable.Viewer):
         self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
         self.start.disabled = not work.budgets
         count = f"{len(work.points)} of {work.sweep_total}"
-        hint = "" if work.points else "A sweep plans a dozen budgets: what does more memory buy?"
+        hint = FRONT_HTML if work.points else SWEEP
         doing = f"{count} · {escape(work.sweep_progress)}"
         self.state.object = doing if work.sweeping else hint
 
@@ -218,8 +221,9 @@ def infeasible_html(why: dict[str, Any]) -> str:
     facts = (("need", need), ("have", have), ("short by", need - have))
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
+    none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}."
     return (
-        f'<div class="notice infeasible" role="alert"><b>No {kind} fits this budget.</b> {numbers}.'
+        f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
         f" What binds: {escape(infeasible_story(why))}.{remedy}"
         " The plan below is the one from before.</div>"
     )

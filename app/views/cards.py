@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from app.glossary import marked
 from app.shown import Shown
 from app.stream_waits import stalled
 from app.streaming import Stream
@@ -39,6 +40,23 @@ OWED = "compulsory: each input loaded once, each output stored once"
 LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
 DELAY = "from the first read (once all is loaded, where it is preloaded) to the last kernel"
 SCOPE = "bound and status hold "
+TERMS = {
+    "proven": "proven",
+    "heuristic": "heuristic",
+    "gap": "gap",
+    "spill traffic": "spill traffic",
+    "traffic": "traffic",
+    "owed": "compulsory traffic",
+    "peak": "peak",
+    "RAM": "circular pool",
+    "latency": "latency",
+    "delay": "delay",
+    "rings": "ring",
+    "energy": "energy",
+    "groups": "fused group",
+    "tiles": "tile",
+    "runs": "run",
+}
 BADGES = {
     "optimal": ("✓", "proven optimal", "#009E73"),
     "feasible": ("≈", "feasible", "#E69F00"),
@@ -193,9 +211,12 @@ def preview_html(shown: Shown, preview: Mapping[str, Any]) -> str:
 
 
 def _card(value: str, label: str, kind: str, style: str = "", title: str = "") -> str:
+    words, about = marked(_short(label), TERMS), escape(title or label)
+    number = marked(value, TERMS) if kind == "badge" else escape(value)
+    hover = "" if "data-tip" in words else f' title="{about}"'
     return (
-        f'<div class="card {kind}" style="{style}" title="{escape(title or label)}">'
-        f"<b>{escape(value)}</b><span>{escape(_short(label))}</span></div>"
+        f'<div class="card {kind}" style="{style}">'
+        f'<b title="{about}">{number}</b><span{hover}>{words}</span></div>'
     )
 
 

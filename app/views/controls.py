@@ -16,6 +16,7 @@ from app.views.budget_field import BudgetField
 from app.views.files_field import FilesField
 from app.views.model_field import ModelField
 from app.views.planner_options import PlannerOptions
+from app.views.words import budget_words, planner_words
 
 TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
 COUNTED, ALWAYS = "count parameters", "parameters count"
@@ -146,8 +147,10 @@ class Controls(pn.viewable.Viewer):
             pn.Row(self.granularity, self.parameters, sizing_mode="stretch_width", margin=0),
             self.machine,
             heading("Budget"),
+            budget_words(),
             self.budget,
             heading("Planner"),
+            planner_words(self.session),
             self.options,
             self.again,
             heading("Plan or graph file"),

@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
+from app.glossary import term
 from app.options import DNC, STREAMING, STREAMING_OPTIONS, USUAL, solver_names, takes, why_not
 from app.session import Session
 from app.state import COSMA
@@ -119,7 +120,11 @@ class PlannerOptions(pn.viewable.Viewer):
         self.about_breaks = pn.pane.HTML(
             "", css_classes=["about-breaks"], margin=(0, 8), stylesheets=[TEXT]
         )
-        title = pn.pane.HTML("<label>Break nodes ✂</label>", margin=(4, 8), stylesheets=[TEXT])
+        title = pn.pane.HTML(
+            f"<label>{term('Break nodes', 'break node')} ✂</label>",
+            margin=(4, 8),
+            stylesheets=[TEXT],
+        )
         head = pn.Row(title, self.by_hand, sizing_mode="stretch_width", margin=(3, 0))
         self.breaks = pn.Column(
             head, self.chips, self.about_breaks, sizing_mode="stretch_width", margin=0

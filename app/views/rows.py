@@ -8,6 +8,8 @@ from typing import ClassVar
 import panel as pn
 import param
 
+from app.style import TIP
+
 
 class Sender(pn.custom.JSComponent):
     """A component whose messages are keys: of the keyboard, or of a row."""
@@ -23,7 +25,7 @@ class Rows(Sender):
     """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
 
     rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")
-    head = param.List(default=[], doc="Titles of the columns; none, no head.")
+    head = param.List(default=[], doc="Titles of the columns as our own HTML; none, no head.")
     empty = param.String(default="", doc="What is said where there are no rows.")
 
     _esm = """
@@ -39,7 +41,11 @@ export function render({ model, el }) {
     const table = document.createElement('table');
     if (model.head.length) {
       const head = document.createElement('tr');
-      model.head.forEach((text, i) => head.append(cell('th', text, i ? 'number' : '')));
+      model.head.forEach((html, i) => {
+        const title = cell('th', '', i ? 'number' : '');
+        title.innerHTML = html;
+        head.append(title);
+      });
       table.append(head);
     }
     for (const row of model.rows) {
@@ -77,6 +83,7 @@ export function render({ model, el }) {
 }
 """
     _stylesheets: ClassVar[list[str]] = [
+        TIP,
         """
 :host { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
   color: var(--sw-text); overflow-y: auto; }
@@ -96,7 +103,7 @@ td:first-child { overflow-wrap: anywhere; }
 .title td { font-weight: 600; color: var(--sw-faint); padding-top: 6px; }
 .on td { background: var(--sw-hover); font-weight: 600; }
 .empty { color: var(--sw-faint); padding: 4px; }
-"""
+""",
     ]
 
 

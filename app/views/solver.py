@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from app.glossary import term
 from app.history import Moment
 from app.options import OVERLAP, STREAMING
 from app.views.palette import BLUE, VERMILLION
@@ -159,7 +160,11 @@ def plot_html(history: Sequence[Moment], end_s: float, of: str, width: int, heig
     svg = solver_svg(history, end_s, width, height)
     if not svg:
         return '<div class="quiet">No plan and no bound yet.</div>'
-    signs = zip(("<b>━</b> best plan", "<i>╌</i> proven bound"), LOOKS, strict=True)
+    signs = zip(
+        (f"<b>━</b> {term('best plan', 'incumbent')}", f"<i>╌</i> proven {term('bound')}"),
+        LOOKS,
+        strict=True,
+    )
     values = ((sign, history[-1][name]) for sign, name in signs)
     key = [f"{sign} {format_bytes(value)}" for sign, value in values if value is not None]
     return f'<div class="key">{escape(of)}: &nbsp; {" &nbsp; ".join(key)}</div>{svg}'

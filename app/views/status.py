@@ -8,6 +8,7 @@ from typing import Any
 
 import panel as pn
 
+from app.glossary import marked
 from app.session import Session
 from app.story import assumptions
 from app.style import COMPACT, TEXT
@@ -15,6 +16,7 @@ from app.views.solver import progress_text, spark_svg
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
+REST_TERMS = {"operators": "granularity"}
 CSS = """
 .status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
   height: 24px; font-size: 12px; }
@@ -95,7 +97,7 @@ def status_html(session: Session) -> str:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
         return f'{former}<span class="rest">not what is chosen at the left</span>'
-    return f'<span class="rest">{escape(assumptions(work.shown))}</span>'
+    return f'<span class="rest">{marked(assumptions(work.shown), REST_TERMS)}</span>'
 
 
 def preview_text(preview: Mapping[str, Any], budget_bytes: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import panel as pn
 from bokeh.models import CustomJS, Slider
 
+from app.glossary import term
 from app.session import Session
 from app.style import BOX, COMPACT, TEXT
 from app.views.following import follow
@@ -68,7 +69,9 @@ class Stepper(pn.viewable.Viewer):
         if shown is None or step >= shown.steps:
             return
         self.slider.value = step
-        self.title.object = f'<span class="now">Step <b>{step + 1}</b> of {shown.steps}</span>'
+        self.title.object = (
+            f'<span class="now">{term("Step", "step")} <b>{step + 1}</b> of {shown.steps}</span>'
+        )
         self.story.rows = story_rows(shown, step, self.session.look.selection)
 
     def __panel__(self) -> pn.Column:

@@ -7,12 +7,27 @@ from typing import Any
 
 import panel as pn
 
+from app.glossary import marked, term
 from app.session import Session
 from app.state import UNITS
 from app.style import COMPACT, TEXT
 from app.views.outlines import outline_legend
 from app.views.palette import BLUE, GREY, ORANGE, ROLES, STAYS, STREAMED, VERMILLION
 
+STAY_TERMS = {"leaves": "spill", "came back": "retrieval"}
+ROLE_TERMS = {
+    "workspace": "workspace",
+    "read ahead": "ring",
+    "Address map": "address map",
+    "Circular pool": "circular pool",
+    "kept free": "distance",
+}
+LANE_TERMS = {
+    "compute waits": "stall",
+    "kernel waits": "stall",
+    "transfer waits": "DMA",
+    "ring full": "ring",
+}
 FREE = "between the tensors: free, but a write there would meet bytes still to be read"
 HATCHES = {
     " ": "none",
@@ -44,8 +59,16 @@ def legend_html(differs: str = "") -> str:
         image = "" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
         style = image or f"background: {colour}"
         mark = {"leaves": " ▲", "came back": " ▼"}.get(name, "")
-        items.append(f'<span title="{about}"><i style="{style}"></i>{name}{mark}</span>')
-    return f'<div class="legend"><b>Address map</b>{"".join(items)}{differs}</div>'
+        items.append(_item(style, f"{name}{mark}", about, STAY_TERMS))
+    title = term("Address map", "address map")
+    return f'<div class="legend"><b>{title}</b>{"".join(items)}{differs}</div>'
+
+
+def _item(style: str, name: str, about: str, terms: Mapping[str, str]) -> str:
+    """A mark and its word; the hover is on the mark where the word has a meaning of its own."""
+    words = marked(name, terms)
+    whole, mark = ("", f' title="{about}"') if "data-tip" in words else (f' title="{about}"', "")
+    return f'<span{whole}><i style="{style}"{mark}></i>{words}</span>'
 
 
 def differs_html() -> str:
@@ -59,9 +82,7 @@ def pool_legend_html() -> str:
         (f"background: {BLUE}", "tensors", "the most that whole tensors take during a run"),
         ("border: 1px dashed var(--sw-faint); box-sizing: border-box", "kept free", FREE),
     )
-    marks = "".join(
-        f'<span title="{about}"><i style="{style}"></i>{name}</span>' for style, name, about in bars
-    )
+    marks = "".join(_item(style, name, about, ROLE_TERMS) for style, name, about in bars)
     return roles_legend_html("Circular pool", f"<b>Bars</b>{marks}")
 
 
@@ -79,8 +100,9 @@ def roles_legend_html(
         style = (
             f"background: {colour}" if hatch == " " else f"background: {HATCHES[hatch]}, {colour}"
         )
-        items.append(f'<span title="{about}"><i style="{style}"></i>{name}</span>')
-    return f'<div class="legend"><b>{title}</b>{"".join(items)}{more}</div>'
+        items.append(_item(style, name, about, ROLE_TERMS))
+    head = marked(title, ROLE_TERMS)
+    return f'<div class="legend"><b>{head}</b>{"".join(items)}{more}</div>'
 
 
 def lanes_legend_html(streamed: bool = False) -> str:
@@ -99,10 +121,7 @@ def lanes_legend_html(streamed: bool = False) -> str:
             (stall, "kernel waits", "no kernel runs: hover tells for what"),
             (full, "ring full", "an earlier layer must leave first: hover tells which"),
         ]
-    marks = "".join(
-        f'<span title="{about}"><i style="{style}"></i>{name}</span>'
-        for style, name, about in items
-    )
+    marks = "".join(_item(style, name, about, LANE_TERMS) for style, name, about in items)
     return f'<div class="legend">{marks}</div>'
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import planners as sp
+from app.glossary import term
 from app.shown import Shown, holes
 from app.state import (
     RUN,
@@ -93,12 +94,14 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
         budget = next(r.size_bytes for r in shown.stream.regions if r.memory == memory)
     free = [stop - start for start, stop in holes(occupied, budget)]
     held = sum(r.size_bytes for r in live)
+    hole, pieces = term("largest hole"), term("free", "fragmentation")
     room = (
-        f"largest hole {format_bytes(max(free))} of {format_bytes(sum(free))} free"
+        f"{hole} {format_bytes(max(free))} of {format_bytes(sum(free))} {pieces}"
         if free
         else "no hole: the memory is full"
     )
-    return f"<b>{format_bytes(held)}</b> of {format_bytes(budget)} live · {room}"
+    whole = f"{format_bytes(budget)} {term('live', 'occupancy')}"
+    return f"<b>{format_bytes(held)}</b> of {whole} · {room}"
 
 
 def story_rows(shown: Shown, step: int, selection: str) -> list[dict[str, Any]]:

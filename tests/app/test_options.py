@@ -11,6 +11,7 @@ import pytest
 
 import planners as sp
 from app.breaks import NO_BREAKS, NO_OPERATOR, WRONG_ORDER, used_breaks
+from app.glossary import plain
 from app.history import best_so_far, remembered
 from app.options import (
     COSMA_OPTIONS,
@@ -242,7 +243,7 @@ def test_a_least_peak_beyond_the_budget_says_what_it_needs(session: Session, unt
     settle(session, until)
     why = session.work.infeasible
     words, budget = nearest(why)
-    assert "No plan without spills fits this budget" in infeasible_html(why)
+    assert "No plan without spills fits this budget" in plain(infeasible_html(why))
     assert plain_budget(budget) == why["need_bytes"] > session.work.budgets["MR"]
     assert "MR" not in words
     session.change(budget=budget)

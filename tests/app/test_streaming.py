@@ -10,6 +10,7 @@ import pytest
 
 import planners as sp
 from app.explorer import Explorer
+from app.glossary import plain
 from app.session import Session
 from app.shown import Shown, show
 from app.state import operator_selection, tensor_selection
@@ -200,7 +201,7 @@ def test_tables_are_of_layers(two: Shown) -> None:
     largest = stream.largest
     rows = live_rows(two, largest.number, "", "KiB")
     assert f"{largest.name}: running" in [row["text"] for row in rows]
-    assert "108.3 MiB live" in live_title(two, 0, two.plan.machine.onchip)
+    assert "108.3 MiB live" in plain(live_title(two, 0, two.plan.machine.onchip))
     rows = detail_rows(two, "")
     assert rows[1]["key"] == operator_selection(rows[1]["text"])
     texts = [row["text"] for row in detail_rows(two, operator_selection(largest.operator))]
