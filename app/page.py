@@ -11,9 +11,10 @@ from panel.theme.fast import Fast
 from app.explorer import Explorer
 from app.glossary import glossary_html
 from app.jobs import shared_pool
+from app.scripts import as_python
 from app.session import Session
 from app.style import TEXT, page_css
-from app.url import as_python, from_query, to_query
+from app.url import from_query, to_query
 from app.views.controls import Controls
 from app.views.exporting import export_panel
 from app.views.palette import DARK, FONT, LIGHT

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
-from app.options import OPTIONS, always_counts, counts, fields_of, options, solver_names
+from app.options import OPTIONS, always_counts, fields_of, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
 
@@ -117,33 +117,6 @@ def _names(text: str) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
         raise ValueError(text)
     return found
-
-
-def as_python(problem: Problem) -> str:
-    """A few lines that plan, check and simulate the same problem in a notebook."""
-    p = problem
-    shape = plain_shape(p.input_shape)
-    load = [repr(p.model), f"granularity={p.granularity!r}"]
-    load += [f"input_shape={shape!r}"] if isinstance(shape, list) else []
-    load.append(f"bytes_per_element={p.bytes_per_element}")
-    made = f"sp.load({', '.join(load)})"
-    if p.model.endswith(UPLOADED):
-        file = p.model.removesuffix(UPLOADED) + ".json"
-        made = f"sp.Graph.load({file!r}).with_bytes_per_element({p.bytes_per_element})"
-    elif isinstance(shape, int):
-        made = f"sp.load({load[0]}, input_shape=...)  # its own shape in a batch of {shape}"
-    plan = [f"planner={p.planner!r}", f"budget={p.budget!r}", f"machine={p.machine!r}"]
-    plan += [f"parameters={counts(p.values_by_name())}", f"time_limit={p.time_limit}"]
-    plan += [f"{key}={value!r}" for key, value in options(p).items()]
-    arguments = "".join(f"    {item},\n" for item in ["graph", *plan])
-    return (
-        "import planners as sp\n\n"
-        f"graph = {made}\n"
-        f"plan = sp.plan(\n{arguments})\n"
-        "report = sp.check(plan)      # raises InvalidPlan unless every byte is right\n"
-        "trace = sp.simulate(plan)\n"
-        "print(plan.claims.status, report.traffic_bytes, report.peak_bytes, trace.makespan_s)\n"
-    )
 
 
 def problem_of(plan: sp.Plan) -> dict[str, Any]:

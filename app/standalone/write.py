@@ -16,13 +16,15 @@ from bokeh.embed import components
 
 import planners as sp
 from app.bundles import checked_bundled
+from app.export import file_stem
 from app.packing import packed
+from app.scripts import plan_as_python
 from app.shown import Shown, show
 from app.standalone.contents import contents
 from app.standalone.figures import Figures
 from app.standalone.page import Parts, page_text
 from app.state import Look, Problem
-from app.url import as_python, problem_of, to_query
+from app.url import problem_of, to_query
 from app.views.palette import DARK, LIGHT
 from planners.files import write_text
 
@@ -120,7 +122,7 @@ def _parts(seen: Seen, plan: str, most_steps: int, said: Progress) -> Parts:
         places=places,
         data={**data, "theme": seen.theme},
         plan=plan,
-        python=as_python(problem),
+        python=plan_as_python(shown.plan, f"{file_stem(shown)}.html"),
         query=to_query(problem, look),
         left_out=left_out,
         serial=look.serial,

@@ -23,10 +23,11 @@ from app.options import (
     why_not,
     word,
 )
+from app.scripts import as_python
 from app.session import Session
 from app.sizes import plain_budget
 from app.state import COSMA, Problem
-from app.url import as_python, from_query, problem_of, to_query
+from app.url import from_query, problem_of, to_query
 from app.views.bars import infeasible_html, nearest
 from app.views.cards import badge, cards_html, proof_text, scope
 from app.views.comparing import plan_names

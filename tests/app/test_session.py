@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import planners as sp
+from app.scripts import as_python
 from app.session import Session
 from app.sweeping import points_beside, sweep_budgets
-from app.url import as_python
 
 
 def settle(session: Session, until: Any) -> None:

@@ -12,12 +12,13 @@ import pytest
 import planners as sp
 from app.compare import totals
 from app.options import options, series, takes, why_not
+from app.scripts import as_python
 from app.session import Session
 from app.state import Problem
 from app.stream_jobs import resized, run_fronts, run_resolutions
 from app.streams import RESOLUTIONS, key_of
 from app.sweeping import front_budgets
-from app.url import as_python, finite, from_query, problem_of, to_query
+from app.url import finite, from_query, problem_of, to_query
 from app.views.budget_field import slider_sizes
 from app.views.controls import Controls
 from app.views.delay_front import (

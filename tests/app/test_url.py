@@ -7,10 +7,11 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.first import first_shown
+from app.scripts import as_python
 from app.session import Session
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import Look, Problem
-from app.url import as_python, from_query, problem_of, to_query
+from app.url import from_query, problem_of, to_query
 from planners.errors import BadInput
 
 
