@@ -43,13 +43,17 @@
     part('em', held, told);
     const found = live(x + wide / 2);
     if (found.length) told.append(document.createElement('br'));
-    for (const rect of found.slice(0, 6)) {
-      const chip = part('i', '', told);
-      chip.style.background = rect.parentNode.dataset.colour;
+    const names = new Map();
+    for (const rect of found) {
       const [tensor, what] = rect.dataset.told.split('\n');
-      told.append(tensor + ', ' + what.split(', ').pop());
+      const known = names.get(tensor) || { rect, count: 0, size: (what || '').split(', ').pop() };
+      names.set(tensor, { ...known, count: known.count + 1 });
     }
-    if (found.length > 6) part('em', 'and ' + (found.length - 6) + ' more', told);
+    for (const [tensor, { rect, count, size }] of Array.from(names).slice(0, 6)) {
+      part('i', '', told).style.background = rect.parentNode.dataset.colour;
+      told.append(tensor + (count > 1 ? ', ' + count + ' pieces' : size ? ', ' + size : ''));
+    }
+    if (names.size > 6) part('em', 'and ' + (names.size - 6) + ' more', told);
   }
   function select(n) {
     const before = stays.some((r) => r.dataset.n === n && r.classList.contains('sw-on'));

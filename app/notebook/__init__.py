@@ -1,1 +1,23 @@
 """Spillway in notebooks: rich displays, a what-if panel of widgets, the whole explorer inline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import planners as sp
+    from app.notebook.panel import WhatIf
+
+__all__ = ["what_if"]
+
+
+def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **asked: Any) -> WhatIf:
+    """A panel of widgets that plans a graph, or a model by name, again at every change.
+
+    `asked` is what to begin with: `planner`, `budget`, `machine`, `wishes`, or any other field of
+    `app.state.Problem`. The panel's `plan` is the plan on screen, `tried` a table of all that were.
+    Raises `BadInput` for a field that is none, or a value that it cannot have.
+    """
+    from app.notebook.panel import WhatIf
+
+    return WhatIf(what, **asked)

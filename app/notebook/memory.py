@@ -27,7 +27,8 @@ from app.views.stream_map import stream_rows
 from app.views.strips import Strips
 from planners.units import format_bytes
 
-MOST = 420  # rectangles: with what each says they are a third of what an output may weigh
+MOST = 1200  # rectangles, and of these so many with all that there is to say: else outputs weigh
+TOLD = 300
 COLUMNS = 360  # of held bytes: a column for each step, or for several
 MAP, HELD, BAND = 250, 86, 17
 EDGE = WIDTH - RIGHT
@@ -37,9 +38,10 @@ def memory_html(shown: Shown, paints: Paints) -> str:
     """Legend and drawing of a plan's on-chip memory."""
     memory, looks = shown.memories[0], _looks(shown)
     found = _rows(shown, memory)
-    rows, told = largest(found.rows(0, shown.steps), MOST)
+    most = MOST if shown.pool else 2 * TOLD
+    rows, told = largest(found.rows(0, shown.steps), most)
     if isinstance(found, MapRows) and told and shown.groups:
-        rows, told = largest(found.bundles, MOST)
+        rows, told = largest(found.bundles, most)
         told = told or "pieces are bundled"
     steps = Scale(0, shown.steps, LEFT, EDGE)
     top = BAND if shown.groups else 4
@@ -92,13 +94,16 @@ def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: f
     parts = [byte_axis(bytes_, EDGE)]
     by_look: dict[tuple[str, str, str], list[str]] = {}
     numbers: dict[str, int] = {}
+    full = {id(row) for row in largest(rows, 2 * TOLD if len(rows) <= 2 * TOLD else TOLD)[0]}
     for row in rows:
         look = (row["colour"], row["hatch"], row["story"])
-        by_look.setdefault(look, []).append(_stay(row, steps, bytes_, numbers))
+        told = _told(row) if id(row) in full else row["tensor"]
+        by_look.setdefault(look, []).append(_stay(row, told, (steps, bytes_), numbers))
+    kind = "sw-stays sw-strips" if shown.pool else "sw-stays"
     for (colour, hatch, story), found in by_look.items():
         fill = paints.fill(colour, hatch)
         about = f'data-about="{story}" data-colour="{colour}"'
-        parts.append(f'<g class="sw-stays" fill="{fill}" {about}>{"".join(found)}</g>')
+        parts.append(f'<g class="{kind}" fill="{fill}" {about}>{"".join(found)}</g>')
     parts += [_label(row, steps, bytes_) for row in rows]
     parts += [_mark(row, steps, bytes_) for row in rows]
     y = bytes_(limit)
@@ -107,9 +112,13 @@ def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: f
     return f'<g class="sw-map">{"".join(parts)}</g>'
 
 
-def _stay(row: Row, steps: Scale, bytes_: Scale, numbers: dict[str, int]) -> str:
+def _told(row: Row) -> str:
+    return "\n".join([row["tensor"], f"{row['what']}, {row['size']}", row["address"], row["steps"]])
+
+
+def _stay(row: Row, told: str, scales: tuple[Scale, Scale], numbers: dict[str, int]) -> str:
+    steps, bytes_ = scales
     x, y = steps(row["left"]), bytes_(row["top"])
-    told = "\n".join([row["tensor"], f"{row['what']}, {row['size']}", row["address"], row["steps"]])
     number = numbers.setdefault(row["tensor"], len(numbers))
     return box(x, y, steps(row["right"]) - x, bytes_(row["bottom"]) - y, told, data_n=number)
 
