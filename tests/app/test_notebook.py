@@ -15,7 +15,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import planners as sp
 from app.notebook import replayed
+from app.notebook.memory import largest
 from app.notebook.network import needs
+from app.views.pool_rows import pool_rows
 from planners.display import line, table
 from planners.graph.model import Operator, Tensor
 
@@ -144,8 +146,17 @@ def test_a_long_plan_is_shown_once_it_was_replayed() -> None:
     shown = replayed.replayed(pool)
     page = page_of(pool)
     assert sp.format_bytes(shown.pool.size_bytes) in page.text
-    assert "largest of" in page.text
+    strips = list(pool_rows(shown, shown.memories[0]))
+    assert len([1 for name, _ in page.attributes if name == "data-n"]) == len(strips)
     assert len(pool._repr_html_()) < 300_000
+
+
+def test_of_too_many_rectangles_the_largest_are_drawn() -> None:
+    rows = [{"left": 0, "right": 1, "bottom": 0, "top": size} for size in (3, 1, 2)]
+    assert largest(rows, 3) == (rows, "")
+    kept, told = largest(rows, 2)
+    assert [row["top"] for row in kept] == [3, 2]
+    assert told == "the 2 largest of 3 pieces"
 
 
 def test_a_plan_that_does_not_hold_says_so(plan: sp.Plan) -> None:
