@@ -10,12 +10,20 @@ from contextlib import nullcontext
 
 import typer
 
-from planners import cli_code, cli_export, cli_headroom, cli_plan, cli_schedule, cli_study
+from planners import (
+    cli_code,
+    cli_export,
+    cli_fronts,
+    cli_headroom,
+    cli_plan,
+    cli_schedule,
+    cli_study,
+)
 from planners.cli_options import app
 from planners.cli_output import answers_only, fail, one_line_at_most
 from planners.errors import BudgetTooSmall, SpillwayError
 
-COMMANDS = (cli_plan, cli_code, cli_export, cli_headroom, cli_schedule, cli_study)
+COMMANDS = (cli_plan, cli_code, cli_export, cli_fronts, cli_headroom, cli_schedule, cli_study)
 """Importing them adds their commands."""
 
 INTERRUPTED = 130  # What a command returns that Ctrl-C ended.

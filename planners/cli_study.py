@@ -6,17 +6,21 @@ import json
 import runpy
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
+from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 import planners as sp
+from planners.catalogue.names import TORCHVISION
 from planners.cli_options import (
     AsJson,
     GranularityOption,
@@ -35,6 +39,9 @@ from planners.cli_output import Answer, Reporter, print_table
 from planners.cli_stream import time_layers
 from planners.errors import BadInput
 from planners.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @contextmanager
@@ -55,17 +62,51 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
         yield client.get_executor()  # type: ignore[no-untyped-call]
 
 
+@contextmanager
+def workers(jobs: int, scheduler: str | None) -> Iterator[Executor | None]:
+    """Where plans are made: in this process, in several, or on a Dask cluster."""
+    if jobs == 1:
+        with dask_executor(scheduler) as executor:
+            yield executor
+        return
+    # Spawned: a fork of a process with threads may hang.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
+    """What writes a table to a file of that name. Raises `BadInput` before anything is planned."""
+    if out.suffix != ".parquet":
+        return lambda table: write_text(out, table.to_csv(index=False))
+    if find_spec("pyarrow") is None:
+        raise BadInput(f"{out}: Parquet needs pyarrow: pip install spillway[parquet]")
+
+    def write(table: pd.DataFrame) -> None:
+        try:
+            table.to_parquet(out, index=False)
+        except OSError as error:
+            raise BadInput(f"cannot write {out}: {error.strerror or error}") from error
+
+    return write
+
+
 @app.command()
 def sweep(
-    model: Annotated[list[str], typer.Argument(help="one or more models")],
+    model: Annotated[list[str], typer.Argument(help="one or more models, or: all")],
     planners: Annotated[str, typer.Option("--planners", help="names with commas")] = "cosma",
     budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
     machine: MachineOption = "npu_small",
     time_limit: TimeLimit = 60.0,
-    out: Annotated[Path | None, typer.Option("--out", help="save the table as CSV")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="save the table: .csv, or .parquet")
+    ] = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", help="keep each row here, plan none twice")
     ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0, help="give a plan up after these seconds")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes on this machine")] = 1,
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", help="of Dask, e.g. tcp://10.0.0.5:8786")
     ] = None,
@@ -78,9 +119,14 @@ def sweep(
     as_json: AsJson = False,
 ) -> None:
     """Plan models × planners × budgets into one table."""
-    graphs = [load(name, shape, granularity, width, as_json) for name in model]
+    if scheduler is not None and jobs != 1:
+        raise BadInput("--jobs is for this machine: a scheduler has its own workers")
+    writer = None if out is None else table_writer(out)
+    models = TORCHVISION if model == ["all"] else model
+    graphs = [load(name, shape, granularity, width, as_json) for name in models]
     given = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
-    with Reporter(as_json, "sweeping") as reporter, dask_executor(scheduler) as executor:
+    done = count(1)
+    with Reporter(as_json, "sweeping") as reporter, workers(jobs, scheduler) as executor:
         table = sp.sweep(
             graphs,
             [name.strip() for name in planners.split(",")],
@@ -89,11 +135,15 @@ def sweep(
             executor,
             time_limit=time_limit,
             resume=resume,
-            on_row=lambda row: reporter.say(f"{row['model']} {row['budget']} {row['status']}"),
+            timeout=timeout,
+            on_row=lambda row: reporter.say(
+                f"{next(done)} done, {row['model']} {row['planner']} {row['budget']} "
+                f"{row['status']}"
+            ),
             **unusual(given),
         )
-    if out is not None:
-        write_text(out, table.to_csv(index=False))
+    if writer is not None:
+        writer(table)
     failed = table[table["status"] == "failed"]
     rows = json.loads(table.to_json(orient="records"))
     shown = table[

@@ -18,6 +18,7 @@ from planners.registry import planner as find_planner
 from planners.simulator.check import check
 from planners.simulator.simulate import simulate
 from planners.study.budgets import resolve_budget
+from planners.study.giving_up import TimeUp, give_up_after
 from planners.units import parse_size
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Task(NamedTuple):
     machine: Machine
     time_limit: float
     options: Mapping[str, Any]
+    timeout_s: float | None = None
 
     @property
     def key(self) -> str:
@@ -71,6 +73,7 @@ def sweep(
     time_limit: float = 60.0,
     on_row: Callable[[dict[str, Any]], object] | None = None,
     resume: str | Path | None = None,
+    timeout: float | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """A row for each graph, machine, planner and budget, in that order; plans have passed `check`.
@@ -79,6 +82,8 @@ def sweep(
     fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
     status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
     `Client.get_executor()`) the plans are made in it. `on_row` hears of each row as it comes.
+    After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
+    that is a failed row too. `time_limit` is what a planner is asked to keep to in its search.
     `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
     planned again, but failures are. Wrong names, sizes and options are errors: `UnknownName`,
     `BadInput`.
@@ -93,7 +98,7 @@ def sweep(
     counted = bool(options.get("parameters", False))
     sizes = [[resolve_budget(g, label, parameters=counted) for label in labels] for g in items]
     tasks = [
-        Task(graph, name, str(label), size, target, time_limit, options)
+        Task(graph, name, str(label), size, target, time_limit, options, timeout)
         for graph, row in zip(items, sizes, strict=True)
         for target, name, (label, size) in product(
             machines, names, list(zip(labels, row, strict=True))
@@ -171,11 +176,14 @@ def _run(
 def _row(task: Task) -> dict[str, Any]:
     """Plan, check and time. What the caller asked wrongly is raised, what goes wrong is a row."""
     try:
-        settings = {**task.options, "time_limit": task.time_limit}
-        function = find_planner(task.planner).function()
-        plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
-        check(plan)
-        found = summary(plan)
+        with give_up_after(task.timeout_s):
+            settings = {**task.options, "time_limit": task.time_limit}
+            function = find_planner(task.planner).function()
+            plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
+            check(plan)
+            found = summary(plan)
+    except TimeUp:
+        return task.row("failed", f"time-out: given up after {task.timeout_s:g} s")
     except BudgetTooSmall as error:
         return task.row("infeasible", str(error))
     except Exception as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import pickle
 import signal
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 import planners as sp
+from planners.study.giving_up import TimeUp, give_up_after
 from tests.random_graphs import random_graph
 
 
@@ -127,3 +130,30 @@ def test_a_graph_without_operators_has_no_budgets() -> None:
     tensors = {"x": sp.Tensor("x", (3,), "input")}
     with pytest.raises(sp.BadInput, match="no operators"):
         sp.plan(sp.Graph("empty", tensors, (), ("x",), ("x",)))
+
+
+def test_what_takes_too_long_is_given_up_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = random_graph(3, 6, largest=20)
+    plan = sp.sweep(graph, "cosma", "MP", timeout=60)
+    assert plan["status"].tolist() == ["optimal"]
+
+    def endless(*_: object) -> None:
+        while True:
+            with contextlib.suppress(Exception):  # what catches all errors does not stop it
+                time.sleep(0.001)
+
+    monkeypatch.setattr("planners.cosma.plan", endless)
+    found = sp.sweep(graph, ["cosma", "overlap"], "MP", timeout=0.2)
+    assert found["status"].tolist()[0] == "failed"
+    assert found["reason"].tolist()[0] == "time-out: given up after 0.2 s"
+    assert found["status"].tolist()[1] != "failed"
+
+
+def test_giving_up_comes_late_or_not_at_all() -> None:
+    """Work that ends just in time has its result; the end never arrives after it."""
+    for seconds in (0.0, 1e-5, 1e-4, 1e-3, 1e-2) * 20:
+        with contextlib.suppress(TimeUp), give_up_after(seconds):
+            time.sleep(seconds)
+    time.sleep(0.05)
