@@ -115,7 +115,7 @@ class Explorer(pn.viewable.Viewer):
         follow(look, "metric", lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
         follow(look, "step", lambda: self._mark_distance())
-        follow(look, "selection", lambda: self._highlight())
+        follow(look, ["selection", "spoken"], lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, "memory", lambda: self._show_memory())
         follow(look, "memory", lambda: self._show_live())
@@ -165,7 +165,7 @@ class Explorer(pn.viewable.Viewer):
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         region = shown.stream.region(self.session.look.memory) if shown.stream else None
         self.map.show(shown, region.memory if region else shown.memories[0], pinned, region)
-        self.map.highlight(shown, self.session.look.selection)
+        self.map.highlight(shown, self.session.look.lit)
         self.occupancy.show(shown, pinned)
         comparing = pinned is not None
         self.legend.object = self._legend(differs_html() if comparing else "")
@@ -190,7 +190,7 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
         self.dag.place(look.step)
-        self.dag.highlight(shown, look.expanded, look.selection)
+        self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
 
@@ -205,7 +205,7 @@ class Explorer(pn.viewable.Viewer):
             term("Timeline", "timeline"), timeline_title(shown, look.serial)
         )
         self.timeline.place(look.step)
-        self.timeline.highlight(shown, look.selection)
+        self.timeline.highlight(shown, look.lit)
 
     def _show_pareto(self) -> None:
         work = self.session.work
@@ -226,9 +226,9 @@ class Explorer(pn.viewable.Viewer):
 
     def _highlight(self) -> None:
         shown, look = self.session.work.shown, self.session.look
-        self.map.highlight(shown, look.selection)
-        self.timeline.highlight(shown, look.selection)
-        self.dag.highlight(shown, look.expanded, look.selection)
+        self.map.highlight(shown, look.lit)
+        self.timeline.highlight(shown, look.lit)
+        self.dag.highlight(shown, look.expanded, look.lit)
         self._show_live()
 
     def _set_unit(self, unit: str) -> None:

@@ -30,6 +30,9 @@ HELP = """
 | `←` `→` | previous, next step |
 | `Home` `End` | first, last step |
 | `[` `]` | previous, next peak of occupancy |
+| `n` | next step in which something moves on or off chip |
+| `Space` | play: the cursor moves on by itself; again: pause |
+| `t` | teaching: large words, and what they name marked in the views |
 | `/` | search operators and tensors |
 | `Esc` | take the selection away |
 | `p` `c` | pin this plan; swap it with the pinned one |
@@ -172,6 +175,12 @@ def press(session: Session, key: str, show_help: Any) -> None:
             session.pins.pin()
         case "c":
             session.pins.swap()
+        case " ":
+            session.teaching.play()
+        case "n":
+            session.teaching.to_event(1)
+        case "t":
+            session.teaching.toggle()
         case "?":
             show_help()
 

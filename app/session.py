@@ -25,6 +25,7 @@ from app.state import Look, Problem, Work, moved
 from app.streaming import roomy_bytes
 from app.streams import Streams
 from app.sweeping import GRAPH_FIELDS, Sweeps
+from app.teaching import Teaching
 from app.uploads import Uploads
 
 TICK_S = 0.5
@@ -54,6 +55,7 @@ class Session:
         self.problem, self.look, self.work = Problem(), Look(), Work()
         self.cursor, self.pins, self.breaks = Cursor(self), Pins(self), Breaks(self)
         self.uploads, self.sweeps = Uploads(self), Sweeps(self)
+        self.teaching = Teaching(self)
         self.live, self.coding, self.streams = LiveGroups(self), Coding(self), Streams(self)
         self._parts = (self.sweeps, self.live, self.coding, self.streams)
         self._plan: Job | None = None

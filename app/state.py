@@ -21,6 +21,7 @@ PANELS = ("details", "solver", "compare")
 WEIGHED = ("delay", "memory")
 COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
+SPOKEN = "tensors:"
 
 
 class Problem(param.Parameterized):
@@ -145,6 +146,14 @@ class Look(param.Parameterized):
     panel = param.Selector(
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
+    teaching = param.Boolean(False, doc="Large sentences, and what they name marked in the views.")
+    playing = param.Boolean(False, doc="Whether the cursor moves on by itself.")
+    spoken = param.List(default=[], item_type=str, doc="Tensors that the sentences name.")
+
+    @property
+    def lit(self) -> str:
+        """What views mark: the selection, or else what the sentences name."""
+        return self.selection or (SPOKEN + "\n".join(self.spoken) if self.spoken else "")
 
 
 class Work(param.Parameterized):
@@ -210,9 +219,12 @@ def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return (name,) if name in graph.tensors else ()
+    if selection.startswith(SPOKEN):
+        found = selection.removeprefix(SPOKEN).split("\n")
+        return tuple(name for name in found if name in graph.tensors)
     names = selected_operators(graph, selection)
-    found = [graph.operators[graph.index[name]] for name in names]
-    return tuple(dict.fromkeys(t for op in found for t in (*op.inputs, *op.outputs)))
+    used = [graph.operators[graph.index[name]] for name in names]
+    return tuple(dict.fromkeys(t for op in used for t in (*op.inputs, *op.outputs)))
 
 
 def selected_operators(graph: Any, selection: str) -> tuple[str, ...]:

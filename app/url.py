@@ -19,7 +19,17 @@ from app.state import WIDTHS, Look, Problem
 VERSION = "1"
 UPLOADED = " (uploaded)"
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
-LOOKED_AT = ("step", "selection", "colour", "unit", "serial", "metric", "memory", "weighed")
+LOOKED_AT = (
+    "step",
+    "selection",
+    "colour",
+    "unit",
+    "serial",
+    "metric",
+    "memory",
+    "weighed",
+    "teaching",
+)
 
 
 def to_query(problem: Problem, look: Look) -> str:

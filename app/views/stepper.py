@@ -13,6 +13,7 @@ from app.style import BOX, COMPACT, TEXT
 from app.views.following import follow
 from app.views.rows import Rows
 from app.views.tables import story_rows
+from app.views.teaching import CURSOR, HEIGHTS, LARGE, TeachingBar
 
 MOVE = """
 const s = Math.round(cb_obj.value);
@@ -41,7 +42,13 @@ class Stepper(pn.viewable.Viewer):
         self.session = session
         # Bokeh's own slider: Panel's jscallback would keep a closed page alive in its registry.
         self.slider = Slider(
-            start=0, end=1, value=0, step=1, show_value=False, sizing_mode="stretch_width"
+            name=CURSOR,
+            start=0,
+            end=1,
+            value=0,
+            step=1,
+            show_value=False,
+            sizing_mode="stretch_width",
         )
         self.slider.js_on_change("value", CustomJS(args=models, code=MOVE))
         self.slider.on_change("value", lambda _attr, _old, new: self._slid(new))
@@ -51,10 +58,20 @@ class Stepper(pn.viewable.Viewer):
         self.story = Rows(
             css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=54
         )
+        self.story.stylesheets = [LARGE]
+        self.teaching = TeachingBar(session)
         self.story.on_key(lambda key: session.look.param.update(selection=key))
         work, look = session.work, session.look
         follow(work, "shown", lambda: self._fit())
         follow(look, ["step", "selection"], lambda: self._move())
+        follow(look, "teaching", lambda: self._enlarge())
+        self._enlarge()
+
+    def _enlarge(self) -> None:
+        """Words that are read from the last row of a lecture hall."""
+        large = self.session.look.teaching
+        classes = ["story", "teach"] if large else ["story"]
+        self.story.param.update(css_classes=classes, height=HEIGHTS[large])
 
     def _slid(self, value: float) -> None:
         self.session.look.step = int(value)
@@ -97,6 +114,7 @@ class Stepper(pn.viewable.Viewer):
                 pn.pane.Bokeh(
                     self.slider, css_classes=["cursor"], sizing_mode="stretch_width", margin=(6, 8)
                 ),
+                self.teaching,
                 sizing_mode="stretch_width",
                 margin=0,
             ),
