@@ -16,11 +16,13 @@ import threading
 import time
 from collections.abc import Hashable, Mapping
 from functools import cache
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 from app.memory import describe_death, worker_limit
-from app.workers import Message, Worker
+from app.results import Results, drop, results, versions
+from app.workers import Message, Worker, read_message
 
 GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
 WARM_AFTER_S = 4.0
@@ -85,9 +87,13 @@ class Pool:
     """
 
     def __init__(
-        self, size: int, command: list[str] | None = None, memory_bytes: int | None = None
+        self,
+        size: int,
+        command: list[str] | None = None,
+        memory_bytes: int | None = None,
+        results: Results | None = None,
     ) -> None:
-        self.size = size
+        self.size, self.results = size, results
         self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
         self._command = command
         self._lock = threading.RLock()
@@ -106,17 +112,49 @@ class Pool:
         home: str = "",
         owner: Hashable = "",
         background: bool = False,
+        fresh: bool = False,
         **fields: Any,
     ) -> Job:
         """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
         Jobs of one home run in the same worker, which keeps what it knows from one to the next.
+        A plan that is known from before comes from the disk, unless it is to be `fresh`.
         """
         job = Job(self, next(self._numbers), {"kind": kind, **fields}, home, owner, background)
+        entry = None
+        if kind == "plan" and self.results and not fresh:
+            entry = self.results.find(kind, fields["problem"])
+        if entry is None:
+            self._wait(job)
+        else:
+            job.state = "running"
+            threading.Thread(target=self._recall, args=(job, entry), daemon=True).start()
+        return job
+
+    def _wait(self, job: Job) -> None:
         with self._lock:
+            job.state = "queued"
             self._waiting.append(job)
             self._dispatch()
-        return job
+
+    def _recall(self, job: Job, entry: Path) -> None:
+        """Say what was said before; plan where that cannot be read or drawn any more."""
+        found = self.results.read(entry) if self.results else None
+        try:
+            messages = [read_message(line) for line in found.lines] if found else []
+        except ValueError:
+            messages = []
+        with self._lock:
+            if job.state == "ended":
+                return
+            if found is None or any(m.get("type") == "error" for m in messages):
+                drop(entry)
+                self._wait(job)
+                return
+            job.put({"type": "recalled", "took_s": found.took_s, "at": found.at})
+            for message in messages:
+                job.put(message)
+            self._end(job, {"type": "done"})
 
     def queue(self) -> list[Job]:
         """The jobs that wait, in the order in which they will be taken as things stand."""
@@ -150,7 +188,8 @@ class Pool:
             job.cancelled = True
             worker = next((w for w in self._workers if w.job is job), None)
             if worker is None:
-                self._waiting.remove(job)
+                if job in self._waiting:
+                    self._waiting.remove(job)
                 self._end(job, {"type": "cancelled"})
                 return
             worker.send({"cancel": job.number})
@@ -307,7 +346,8 @@ def shared_pool() -> Pool:
 
     One worker makes itself ready to import models once the first page is out.
     """
-    pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)))
+    pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)), results=results())
+    threading.Thread(target=versions, daemon=True).start()
     atexit.register(pool.close)
     warm = threading.Timer(WARM_AFTER_S, pool.submit, ["warm"])
     warm.daemon = True

@@ -63,6 +63,7 @@ class Session:
         self._asked_for: dict[str, Any] = {}
         self._budgets: dict[str, dict[str, Any]] = {}
         self._took = self._graph_came = False
+        self._recalled: Message = {}
         self._linked: dict[str, Any] = {}
 
     @property
@@ -154,8 +155,11 @@ class Session:
         if chosen == STREAMING and named and shown and "budget" not in fields:
             fields["budget"] = format_exact(roomy_bytes(shown.graph))
 
-    def plan(self) -> None:
-        """Plan the problem as it stands; a plan in the making is given up for it."""
+    def plan(self, *, fresh: bool = False) -> None:
+        """Plan the problem as it stands; a plan in the making is given up for it.
+
+        `fresh`: plan even what is known from before.
+        """
         try:
             plain_shape(self.problem.input_shape)
         except sp.SpillwayError as error:
@@ -167,7 +171,7 @@ class Session:
             return
         self._asked_for = self.fields()
         request = self.request()
-        self._begin("plan", problem=request)
+        self._begin("plan", problem=request, fresh=fresh)
         if isinstance(request["budget"], int):
             self.live.preview(request["budget"], by_hand=False)
 
@@ -176,7 +180,7 @@ class Session:
             if job:
                 job.cancel()
         self._facts = None
-        self._took = False
+        self._took, self._recalled = False, {}
         self._plan = self.pool.submit(kind, **fields)
         waiting = {"stage": waiting_line(self._plan.ahead), "at_s": 0.0}
         self.work.param.update(
@@ -234,6 +238,8 @@ class Session:
             work.progress = moment
         elif kind == "plan":
             self._take_plan(message["shown"])
+        elif kind == "recalled":
+            self._recalled = message
         elif kind == "text":
             self._take_text(message["packed"])
         elif kind == "graph":
@@ -281,7 +287,7 @@ class Session:
         self._took = True
         if not self._asked_for:
             self.uploads.adopt(shown)
-        self.work.shown_for = self._asked_for or self.fields()
+        self.work.param.update(shown_for=self._asked_for or self.fields(), recalled=self._recalled)
         self.show(shown)
 
     def _take_text(self, packed: str) -> None:

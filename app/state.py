@@ -160,6 +160,7 @@ class Work(param.Parameterized):
     """What is there to show and what is being worked on; the session writes it, views read it."""
 
     shown = param.Parameter(None, doc="The checked plan on screen (`app.shown.Shown`).")
+    recalled = param.Dict(default={}, doc="Of a plan kept from before: took_s and at; else empty.")
     written = param.Boolean(True, doc="Whether the text of the plan on screen is there to save.")
     shown_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     pinned = param.Parameter(None, doc="A plan that was on screen, kept to compare with.")

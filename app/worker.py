@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TextIO
@@ -26,6 +26,7 @@ from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
 from app.memory import limit_this_process
 from app.options import FUSION, OVERLAP, STREAMING, counts
+from app.results import results, versions
 from app.shown import show
 from app.sizes import plain_shape
 from app.wire import to_wire
@@ -51,13 +52,25 @@ class Desk:
         self.cancelled: set[int] = set()
         self._lock = threading.Lock()
         self._graphs: OrderedDict[tuple[Any, ...], sp.Graph] = OrderedDict()
+        self._said: list[str] | None = None
 
     def send(self, kind: str, **fields: Any) -> None:
         """Write one message of the current job."""
         line = json.dumps({"job": self.job, "type": kind, **fields}, separators=(",", ":"))
+        if self._said is not None and kind != "progress":
+            self._said.append(line)
         with self._lock:
             self.out.write(line + "\n")
             self.out.flush()
+
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[list[str]]:
+        """The lines written meanwhile, but for progress."""
+        self._said = []
+        try:
+            yield self._said
+        finally:
+            self._said = None
 
     @property
     def stopped(self) -> bool:
@@ -137,10 +150,19 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
 
 def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
     """Plan one problem, then say what budgets its graph has."""
-    problem = request["problem"]
-    graph = desk.graph(problem)
+    problem, began = request["problem"], time.monotonic()
+    with desk.noting() as said:
+        proven = plan_and_tell(desk, problem)
+    if not desk.stopped:
+        results().keep("plan", problem, said, time.monotonic() - began, proven=proven)
+
+
+def plan_and_tell(desk: Desk, problem: Mapping[str, Any]) -> bool:
+    """Whether the plan is proven to be the best; it is sent, or why there is none."""
+    graph, proven = desk.graph(problem), False
     try:
         plan = make_plan(desk, graph, problem, problem["budget"])
+        proven = plan.claims.status == "optimal"
         send_plan(desk, plan)
     except sp.BudgetTooSmall as error:
         spills = problem["options"].get("objective") != "peak"
@@ -154,6 +176,7 @@ def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
         desk.send("infeasible", spills=spills, exact=exact, streams=streams, **told)
     if not desk.stopped:
         desk.send("budgets", **budgets(desk, graph, counts(problem)))
+    return proven
 
 
 def send_plan(desk: Desk, plan: sp.Plan) -> None:
@@ -192,11 +215,16 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
 
 
 def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
-    """MR, MH and MP of a graph as plain numbers."""
+    """MR, MH and MP of a graph as plain numbers, kept by what the graph holds."""
+    asked, began = {"graph": graph.digest, "parameters": parameters}, time.monotonic()
+    if known := results().recall("budgets", asked):
+        return dict(json.loads(known.lines[0]))
     desk.send("progress", stage="finding the minimum peak memory (MP)", elapsed_s=0.0)
     found = sp.budgets(graph, parameters=parameters)
     names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
-    return {name: getattr(found, name) for name in names}
+    told = {name: getattr(found, name) for name in names}
+    results().keep("budgets", asked, [json.dumps(told)], time.monotonic() - began)
+    return told
 
 
 def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
@@ -211,11 +239,24 @@ def run_sweep(desk: Desk, request: Mapping[str, Any]) -> Rest:
     if index >= len(request["budgets"]):
         return None
     budget = request["budgets"][index]
-    with contextlib.suppress(sp.BudgetTooSmall):
-        plan = make_plan(desk, desk.graph(problem), problem, budget)
-        if not desk.stopped:
-            desk.send("point", index=index, budget_bytes=budget, **point(plan))
+    if found := known_point(desk, {**problem, "budget": budget}):
+        desk.send("point", index=index, budget_bytes=budget, **found)
     return {"start": index + 1} if index + 1 < len(request["budgets"]) else None
+
+
+def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The point of a problem, kept from before or planned now; None where no plan exists."""
+    if known := results().recall("point", problem):
+        return dict(json.loads(known.lines[0])) if known.lines else None
+    began, found, proven = time.monotonic(), None, False
+    with contextlib.suppress(sp.BudgetTooSmall):
+        plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
+        if desk.stopped:
+            return None
+        found, proven = point(plan), plan.claims.status == "optimal"
+    lines = [] if found is None else [json.dumps(found)]
+    results().keep("point", problem, lines, time.monotonic() - began, proven=proven)
+    return found
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
@@ -324,6 +365,7 @@ def main() -> None:
     os.nice(5)
     desk, requests = Desk(out), SimpleQueue[dict[str, Any]]()
     threading.Thread(target=listen, args=(desk, requests), daemon=True).start()
+    threading.Thread(target=versions, daemon=True).start()  # of the sources as they are now
     serve(desk, requests)
 
 

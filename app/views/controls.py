@@ -106,7 +106,7 @@ class Controls(pn.viewable.Viewer):
         self.again = pn.widgets.Button(
             label="Plan again",
             color="primary",
-            on_click=lambda _e: self.session.plan(),
+            on_click=lambda _e: self.session.plan(fresh=True),
             css_classes=["plan"],
             stylesheets=[COMPACT],
             sizing_mode="stretch_width",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -46,6 +47,7 @@ class Status(pn.viewable.Viewer):
         self.back = self._button("Back to it", "back", session.back, "default")
         work, problem = session.work, session.problem
         names = ["planning", "progress", "shown", "shown_for", "infeasible", "notice", "preview"]
+        names += ["recalled"]
         work.param.watch(lambda *_: self._show(), names)
         problem.param.watch(lambda *_: self._show(), list(problem.param))
         self._show()
@@ -97,7 +99,16 @@ def status_html(session: Session) -> str:
         return f'<span class="rest">{preview_text(preview, work.shown.plan.budget_bytes)}</span>'
     if session.stale:
         return f'{former}<span class="rest">not what is chosen at the left</span>'
-    return f'<span class="rest">{marked(assumptions(work.shown), REST_TERMS)}</span>'
+    said = escape(recalled_text(work.recalled)) + marked(assumptions(work.shown), REST_TERMS)
+    return f'<span class="rest">{said}</span>'
+
+
+def recalled_text(recalled: Mapping[str, Any]) -> str:
+    """When a plan was made that comes from the disk; empty for one that was made just now."""
+    if not recalled:
+        return ""
+    day = time.strftime("%-d %b %Y", time.localtime(recalled["at"]))
+    return f"from the cache, planned in {seconds_text(recalled['took_s'])} on {day} · "
 
 
 def preview_text(preview: Mapping[str, Any], budget_bytes: int) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from app.first import first_shown
 from app.jobs import Pool
+from app.results import SIZE_NAME
 from app.session import Session
 from app.shown import Shown
 
@@ -29,6 +30,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     """Two workers that also have the planners `slow` and `stubborn`."""
     paths = [str(EXTENSION), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.setenv(SIZE_NAME, "0")
     made = Pool(2)
     yield made
     made.close()

@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(
             [str(panel), "serve", "app/main.py", "--port", str(port)],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(EXTENSION)},
+            env={**os.environ, "PYTHONPATH": str(EXTENSION), "SPILLWAY_CACHE_SIZE": "0"},
             stdout=output,
             stderr=subprocess.STDOUT,
         )
