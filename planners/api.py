@@ -108,6 +108,23 @@ def from_onnx(
     return import_file(path, input_shape, granularity, bytes_per_element)
 
 
+def from_pt2(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+) -> Graph:
+    """The graph of a `.pt2` file of `torch.export.save`, as `from_torch` gives it of the module.
+
+    Nothing in the file is run or unpickled, and its weights are not read. The shapes are its own:
+    `input_shape` may only repeat them. Raises `BadInput` for what is no such file, `ImportFailed`
+    for programs with dynamic sizes, custom operators or training.
+    """
+    from planners.graph.importers.pt2 import from_pt2 as import_file
+
+    return import_file(path, input_shape, granularity, bytes_per_element)
+
+
 def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0) -> Execution:
     """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
 

@@ -26,14 +26,9 @@ LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
 
 NO_KERNELS = (
-    "a graph from an ONNX file can be planned, checked and simulated, not executed: for that, "
-    "import the PyTorch module with from_torch"
+    "a graph from an ONNX or .pt2 file can be planned, checked and simulated, not executed: for "
+    "that, import the PyTorch module with from_torch"
 )
-
-_NOT_YET = {
-    ".pt2": "reading .pt2 runs code that the file brings; export the graph in your own process "
-    "with from_torch and save its JSON",
-}
 
 
 def models() -> list[str]:
@@ -54,10 +49,11 @@ def load(
 ) -> Graph:
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
 
-    Files are graph JSON, Darknet `.cfg` and `.onnx`. `input_shape` is the shape of the input, or
-    one shape an input; JSON files and blocks have their own (and their own granularity). A detector
-    is loaded as its dense part (`planners.catalogue.detectors`). The first load of a model imports
-    torch and takes seconds; the graph is then kept on disk.
+    Files are graph JSON, Darknet `.cfg`, `.onnx` and `.pt2`. `input_shape` is the shape of the
+    input, or one shape an input; JSON files and blocks have their own (and their own granularity),
+    and `.pt2` files have their own shape. A detector is loaded as its dense part
+    (`planners.catalogue.detectors`). The first load of a model imports torch and takes seconds; the
+    graph is then kept on disk.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
@@ -70,6 +66,12 @@ def load(
         if progress and progress(Progress("read", 0.0)) is False:
             raise Cancelled(f"importing {name} was stopped")
         return from_onnx(name_or_path, input_shape, granularity, bytes_per_element)
+    if Path(name_or_path).suffix == ".pt2":
+        if progress and progress(Progress("read", 0.0)) is False:
+            raise Cancelled(f"importing {name} was stopped")
+        from planners.graph.importers.pt2 import from_pt2
+
+        return from_pt2(name_or_path, input_shape, granularity, bytes_per_element)
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
@@ -117,7 +119,7 @@ def build(
         network = darknet.network_of(source, "the graph's source")
         inputs = torch_models.random_inputs(source["input_shape"], seed)
         return torch_models.random_module(network, seed, inputs), inputs
-    if "onnx" in source:
+    if "onnx" in source or "pt2" in source:
         raise BadInput(NO_KERNELS)
     name, shapes = source.get("catalogue"), source.get("input_shape")
     if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):
@@ -182,12 +184,10 @@ def _shipped(name: str, shapes: names.Shapes | None, granularity: str) -> Graph 
 
 def _is_file(name: str) -> bool:
     known = name in names.CATALOGUE or name.startswith("timm:")
-    return not known and (Path(name).suffix in (".json", *_NOT_YET) or "/" in name)
+    return not known and (Path(name).suffix == ".json" or "/" in name)
 
 
 def _from_file(path: Path) -> Graph:
-    if path.suffix in _NOT_YET:
-        raise BadInput(f"cannot load {path}: {_NOT_YET[path.suffix]}")
     return Graph.from_json(read_json(path))
 
 
