@@ -14,7 +14,7 @@ from app.session import Session
 from app.state import group_selection, operator_selection, tensor_selection
 from app.style import BOX, TEXT, TIP
 from app.views.address_map import AddressMap
-from app.views.bars import DagBar, Message, ParetoBar
+from app.views.bars import DagBar, Message
 from app.views.cards import CSS as CARDS_CSS
 from app.views.cards import cards_html, preview_html
 from app.views.corner import Corner
@@ -23,7 +23,9 @@ from app.views.following import follow
 from app.views.live_solver import LiveSolver
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
-from app.views.pareto import Pareto
+from app.views.pareto import Looks, Pareto, draw
+from app.views.pareto_bar import ParetoBar
+from app.views.pareto_panel import ParetoPanel
 from app.views.pool_panel import PoolPanel
 from app.views.rows import Rows
 from app.views.status import Status
@@ -58,7 +60,9 @@ class Explorer(pn.viewable.Viewer):
         )
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
-        self.pareto = Pareto(theme, session.sweeps.load)
+        looks = Looks()
+        self.pareto = Pareto(theme, session.sweeps.load, looks)
+        self.planners = ParetoPanel(session, theme, looks)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
@@ -112,7 +116,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
-        follow(look, "metric", lambda: self._show_pareto())
+        follow(look, ["metric", "across"], lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
         follow(look, "step", lambda: self._mark_distance())
         follow(look, ["selection", "spoken"], lambda: self._highlight())
@@ -208,8 +212,7 @@ class Explorer(pn.viewable.Viewer):
         self.timeline.highlight(shown, look.lit)
 
     def _show_pareto(self) -> None:
-        work = self.session.work
-        self.pareto.show(work.points, work.shown, self.session.look.metric)
+        draw(self.pareto, self.session)
 
     def _show_live(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -333,6 +336,7 @@ class Explorer(pn.viewable.Viewer):
         )
         return pn.Column(
             top,
+            self.planners,
             dag,
             self.pool,
             self.stream,

@@ -32,8 +32,9 @@ def first_shown() -> Shown:
 def make() -> dict[str, Any]:
     """Plan the first problem and sweep its budgets."""
     from app.session import Session
+    from app.sweep_jobs import make_plan, point
     from app.sweeping import sweep_budgets
-    from app.worker import Desk, budgets, make_plan, point
+    from app.worker import Desk, budgets
 
     session = Session(pool=None)  # type: ignore[arg-type]
     problem = session.request()

@@ -308,7 +308,7 @@ class Session:
                 look.expanded = sorted(shown.opened)
         self._linked = {}
         if not same_graph:
-            self.work.points = []
+            self.sweeps.forget()
         known = self._budgets.get(self._budget_key(), {})
         written = bool(shown.packed or shown.late)
         self.work.param.update(budgets=known, shown=shown, written=written, infeasible={})

@@ -16,7 +16,7 @@ GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
-METRICS = ("traffic", "latency")
+METRICS = ("memory", "peak", "latency", "traffic", "energy")
 PANELS = ("details", "solver", "compare")
 WEIGHED = ("delay", "memory")
 COSMA = sp.planners()["cosma"].options
@@ -137,8 +137,20 @@ class Look(param.Parameterized):
     unit = param.Selector(default="KiB", objects=list(UNITS), doc="How addresses are written.")
     serial = param.Boolean(False, doc="Show the timeline with nothing overlapped.")
     metric = param.Selector(
-        default="traffic", objects=list(METRICS), doc="What memory is weighed against."
+        default="latency", objects=list(METRICS), doc="What is up and down in the Pareto chart."
     )
+    across = param.Selector(
+        default="memory", objects=list(METRICS), doc="What is left and right in it."
+    )
+    swept = param.List(
+        default=["as chosen", "cosma", "fusion", "overlap", "streaming"],
+        item_type=str,
+        doc="The planners that a sweep compares, by names of `app.sweep_lines.SWEPT`.",
+    )
+    more_bytes = param.Integer(
+        65536, bounds=(1, 2**40), doc="How much more memory the table of gains is about."
+    )
+    wide = param.Boolean(False, doc="Whether the chart of all planners is opened over the views.")
     memory = param.String("", doc="Which memory the address map shows; empty: all on chip.")
     weighed = param.Selector(
         default="delay", objects=list(WEIGHED), doc="What resolutions are weighed against."
@@ -186,7 +198,10 @@ class Work(param.Parameterized):
     history_for = param.Dict(default={}, doc="The fields of the problem that they are about.")
     points = param.List(default=[], doc="Points of the sweep, in the order they came.")
     sweeping = param.Boolean(False, doc="Whether a sweep runs.")
-    sweep_total = param.Integer(0, doc="How many points the sweep will have.")
+    sweep = param.Dict(
+        default={},
+        doc="Of the last sweep: names, budget, more, needs and notes by name, done, total, left_s.",
+    )
     sweep_progress = param.String("", doc="What the sweep is doing.")
 
 

@@ -1,20 +1,27 @@
-"""Sweeps over budgets: what they plan for, what comes back, what a tap loads. No Panel here."""
+"""Sweeps over planners and budgets: what they plan, what comes back, what a tap loads.
+
+No Panel here. A session has at most `AT_ONCE` of its points with the workers at a time, and none
+new while its own plan is being made: a sweep fills the chart while other things go on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import ENDS, Job, Message
 from app.options import USUAL, always_counts, fields_of, series
+from app.packing import unpacked
+from app.pareto import GRAPH_FIELDS as GRAPH_FIELDS
 from app.sizes import NAMED_BUDGETS, format_exact
+from app.sweep_lines import CHOSEN, PROBE, Line, lines_of
+from app.sweep_lines import sweep_budgets as sweep_budgets
+from planners.units import format_bytes
 
 if TYPE_CHECKING:
     from app.session import Session
 
-SWEEP_POINTS = 12
-DEEPEST = 64
-GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
+AT_ONCE = 2
 
 
 class Sweeps:
@@ -22,58 +29,148 @@ class Sweeps:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self._job: Job | None = None
+        self._lines: list[Line] = []
+        self._jobs: dict[int, tuple[Job, Line, int]] = {}
+        self._turn = self._done = 0
+        self._spent_s = 0.0
 
     @property
     def busy(self) -> bool:
         """Whether a sweep runs."""
-        return self._job is not None
+        return bool(self._jobs or self._lines)
 
-    def start(self) -> None:
-        """Plan the problem under a dozen budgets between MR and what the default order needs."""
+    def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
+        """Plan with each of these planners (of `SWEPT`) at the budget on screen, with the typed
+        bytes more, and, if `wide`, at budgets from its least to where nothing more is gained."""
         self.cancel()
-        session, work = self.session, self.session.work
-        problem = session.request()
-        budgets = front_budgets(work.shown, problem["planner"]) or sweep_budgets(
-            work.budgets, session.live.least_bytes
+        session, work, look = self.session, self.session.work, self.session.look
+        if work.shown is None:
+            return
+        now = work.shown.plan.budget_bytes
+        lines = lines_of(
+            session.problem, session.request(), names, [now, now + look.more_bytes], wide
         )
-        kept = points_beside(work.points, problem)
-        self._job = session.pool.submit("sweep", problem=problem, budgets=budgets)
-        total = len(kept) + len(budgets)
-        work.param.update(points=kept, sweeping=True, sweep_total=total, sweep_progress="waiting")
+        work.points = points_beside(work.points, [line.problem for line in lines])
+        for line in lines:
+            mine = [p for p in work.points if series(p["problem"]) == line.name]
+            for point in mine:
+                line.take_front({"front": [], **point})
+        self._lines, self._turn, self._done, self._spent_s = lines, 0, 0, 0.0
+        facts = {"names": [line.name for line in lines], "needs": {}, "notes": {}}
+        facts |= {"budget": now, "more": look.more_bytes}
+        work.param.update(sweeping=True, sweep_progress="waiting", sweep=facts)
+        self._send()
+        self._tell()
 
     def cancel(self) -> None:
         """Stop the sweep; the points that are there stay."""
-        if self._job:
-            self._job.cancel()
-            self._job = None
+        if self.busy:
+            self.close()
             self.session.work.param.update(sweeping=False, sweep_progress="cancelled")
+
+    def forget(self) -> None:
+        """Another network is on screen: its chart is empty."""
+        self.close()
+        self.session.work.param.update(points=[], sweep={}, sweeping=False, sweep_progress="")
 
     def close(self) -> None:
         """The visitor has gone."""
-        if self._job:
-            self._job.cancel()
-            self._job = None
+        for job, _, _ in self._jobs.values():
+            job.cancel()
+        self._jobs, self._lines = {}, []
 
     def poll(self) -> None:
-        """Take the points that have come."""
-        if self._job:
-            self._take(self._job, self._job.drain())
+        """Take the points that have come, and ask for the next."""
+        if not self.busy:
+            return
+        for number, (job, line, budget) in list(self._jobs.items()):
+            for message in job.drain():
+                self._take(message, line, budget)
+                if message["type"] in ENDS and number in self._jobs:
+                    del self._jobs[number]
+                    line.running -= 1
+                    self._done += 1
+                    self._spent_s += job.seconds
+        self._send()
+        self._tell()
+
+    def _send(self) -> None:
+        """Hand out work, one line after the other; first what the table of gains waits for."""
+        while len(self._jobs) < AT_ONCE and not self.session.work.planning:
+            found = self._next()
+            if found is None:
+                return
+            line, budget = found
+            job = self._submit(problem=line.problem, budgets=[budget])
+            line.running += 1
+            self._jobs[job.number] = job, line, budget
+
+    def _submit(self, **fields: Any) -> Job:
+        return self.session.pool.submit("sweep", background=True, **fields)
+
+    def _next(self) -> tuple[Line, int] | None:
+        count = len(self._lines)
+        order = [self._lines[(self._turn + i) % count] for i in range(count)]
+        for line in sorted(order, key=lambda line: not line.first):
+            if (budget := line.next()) is not None:
+                self._turn = (self._lines.index(line) + 1) % count
+                return line, budget
+        return None
+
+    def _take(self, message: Message, line: Line, budget: int) -> None:
+        work = self.session.work
+        match message["type"]:
+            case "point":
+                told = {**message, "problem": line.problem}
+                work.points = [*work.points, *line.take_front(told)]
+            case "unfit":
+                line.planned.add(budget)
+                need = message["need_bytes"]
+                self._note("needs", line, need)
+                if budget == PROBE:
+                    line.take_least(need, self._highest(), self._named())
+            case "error" | "died":
+                line.failed = True
+                self._note("notes", line, message["text"])
+            case "progress":
+                at = "its least" if budget == PROBE else format_bytes(budget)
+                work.sweep_progress = f"{line.name}, {at}: {message['stage']}"
+
+    def _note(self, kind: str, line: Line, what: Any) -> None:
+        sweep = self.session.work.sweep
+        self.session.work.sweep = {**sweep, kind: {**sweep[kind], line.name: what}}
+
+    def _highest(self) -> int:
+        """From where on more memory gives nothing: all that the default order holds at once."""
+        work = self.session.work
+        known = [work.budgets.get("default_peak", 0), work.sweep["budget"] + work.sweep["more"]]
+        fronts = [size for line in self._lines for size in line.front[-1:]]
+        return int(max(*known, *fronts) if fronts else max(known))
+
+    def _named(self) -> list[int]:
+        budgets = self.session.work.budgets
+        return [budgets[name] for name in NAMED_BUDGETS if name in budgets]
+
+    def _tell(self) -> None:
+        """Say how far it is; at its end, that it has ended."""
+        left = sum(line.left for line in self._lines) + len(self._jobs)
+        work = self.session.work
+        if left == 0:
+            self._lines = []
+            work.param.update(sweeping=False, sweep_progress="")
+            return
+        each = self._spent_s / self._done if self._done else None
+        seconds = round(each * left / AT_ONCE) if each is not None else None
+        facts = {"done": self._done, "total": self._done + left, "left_s": seconds}
+        if any(work.sweep.get(name) != value for name, value in facts.items()):
+            work.sweep = {**work.sweep, **facts}
 
     def load(self, index: int) -> None:
         """Show the plan of a point of the sweep; where only its numbers are stored, plan it."""
         session, point = self.session, self.session.work.points[index]
-        asked = point["problem"]
-        fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
-        if always_counts(asked["planner"]):
-            del fields["parameters"]
-        chosen = {**USUAL, **fields_of(asked["planner"], asked["options"])}
-        if chosen["break_nodes"] == "auto":
-            chosen["break_nodes"] = None
-        budget = format_exact(point["budget_bytes"])
-        session.problem.param.update(**fields, **chosen, budget=budget)
+        session.problem.param.update(**fields_of_point(point))
         if "plan" in point:
-            session.check(point["plan"], session.fields())
+            session.check(unpacked(point["plan"]), session.fields())
         else:
             session.plan()
 
@@ -81,33 +178,17 @@ class Sweeps:
         """Put more points on screen."""
         self.session.work.points = [*self.session.work.points, *points]
 
-    def _take(self, job: Job, messages: list[Message]) -> None:
-        points = [m for m in messages if m["type"] == "point"]
-        if points:
-            self.add([{**m, "problem": job.request["problem"]} for m in points])
-        for message in messages:
-            if message["type"] == "progress":
-                self.session.work.sweep_progress = message["stage"]
-            elif message["type"] in ("error", "died"):
-                self.session.work.sweep_progress = message["text"]
-            if message["type"] in ENDS:
-                self._job = None
-                self.session.work.sweeping = False
 
-
-def sweep_budgets(
-    budgets: Mapping[str, Any], least: int | None = None, points: int = SWEEP_POINTS
-) -> list[int]:
-    """Budgets from MR to what the default order needs at its peak, evenly in ratio.
-
-    Where plans begin at `least`, far below MR, so does the sweep, down to a part of the highest.
-    """
-    low, high = budgets["MR"], max(budgets["default_peak"], budgets["MR"])
-    if least is not None:
-        low = min(low, max(least, high // DEEPEST))
-    ratio = (high / low) ** (1 / (points - 1))
-    even = [round(low * ratio**i) for i in range(points)]
-    return sorted({*even, *(budgets[name] for name in NAMED_BUDGETS), high})
+def fields_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the problem that a point answers."""
+    asked = point["problem"]
+    fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
+    if always_counts(asked["planner"]):
+        del fields["parameters"]
+    chosen = {**USUAL, **fields_of(asked["planner"], asked["options"])}
+    if chosen["break_nodes"] == "auto":
+        chosen["break_nodes"] = None
+    return {**fields, **chosen, "budget": format_exact(point["budget_bytes"])}
 
 
 def front_budgets(shown: Any, planner: str) -> list[int]:
@@ -119,12 +200,22 @@ def front_budgets(shown: Any, planner: str) -> list[int]:
     return sorted({point["ram_bytes"] for point in shown.plan.details.get("front", ())})
 
 
-def points_beside(points: list[dict[str, Any]], problem: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Points that may share a chart with a new sweep: same graph and machine, other planner."""
+def points_beside(
+    points: Sequence[dict[str, Any]], problems: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Points that may share a chart with a new sweep: of its graph and machine.
+
+    Those of the sweep's own planners stay where they were planned in the same way.
+    """
     same = (*GRAPH_FIELDS, "machine")
-    return [
-        p
-        for p in points
-        if all(p["problem"].get(k) == problem.get(k) for k in same)
-        and series(p["problem"]) != series(problem)
-    ]
+    swept = {series(problem): problem for problem in problems}
+    found = []
+    for point in points:
+        asked = point["problem"]
+        own = swept.get(series(asked))
+        like = own or next(iter(swept.values()), asked)
+        if all(asked.get(name) == like.get(name) for name in same) and (
+            own is None or own["time_limit"] <= asked["time_limit"] or point["status"] == "optimal"
+        ):
+            found.append(point)
+    return found

@@ -29,6 +29,10 @@ LOOKED_AT = (
     "memory",
     "weighed",
     "teaching",
+    "across",
+    "swept",
+    "more_bytes",
+    "wide",
 )
 
 

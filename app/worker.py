@@ -6,7 +6,6 @@ with every solver that it has started. It ends itself when the server goes away.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
@@ -21,7 +20,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
-from app import code_jobs, fused_jobs, stream_jobs
+from app import code_jobs, fused_jobs, stream_jobs, sweep_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
 from app.memory import limit_this_process
@@ -29,15 +28,14 @@ from app.options import FUSION, OVERLAP, STREAMING, counts
 from app.results import results, versions
 from app.shown import show
 from app.sizes import plain_shape
+from app.sweep_jobs import make_plan
 from app.wire import to_wire
-from planners.simulator.simulate import traced
 
 Send = Callable[..., None]
 Rest = Mapping[str, Any] | None
 """Fields that a request has when it goes on after others had their turn; None: it is done."""
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
-MOST_TEXT = 2_000_000
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 FAILED = "The plan failed its check and is not shown."
 FILES = (".json", ".pt2", ".onnx", ".cfg")
@@ -134,20 +132,6 @@ def read_json(text: str) -> Any:
         raise sp.BadInput(f"the file is not JSON: {error}") from error
 
 
-def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
-    """Run the planner that a problem names."""
-    return sp.plan(
-        graph,
-        planner=problem["planner"],
-        budget=budget,
-        machine=problem["machine"],
-        time_limit=problem["time_limit"],
-        parameters=counts(problem),
-        progress=desk.reporter(),
-        **problem["options"],
-    )
-
-
 def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
     """Plan one problem, then say what budgets its graph has."""
     problem, began = request["problem"], time.monotonic()
@@ -233,54 +217,6 @@ def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
     desk.send("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
 
 
-def run_sweep(desk: Desk, request: Mapping[str, Any]) -> Rest:
-    """Plan one problem under one of several budgets; the rest waits for its turn again."""
-    problem, index = request["problem"], request.get("start", 0)
-    if index >= len(request["budgets"]):
-        return None
-    budget = request["budgets"][index]
-    if found := known_point(desk, {**problem, "budget": budget}):
-        desk.send("point", index=index, budget_bytes=budget, **found)
-    return {"start": index + 1} if index + 1 < len(request["budgets"]) else None
-
-
-def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The point of a problem, kept from before or planned now; None where no plan exists."""
-    if known := results().recall("point", problem):
-        return dict(json.loads(known.lines[0])) if known.lines else None
-    began, found, proven = time.monotonic(), None, False
-    with contextlib.suppress(sp.BudgetTooSmall):
-        plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
-        if desk.stopped:
-            return None
-        found, proven = point(plan), plan.claims.status == "optimal"
-    lines = [] if found is None else [json.dumps(found)]
-    results().keep("point", problem, lines, time.monotonic() - began, proven=proven)
-    return found
-
-
-def point(plan: sp.Plan) -> dict[str, Any]:
-    """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap."""
-    report, claims = sp.check(plan), plan.claims
-    trace = traced(plan, report, plan.machine)
-    text = json.dumps(plan.to_json(), separators=(",", ":"))
-    kept = {"plan": text} if len(text) < MOST_TEXT else {}  # a larger one is planned at a tap
-    return {
-        "status": claims.status,
-        "gap": claims.gap,
-        "objective_bytes": claims.objective_bytes,
-        "bound_bytes": claims.bound_bytes,
-        "compulsory_bytes": report.compulsory_bytes,
-        "noncompulsory_bytes": report.noncompulsory_bytes,
-        "traffic_bytes": report.traffic_bytes,
-        "peak_bytes": report.peak_bytes,
-        "makespan_s": trace.makespan_s,
-        "energy_j": trace.energy_j,
-        "planner": plan.planner,
-        **kept,
-    }
-
-
 def run_check(desk: Desk, request: Mapping[str, Any]) -> None:
     """Read a plan or graph that someone uploaded: a plan only if every byte of it is right."""
     desk.send("progress", stage="checking the uploaded file", elapsed_s=0.0)
@@ -303,12 +239,12 @@ def run_warm(_desk: Desk, _request: Mapping[str, Any]) -> None:
 RUN: dict[str, Callable[..., Rest]] = {
     "plan": run_plan,
     "budgets": run_budgets,
-    "sweep": run_sweep,
     "check": run_check,
     "warm": run_warm,
     **fused_jobs.RUN,
     **code_jobs.RUN,
     **stream_jobs.RUN,
+    **sweep_jobs.RUN,
 }
 
 

@@ -1,4 +1,4 @@
-"""The bar of the graph view, the bar of the Pareto plot, and the line for what went wrong."""
+"""The bar of the graph view, and the line for what went wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.glossary import term
 from app.options import options
 from app.session import Session
 from app.sizes import format_exact
-from app.state import COLOURS, METRICS
+from app.state import COLOURS
 from app.story import infeasible_story
 from app.style import COMPACT, TEXT
 from app.views.dag import Dag
@@ -23,8 +23,6 @@ from planners.units import format_bytes
 
 NAMED = 2
 SPILLLESS = " With the objective “least traffic” less is enough."
-SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
-FRONT_HTML = f"{term('Pareto front')}; faint points are {term('dominated')}."
 CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
@@ -114,50 +112,6 @@ class DagBar(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
-
-
-class ParetoBar(pn.viewable.Viewer):
-    """Latency or traffic, start and stop of the sweep, and how far it is."""
-
-    def __init__(self, session: Session, **params: Any) -> None:
-        super().__init__(**params)
-        self.session = session
-        self.start = pn.widgets.Button(
-            label="Sweep budgets",
-            css_classes=["sweep"],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: session.sweeps.start(),
-            margin=(0, 3),
-        )
-        self.stop = pn.widgets.Button(
-            label="Stop",
-            color="danger",
-            css_classes=["sweep-stop"],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: session.sweeps.cancel(),
-            margin=(0, 3),
-            visible=False,
-        )
-        self.state = pn.pane.HTML(
-            "", css_classes=["sweep-state"], margin=(4, 4), stylesheets=[TEXT]
-        )
-        names = ["points", "sweeping", "sweep_progress", "budgets"]
-        session.work.param.watch(lambda *_: self._show(), names)
-        self._show()
-
-    def _show(self) -> None:
-        work = self.session.work
-        self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
-        self.start.disabled = not work.budgets
-        count = f"{len(work.points)} of {work.sweep_total}"
-        hint = FRONT_HTML if work.points else SWEEP
-        doing = f"{count} · {escape(work.sweep_progress)}"
-        self.state.object = doing if work.sweeping else hint
-
-    def __panel__(self) -> pn.Column:
-        metric = switch(self.session, "metric", {m: m for m in METRICS}, ["metric"])
-        row = pn.Row(metric, self.start, self.stop, margin=0, sizing_mode="stretch_width")
-        return pn.Column(row, self.state, margin=0, sizing_mode="stretch_width")
 
 
 class Message(pn.viewable.Viewer):

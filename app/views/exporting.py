@@ -27,7 +27,7 @@ from app.views.rows import Browser
 ASKED_FOR = re.compile(r'<script src="[^"]*"[^>]*>\s*</script>')
 """What Panel adds to every page of Bokeh's for components that these figures do not have."""
 
-KEPT = ("step", "selection", "expanded", "colour", "unit", "serial", "metric", "memory")
+KEPT = ("step", "selection", "expanded", "colour", "unit", "serial", "metric", "across", "memory")
 FILES: tuple[tuple[str, str, str], ...] = (
     ("lifetimes", ".csv", "Residencies as CSV: spillway pack reads it"),
     ("trace", ".trace.json", "Timeline for Perfetto or chrome://tracing"),

@@ -1,4 +1,4 @@
-"""The Pareto plot: what more memory buys, in latency or in traffic."""
+"""The Pareto plot: what one quantity costs in another, with several planners."""
 
 from __future__ import annotations
 
@@ -9,87 +9,134 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
+    GlyphRenderer,
     HoverTool,
+    Legend,
+    LegendItem,
     Range1d,
     TapTool,
 )
 from bokeh.plotting import figure
 
-from app.options import series
+from app.options import counts
+from app.pareto import (
+    FLOORS,
+    Point,
+    best,
+    by_series,
+    floor,
+    indexed,
+    proof_text,
+    proven_bounds,
+    staircase,
+    stairs,
+    unit,
+    value,
+)
+from app.session import Session
 from app.shown import Shown
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
+from app.views.palette import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    YELLOW,
+    Theme,
+    dress,
+    tooltip,
+)
 from app.views.timeline import FORMAT_SECONDS
-from app.views.units import seconds_text
-from planners.overlap.options import OBJECTIVES as OVERLAP
+from app.views.units import joules_text, seconds_text
 from planners.units import format_bytes
 
 LOOKS = (
-    (BLUE, "circle"),
-    (ORANGE, "square"),
-    (GREEN, "triangle"),
-    (PURPLE, "diamond"),
-    (VERMILLION, "inverted_triangle"),
+    (BLUE, "circle", "●"),
+    (ORANGE, "square", "■"),
+    (GREEN, "triangle", "▲"),
+    (PURPLE, "diamond", "◆"),
+    (VERMILLION, "inverted_triangle", "▼"),
+    (SKY, "hex", "⬢"),
+    (GREY, "star", "★"),
+    (YELLOW, "square_pin", "✦"),
 )
-COLUMNS = ("x", "y", "colour", "marker", "alpha", "index", "series", "budget", "traffic", "time")
-OF_MEMORY = ("peak", *OVERLAP)  # bounds on memory, not on traffic
-FIELDS = {"latency": "makespan_s", "traffic": "traffic_bytes"}
+COLUMNS = ("x", "y", "fill_alpha", "line_alpha", "index", "series", "budget", "peak", "traffic")
+COLUMNS += ("time", "energy", "proof")
+FAINT = 0.3
+TITLES = {
+    "memory": "memory budget",
+    "peak": "peak of memory used",
+    "latency": "latency",
+    "traffic": "off-chip traffic",
+    "energy": "energy",
+}
+FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
+PROVEN = "proven bound on traffic"
+HERE = "plan on screen"
+
+
+class Looks:
+    """Which colour and marker each planner has, the same in all charts of a page."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, name: str) -> int:
+        """The number of its look; the ninth has that of the first."""
+        return self._places.setdefault(name, len(self._places)) % len(LOOKS)
 
 
 class Pareto:
     """A figure that fills in while a sweep runs; a tap on a point loads its plan."""
 
-    def __init__(self, theme: Theme, load: Callable[[int], None]) -> None:
-        self.load = load
-        self.source = ColumnDataSource({n: [] for n in (*COLUMNS, "proof")})
-        self.steps = ColumnDataSource({"xs": [], "ys": [], "colour": []})
+    def __init__(
+        self,
+        theme: Theme,
+        load: Callable[[int], None],
+        looks: Looks | None = None,
+        *,
+        large: bool = False,
+    ) -> None:
+        self.load, self.looks, self.large = load, looks or Looks(), large
+        self.sources = [ColumnDataSource({n: [] for n in COLUMNS}) for _ in LOOKS]
+        self.steps = [ColumnDataSource({"x": [], "y": []}) for _ in LOOKS]
         self.bound = ColumnDataSource({"x": [], "y": []})
+        self.floors = ColumnDataSource({"xs": [], "ys": []})
         self.here = ColumnDataSource({"x": [], "y": []})
         self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
+        self.axes: tuple[str, str] = ("", "")
+        self._labels: list[str] = []
         self.figure = self._figure(theme)
-        self.source.selected.on_change("indices", self._tapped)
+        for source in self.sources:
+            source.selected.on_change("indices", self._tapped(source))
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=222,
+            height=372 if self.large else 232,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.y_range,
-            tools="reset,save",
-            x_axis_label="memory budget",
-            css_classes=["pareto"],
+            tools="xpan,ypan,box_zoom,reset,save" if self.large else "reset,save",
+            active_drag=None,
+            css_classes=["pareto-large" if self.large else "pareto"],
         )
         dress(plot, theme)
         self._glyphs(plot, theme)
         plot.min_border_left = 78
-        for axis, around, ticks in ((plot.xaxis, self.x_range, 2), (plot.yaxis, self.y_range, 4)):
-            axis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=ticks)
-            axis.formatter = self._bytes(around)
-        self.byte_ticker = plot.yaxis[0].ticker
-        self.second_ticker = AdaptiveTicker(desired_num_ticks=4)
-        self.byte_format = plot.yaxis[0].formatter
-        self.second_format = CustomJSTickFormatter(
-            code=FORMAT_SECONDS, args={"range": self.y_range}
-        )
+        self.ticks = {
+            "x": Ticks(self.x_range, 6 if self.large else 2),
+            "y": Ticks(self.y_range, 6 if self.large else 4),
+        }
         return plot
 
-    def _bytes(self, around: Range1d) -> CustomJSTickFormatter:
-        made = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        made.args = {"unit": made, "high": around}
-        return made
-
     def _glyphs(self, plot: figure, theme: Theme) -> None:
-        plot.line(
-            "x",
-            "y",
-            source=self.bound,
-            line_color=theme.faint,
-            line_width=1.6,
-            line_dash="dotted",
-            legend_label="proven lower bound",
-        )
-        plot.multi_line("xs", "ys", source=self.steps, line_color="colour", line_width=1.6)
-        plot.scatter(
+        dashed = {"line_color": theme.faint, "line_width": 1.6}
+        bound = plot.line("x", "y", source=self.bound, line_dash="dotted", **dashed)
+        floors = plot.multi_line("xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
+        here = plot.scatter(
             "x",
             "y",
             source=self.here,
@@ -98,172 +145,218 @@ class Pareto:
             fill_color=None,
             line_color=theme.text,
             line_width=2,
-            legend_label="plan on screen",
         )
-        dots = plot.scatter(
-            "x",
-            "y",
-            source=self.source,
-            marker="marker",
-            size=10,
-            fill_color="colour",
-            fill_alpha="alpha",
-            line_color=theme.panel,
-            line_alpha="alpha",
-            legend_field="series",
-        )
-        dots.nonselection_glyph = dots.selection_glyph = None
-        lines = ("traffic @traffic", "latency @time", "@proof", "<i>tap to see its plan</i>")
-        plot.add_tools(
-            HoverTool(renderers=[dots], tooltips=tooltip("@budget, @series", *lines)),
-            TapTool(renderers=[dots]),
-        )
-        legend = plot.legend[0]
-        plot.add_layout(legend, "below")
-        legend.update(
-            label_text_font_size="10px",
-            label_text_color=theme.text,
-            background_fill_color=theme.panel,
-            background_fill_alpha=0.75,
-            border_line_color=None,
-            spacing=0,
-            padding=2,
-            glyph_height=13,
-            glyph_width=16,
-            orientation="horizontal",
-            ncols=2,
-            margin=0,
-        )
+        self.lines, self.dots = [], []
+        for (colour, marker, _), steps, source in zip(LOOKS, self.steps, self.sources, strict=True):
+            self.lines.append(plot.line("x", "y", source=steps, line_color=colour, line_width=1.6))
+            dots = plot.scatter(
+                "x",
+                "y",
+                source=source,
+                marker=marker,
+                size=11 if self.large else 9,
+                fill_color=colour,
+                fill_alpha="fill_alpha",
+                line_color=colour,
+                line_alpha="line_alpha",
+                line_width=1.7,
+            )
+            dots.nonselection_glyph = dots.selection_glyph = None
+            self.dots.append(dots)
+        self.marks = {"bound": bound, "floor": floors, "here": here}
+        self._tools(plot, theme, here)
 
-    def show(self, points: Sequence[dict[str, Any]], shown: Shown | None, metric: str) -> None:
-        """Draw all points so far, the front of each series, the bound and the plan on screen."""
-        plot, value = self.figure, FIELDS[metric]
-        self.source.data = point_columns(points, value)
-        self.steps.data = front_lines(points, value)
-        self.bound.data = bound_line(points, shown, metric)
-        self.here.data = _here(shown, metric)
-        plot.title.text = f"What memory buys in {metric}"
-        plot.yaxis.axis_label = {"latency": "latency", "traffic": "off-chip traffic"}[metric]
-        is_bytes = metric == "traffic"
-        plot.yaxis.ticker = self.byte_ticker if is_bytes else self.second_ticker
-        plot.yaxis.formatter = self.byte_format if is_bytes else self.second_format
+    def _tools(self, plot: figure, theme: Theme, here: GlyphRenderer) -> None:
+        lines = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
+        plot.add_tools(
+            HoverTool(
+                renderers=self.dots,
+                tooltips=tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"),
+            ),
+            TapTool(renderers=self.dots),
+        )
+        plot.add_layout(legend_of(here, theme, 3 if self.large else 2), "below")
+
+    def show(
+        self,
+        points: Sequence[dict[str, Any]],
+        shown: Shown | None,
+        axes: tuple[str, str],
+        counted: bool | None = None,
+    ) -> None:
+        """Draw all points (`app.pareto.indexed`), each planner's front, bounds, the plan on screen.
+
+        `axes` are those of `app.pareto.AXES` across and up. `counted` says whether the plan on
+        screen counts parameters: it is not ringed among points that count otherwise.
+        """
+        across, metric = axes
+        self._turn(across, metric)
+        data = point_columns(points, across, metric)
+        places: dict[int, str] = {}
+        for name in data:
+            places.setdefault(self.looks.place(name), name)
+        for k, (source, steps) in enumerate(zip(self.sources, self.steps, strict=True)):
+            name = places.get(k, "")
+            source.data = data.get(name) or {n: [] for n in COLUMNS}
+            xs, ys = stairs([p for p in points if p["series"] == name], across, metric)
+            steps.data = {"x": xs, "y": ys}
+        same = not points or counted in (None, points[-1]["problem"]["parameters"])
+        self.here.data = here_columns(shown if same else None, across, metric)
+        self._bounds(points, shown)
+        self._name(places, same)
         self._fit()
 
+    def _turn(self, across: str, metric: str) -> None:
+        if (across, metric) == self.axes:
+            return
+        self.axes = across, metric
+        plot = self.figure
+        plot.title.text = f"{TITLES[metric].capitalize()} by {TITLES[across]}"
+        for side, axis, name in (("x", plot.xaxis[0], across), ("y", plot.yaxis[0], metric)):
+            axis.axis_label = TITLES[name]
+            axis.ticker, axis.formatter = self.ticks[side].of(unit(name))
+
+    def _bounds(self, points: Sequence[Point], shown: Shown | None) -> None:
+        across, metric = self.axes
+        lines: dict[str, list[Any]] = {"x": [], "y": []}
+        floors: dict[str, list[Any]] = {"xs": [], "ys": []}
+        if points and shown is not None:
+            spans = [[value(p, name) for p in points] for name in self.axes]
+            if self.axes == ("memory", "traffic"):
+                x, y = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
+                lines = {"x": x, "y": y}
+            for name, other, along in ((metric, 0, False), (across, 1, True)):
+                least = floor(points, name, shown.graph.macs, shown.plan.machine)
+                if least is None:
+                    continue
+                reach = [min(spans[other]), max(spans[other])]
+                floors["xs"].append([least, least] if along else reach)
+                floors["ys"].append(reach if along else [least, least])
+        self.bound.data, self.floors.data = lines, floors
+
+    def _name(self, places: dict[int, str], ringed: bool) -> None:
+        """The legend has what there is; a click on a planner hides it."""
+        labels = [places[k] for k in sorted(places)]
+        bounds = [FLOORS[name] for name in reversed(self.axes) if name in FLOORS]
+        has_floor, has_bound = bool(self.floors.data["xs"]), bool(self.bound.data["x"])
+        told = [*labels, str(bounds[:1] * has_floor), str(has_bound), str(ringed), str(self.axes)]
+        if told == self._labels:
+            return
+        self._labels = told
+        items = [
+            LegendItem(label=places[k], renderers=[self.dots[k], self.lines[k]])
+            for k in sorted(places)
+        ]
+        if ringed:
+            items.append(LegendItem(label=HERE, renderers=[self.marks["here"]]))
+        if has_bound:
+            items.append(LegendItem(label=PROVEN, renderers=[self.marks["bound"]]))
+        if has_floor:
+            items.append(LegendItem(label=bounds[0], renderers=[self.marks["floor"]]))
+        self.figure.legend[0].items = items
+
     def _fit(self) -> None:
-        data = [self.source.data, self.here.data, self.bound.data]
+        """Axes that hold all there is, a bound far below left out of sight of small charts."""
         for axis, name, low in ((self.x_range, "x", 0.06), (self.y_range, "y", 0.12)):
-            values = [v for columns in data for v in columns[name]]
+            sources = [*self.sources, self.here, self.bound]
+            values = [v for source in sources for v in source.data[name]]
+            floors: dict[str, Any] = self.floors.data
+            values += [v for line in floors[name + "s"] for v in line]
             if values:
-                margin = (max(values) - min(values)) * low or max(values) * 0.1
+                margin = (max(values) - min(values)) * low or max(values) * 0.1 or 1.0
                 start, end = max(0, min(values) - margin), max(values) + margin * 1.6
                 axis.update(start=start, end=end, reset_start=start, reset_end=end)
 
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            index = self.source.data["index"][new[0]]
-            self.source.selected.indices = []
-            self.load(index)
+    def _tapped(self, source: ColumnDataSource) -> Callable[[str, list[int], list[int]], None]:
+        def tapped(_attr: str, _old: list[int], new: list[int]) -> None:
+            if new:
+                index = source.data["index"][new[0]]
+                source.selected.indices = []
+                self.load(index)
+
+        return tapped
 
 
-def point_columns(points: Sequence[dict[str, Any]], value: str) -> dict[str, list[Any]]:
-    """One row a point; those that another point of any series beats are faint."""
-    names = list(dict.fromkeys(series(p["problem"]) for p in points))
-    best = set(front(points, value))
-    columns: dict[str, list[Any]] = {name: [] for name in (*COLUMNS, "proof")}
-    for i, point in enumerate(points):
-        name = series(point["problem"])
-        colour, marker = LOOKS[names.index(name) % len(LOOKS)]
-        row = (point["budget_bytes"], point[value], colour, marker, 1.0 if i in best else 0.3, i)
-        words = (name, format_bytes(point["budget_bytes"]), format_bytes(point["traffic_bytes"]))
-        row = (*row, *words, seconds_text(point["makespan_s"]), proof_text(point))
-        for column, item in zip((*COLUMNS, "proof"), row, strict=True):
-            columns[column].append(item)
-    return columns
+class Ticks:
+    """Tickers and formatters of one axis, by unit; made once."""
+
+    def __init__(self, around: Range1d, ticks: int) -> None:
+        kib = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=ticks)
+        size = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
+        size.args = {"unit": size, "high": around}
+        self._made: dict[str, tuple[Any, Any]] = {"B": (kib, size)}
+        for name, code in (("s", FORMAT_SECONDS), ("J", FORMAT_JOULES)):
+            ticker = AdaptiveTicker(desired_num_ticks=ticks)
+            self._made[name] = ticker, CustomJSTickFormatter(code=code, args={"range": around})
+
+    def of(self, unit: str) -> tuple[Any, Any]:
+        """Ticker and formatter of a unit."""
+        return self._made[unit]
 
 
-def front(points: Sequence[dict[str, Any]], value: str) -> list[int]:
-    """Points that no other point equals or beats in memory and in `value` at once."""
-    order = sorted(
-        range(len(points)), key=lambda i: (points[i]["budget_bytes"], points[i][value], i)
+def draw(view: Pareto, session: Session) -> None:
+    """Draw what a session has: points of the graph and machine on screen."""
+    work, look = session.work, session.look
+    counted = counts(work.shown_for) if work.shown_for else None
+    points = indexed(work.points, work.shown_for)
+    view.show(points, work.shown, (look.across, look.metric), counted)
+
+
+def legend_of(renderer: GlyphRenderer, theme: Theme, columns: int) -> Legend:
+    """A legend under the chart whose entries hide what they stand for."""
+    return Legend(
+        items=[LegendItem(label=HERE, renderers=[renderer])],
+        click_policy="hide",
+        label_text_font_size="10.5px",
+        label_text_color=theme.text,
+        background_fill_color=theme.panel,
+        background_fill_alpha=0.75,
+        inactive_fill_color=theme.panel,
+        inactive_fill_alpha=0.7,
+        border_line_color=None,
+        spacing=0,
+        padding=2,
+        glyph_height=14,
+        glyph_width=18,
+        orientation="horizontal",
+        ncols=columns,
+        margin=0,
     )
-    found: list[int] = []
-    least = float("inf")
-    for i in order:
-        if points[i][value] < least * (1 - 1e-9):
-            found.append(i)
-            least = points[i][value]
+
+
+def point_columns(
+    points: Sequence[dict[str, Any]], across: str, metric: str
+) -> dict[str, dict[str, list[Any]]]:
+    """By planner a row for each of its points; those that another of any planner beats are faint.
+
+    What is not proven is an open marker.
+    """
+    winners = best(points, across, metric)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, own in by_series(points).items():
+        columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
+        for i in own:
+            p, strong = points[i], 1.0 if i in winners else FAINT
+            sizes = (p["budget_bytes"], p["peak_bytes"], p["traffic_bytes"])
+            filled = strong if p["status"] == "optimal" else 0.0
+            row = (value(p, across), value(p, metric), filled, strong, p["index"], name)
+            words = [*map(format_bytes, sizes), seconds_text(p["makespan_s"])]
+            words += [joules_text(p["energy_j"]), proof_text(p)]
+            for column, item in zip(COLUMNS, (*row, *words), strict=True):
+                columns[column].append(item)
+        found[name] = columns
     return found
 
 
-def front_lines(points: Sequence[dict[str, Any]], value: str) -> dict[str, list[Any]]:
-    """The front of each series as a staircase: a plan for less memory serves for more."""
-    names = list(dict.fromkeys(series(p["problem"]) for p in points))
-    lines: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
-    for number, name in enumerate(names):
-        own = [p for p in points if series(p["problem"]) == name]
-        corners = [(own[i]["budget_bytes"], own[i][value]) for i in front(own, value)]
-        reach = max(p["budget_bytes"] for p in own)
-        xs, ys = staircase(corners, reach)
-        lines["xs"].append(xs)
-        lines["ys"].append(ys)
-        lines["colour"].append(LOOKS[number % len(LOOKS)][0])
-    return lines
-
-
-def staircase(corners: Sequence[tuple[float, float]], reach: float) -> tuple[list[Any], list[Any]]:
-    """Points of a line that stays level until the next corner."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for x, y in corners:
-        if xs:
-            xs.append(x)
-            ys.append(ys[-1])
-        xs.append(x)
-        ys.append(y)
-    return ([*xs, reach], [*ys, ys[-1]]) if xs else ([], [])
-
-
-def bound_line(
-    points: Sequence[dict[str, Any]], shown: Shown | None, metric: str
-) -> dict[str, list[Any]]:
-    """What no plan can beat: the solver's bound on traffic, or arithmetic alone for latency."""
-    if not points:
-        return {"x": [], "y": []}
-    xs = sorted(p["budget_bytes"] for p in points)
-    if metric == "latency":
-        least = shown.graph.macs / shown.plan.machine.macs_per_s if shown else 0.0
-        return {"x": [xs[0], xs[-1]], "y": [least, least]}
-    x, y = staircase(sorted(proven_bounds(points).items()), xs[-1])
-    return {"x": x, "y": y}
-
-
-def proven_bounds(points: Sequence[dict[str, Any]]) -> dict[int, int]:
-    """The traffic below which no point of the chart can be, by budget.
-
-    A bound is proven for one order of operators: among several orders the least holds, and only
-    where each of them has one. That of a plan made for least peak is no bound on traffic.
-    """
-    by_order: dict[Any, dict[int, int]] = {}
-    for p in points:
-        chosen = p["problem"]["options"]
-        bounds = by_order.setdefault(chosen.get("schedule"), {})
-        if chosen.get("objective") in OF_MEMORY:
-            continue
-        size, bound = p["budget_bytes"], p["bound_bytes"] + p["compulsory_bytes"]
-        bounds[size] = max(bound, bounds.get(size, 0))
-    shared = set.intersection(*(set(bounds) for bounds in by_order.values()))
-    return {size: min(bounds[size] for bounds in by_order.values()) for size in shared}
-
-
-def proof_text(point: dict[str, Any]) -> str:
-    """How good a point is known to be."""
-    if point["status"] == "optimal":
-        return "proven optimal"
-    return f"at most {point['gap']:.1%} of it could be saved"
-
-
-def _here(shown: Shown | None, metric: str) -> dict[str, list[Any]]:
+def here_columns(shown: Shown | None, across: str, metric: str) -> dict[str, list[Any]]:
+    """Where the plan on screen is."""
     if shown is None:
         return {"x": [], "y": []}
-    y = shown.trace.makespan_s if metric == "latency" else shown.report.traffic_bytes
-    return {"x": [shown.plan.budget_bytes], "y": [y]}
+    has = {
+        "memory": shown.plan.budget_bytes,
+        "peak": shown.report.peak_bytes,
+        "latency": shown.trace.makespan_s,
+        "traffic": shown.report.traffic_bytes,
+        "energy": shown.trace.energy_j,
+    }
+    return {"x": [has[across]], "y": [has[metric]]}

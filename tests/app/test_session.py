@@ -173,9 +173,14 @@ def test_a_sweep_fills_in_and_a_point_can_be_loaded(session: Session, until: Any
     settle(session, until)
     first = len(session.work.points)
     session.sweeps.start()
+    assert session.work.sweeping
     settle(session, until)
+    assert not session.work.sweeping
     points = session.work.points
-    assert len(points) == 2 * first
+    assert len(points) > first
+    assert {session.work.budgets[name] for name in ("MR", "default_peak")} <= {
+        p["budget_bytes"] for p in points[first:]
+    }
     index = len(points) - 1
     session.sweeps.load(index)
     settle(session, until)
@@ -199,10 +204,11 @@ def test_a_sweep_of_fused_groups_begins_where_they_do() -> None:
 
 def test_points_share_a_chart_only_where_the_network_is_the_same(session: Session) -> None:
     points, problem = session.work.points, session.request()
-    assert points_beside(points, problem) == []
+    assert points_beside(points, [problem]) == points
+    assert points_beside(points, [{**problem, "time_limit": 99}]) == points
     other = {**problem, "options": {**problem["options"], "replacement": "belady"}}
-    assert points_beside(points, other) == points
-    assert points_beside(points, {**other, "model": "resnet18"}) == []
+    assert points_beside(points, [other]) == points
+    assert points_beside(points, [{**other, "model": "resnet18"}]) == []
 
 
 def test_closing_a_session_ends_its_jobs(session: Session, until: Any) -> None:

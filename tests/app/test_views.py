@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import weakref
 from itertools import pairwise
-from typing import Any
 
 import panel as pn
 import pytest
@@ -22,7 +21,6 @@ from app.views.cards import badge, cards_html
 from app.views.controls import Controls
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, ink_on, kind_of
-from app.views.pareto import bound_line, front, front_lines, proven_bounds, staircase
 from app.views.planner_options import LABELS, labelled
 from app.views.solver import (
     gap_of,
@@ -57,7 +55,7 @@ def test_all_views_have_the_plan(explorer: Explorer) -> None:
     assert len(explorer.occupancy.source.data["top"]) == shown.steps
     assert len(explorer.timeline.source.data["label"]) == len(shown.trace.intervals)
     assert explorer.dag.nodes.data["title"]
-    assert explorer.pareto.source.data["x"]
+    assert explorer.pareto.sources[0].data["x"]
     assert "proven optimal" in plain(explorer.cards.object)
 
 
@@ -134,41 +132,6 @@ def test_serial_takes_at_least_as_long(explorer: Explorer) -> None:
     assert shown.serial_trace.makespan_s >= shown.trace.makespan_s
     explorer.session.look.serial = True
     assert "one after the other" in explorer.lanes_title.object
-
-
-def points(*pairs: tuple[int, int]) -> list[dict[str, Any]]:
-    problem = {"planner": "cosma", "options": {}}
-    return [
-        {"budget_bytes": x, "traffic_bytes": y, "problem": problem, "bound_bytes": y - 5}
-        | {"compulsory_bytes": 2}
-        for x, y in pairs
-    ]
-
-
-def test_the_front_leaves_out_what_is_beaten() -> None:
-    found = points((10, 9), (20, 9), (15, 4), (30, 5), (40, 1))
-    assert front(found, "traffic_bytes") == [0, 2, 4]
-    assert front_lines(found, "traffic_bytes")["xs"] == [[10, 15, 15, 40, 40, 40]]
-
-
-def test_a_staircase_is_level_until_the_next_corner() -> None:
-    assert staircase([(1, 5), (3, 2)], 4) == ([1, 3, 3, 4], [5, 5, 2, 2])
-    assert staircase([], 4) == ([], [])
-
-
-def test_the_bound_is_never_above_a_point(shown: Shown) -> None:
-    found = points((10, 9), (20, 4))
-    assert bound_line(found, shown, "traffic")["y"] == [6, 6, 1, 1]
-    least = bound_line(found, shown, "latency")["y"][0]
-    assert 0 < least <= shown.trace.makespan_s
-
-
-def test_a_bound_holds_for_every_order_on_the_chart() -> None:
-    default, mpmf = points((10, 9), (20, 8)), points((10, 7))
-    for point in mpmf:
-        point["problem"] = {"planner": "cosma", "options": {"schedule": "mpmf"}}
-    assert proven_bounds(default) == {10: 6, 20: 5}
-    assert proven_bounds(default + mpmf) == {10: 4}
 
 
 def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:

@@ -1,0 +1,313 @@
+"""Many plans on one chart: who beats whom, bounds, what more memory buys, what is planned when."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+import planners as sp
+from app.jobs import Pool
+from app.options import series
+from app.pareto import (
+    AXES,
+    best,
+    buys,
+    floor,
+    front,
+    indexed,
+    points_csv,
+    proven_bounds,
+    staircase,
+    stairs,
+    value,
+)
+from app.session import Session
+from app.shown import Shown
+from app.sweep_jobs import front_of, point
+from app.sweep_lines import (
+    CHOSEN,
+    PROBE,
+    SWEPT,
+    Line,
+    coarse_first,
+    even_in_ratio,
+    lines_of,
+    thinned,
+)
+from app.url import from_query, to_query
+from app.views.palette import LIGHT
+from app.views.pareto import FAINT, Looks, Pareto, point_columns
+from app.views.pareto_panel import ParetoPanel, answer_html, finely
+
+COSMA: dict[str, Any] = {"planner": "cosma", "options": {}, "parameters": True}
+FUSION: dict[str, Any] = {"planner": "fusion", "options": {}, "parameters": True}
+KEYS = (*AXES.values(),)
+
+
+def made(
+    budget: int, traffic: float, problem: dict[str, Any] = COSMA, **more: Any
+) -> dict[str, Any]:
+    """A point made by hand."""
+    at = {"budget_bytes": budget, "peak_bytes": budget, "traffic_bytes": traffic}
+    at |= {"makespan_s": traffic / 10, "energy_j": traffic / 7, "status": "optimal", "gap": 0.0}
+    at |= {"bound_bytes": traffic - 5, "compulsory_bytes": 2, "noncompulsory_bytes": 3}
+    return {**at, "problem": problem, "front": [], **more}
+
+
+def drawn(seed: int, count: int = 60) -> list[dict[str, Any]]:
+    """Points with small random numbers, so that many are equal in one axis or in all."""
+    dice = random.Random(seed)
+    rows = [{key: dice.randint(1, 8) for key in KEYS} for _ in range(count)]
+    problems = (COSMA, FUSION)
+    return [{**made(1, 1), **row, "problem": dice.choice(problems)} for row in rows]
+
+
+@pytest.mark.parametrize("axes", list(permutations(AXES, 2)))
+def test_who_is_beaten_is_what_brute_force_says(axes: tuple[str, str]) -> None:
+    for seed in range(4):
+        points = drawn(seed)
+        places = [(value(p, axes[0]), value(p, axes[1])) for p in points]
+        unbeaten = {
+            i
+            for i, (x, y) in enumerate(places)
+            if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in places)
+        }
+        assert best(points, *axes) == unbeaten
+        corners = [places[i] for i in front(points, *axes)]
+        assert corners == sorted({places[i] for i in unbeaten})
+        columns = point_columns(indexed_all(points), *axes)
+        strong = {
+            i
+            for rows in columns.values()
+            for i, alpha in zip(rows["index"], rows["line_alpha"], strict=True)
+            if alpha > FAINT
+        }
+        assert strong == unbeaten
+
+
+def indexed_all(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**p, "index": i, "series": series(p["problem"])} for i, p in enumerate(points)]
+
+
+def test_a_staircase_is_level_until_the_next_corner() -> None:
+    assert staircase([(1, 5), (3, 2)], 4) == ([1, 3, 3, 4], [5, 5, 2, 2])
+    assert staircase([], 4) == ([], [])
+    points = [made(x, y) for x, y in ((10, 9), (20, 9), (15, 4), (30, 5), (40, 1))]
+    assert front(points, "memory", "traffic") == [0, 2, 4]
+    assert stairs(points, "memory", "traffic")[0] == [10, 15, 15, 40, 40, 40]
+
+
+def test_a_bound_holds_for_every_order_on_the_chart_and_for_one_planner() -> None:
+    default, mpmf = [made(10, 9), made(20, 8)], [made(10, 7)]
+    for p in mpmf:
+        p["problem"] = {**COSMA, "options": {"schedule": "mpmf"}}
+    assert proven_bounds(default) == {10: 6, 20: 5}
+    assert proven_bounds(default + mpmf) == {10: 4}
+    assert proven_bounds([*default, made(10, 9, FUSION)]) == {}
+
+
+def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
+    machine, macs = shown.plan.machine, shown.graph.macs
+    report, trace = shown.report, shown.trace
+    here = made(1, 1, compulsory_bytes=report.compulsory_bytes)
+    has = {"traffic": report.traffic_bytes, "latency": trace.makespan_s, "energy": trace.energy_j}
+    for axis, found in has.items():
+        least = floor([here], axis, macs, machine)
+        assert least is not None
+        assert 0 < least <= found
+    assert floor([here], "memory", macs, machine) is None
+    assert floor([{**here, "own_times": True}], "latency", macs, machine) is None
+
+
+def test_points_of_another_machine_or_count_have_another_chart() -> None:
+    asked = {"model": "a", "machine": "m", "parameters": True}
+    other = {**asked, "parameters": False}
+    points = [
+        made(1, 9, {**COSMA, **fields}) for fields in (other, asked, {**asked, "machine": "n"})
+    ]
+    assert [p["index"] for p in indexed(points, asked)] == [1]
+    assert [p["index"] for p in indexed(points[:1], asked)] == [0]
+    twice = [made(1, 9), made(2, 8), made(1, 7)]
+    assert [p["traffic_bytes"] for p in indexed(twice)] == [7, 8]
+
+
+def test_rows_of_gains_are_best_first_and_say_what_is_lacking() -> None:
+    points = [made(100, 50), made(164, 40), made(100, 60, FUSION), made(164, 30, FUSION)]
+    third = {**COSMA, "options": {"schedule": "joint"}}
+    rows = buys([*points, made(164, 20, third)], 100, 64, "traffic", {"x": 500}, ["y"])
+    assert [row.name for row in rows] == ["fusion", "cosma", "cosma joint", "y", "x"]
+    assert [row.gain for row in rows[:3]] == [30, 10, None]
+    assert rows[0].share == 0.5
+    words = answer_html(rows, 100, 64, "traffic")
+    assert "<b>fusion</b>: 30 B less" in words
+    assert "<b>cosma joint</b>, 20 B" in words
+
+
+def test_quantities_of_neighbours_are_told_apart() -> None:
+    assert finely(0.0269724, "s") == "26.97 ms"
+    assert finely(-3.58e-5, "s", sign=True) == "−35.8 µs"
+    assert finely(2048, "B", sign=True) == "+2 KiB"
+    assert finely(4.1e-4, "J") == "410 µJ"
+
+
+def test_points_as_csv_are_bytes_seconds_and_joules() -> None:
+    problem = {**COSMA, "model": "m", "machine": "n", "options": {"schedule": "default"}}
+    rows = list(csv.DictReader(io.StringIO(points_csv([made(100, 50, problem)]))))
+    assert rows[0]["series"] == "cosma default"
+    assert (rows[0]["budget_bytes"], rows[0]["traffic_bytes"]) == ("100", "50")
+    assert (rows[0]["makespan_s"], rows[0]["status"]) == ("5.0", "optimal")
+    assert rows[0]["options"] == "schedule=default"
+
+
+def test_budgets_come_coarse_first() -> None:
+    sizes = even_in_ratio(100, 6400, 7)
+    assert sizes == [100, 200, 400, 800, 1600, 3200, 6400]
+    assert coarse_first(sizes)[:3] == [100, 6400, 800]
+    assert sorted(coarse_first(sizes)) == sizes
+    assert thinned([5]) == [5]
+    assert len(thinned(range(1000))) == 24
+    assert {0, 999} <= set(thinned(range(1000)))
+
+
+def line(planner: str, first: list[int], *, wide: bool = True) -> Line:
+    return Line("x", {"planner": planner, "options": {}}, first, wide)
+
+
+def test_a_line_asks_for_gains_first_then_for_its_least_and_then_for_the_rest() -> None:
+    found = line("cosma", [100, 164])
+    assert [found.next(), found.next(), found.next()] == [100, 164, PROBE]
+    assert found.next() is None
+    found.take_front(made(100, 50))
+    found.take_front(made(164, 50, peak_bytes=100))
+    found.take_least(50, 400, [70, 10])
+    asked = [found.next() for _ in range(found.left)]
+    assert {50, 70, 400} <= set(asked)
+    assert not {10, 100, 164} & set(asked)
+    assert not any(100 < size < 164 for size in asked if size)
+    assert found.next() is None
+
+
+def test_a_plan_with_a_front_serves_for_all_budgets_up_to_the_next_point() -> None:
+    found = line("overlap", [150, 250])
+    assert found.next() == 150
+    found.running = 1
+    assert found.next() is None
+    points = found.take_front(made(150, 9, front=[100, 200, 300]))
+    assert sorted(p["budget_bytes"] for p in points) == [100, 150]
+    found.running = 0
+    assert [found.next() for _ in range(3)] == [250, 200, 300] or found.grid == []
+
+
+def test_planners_are_compared_with_parameters_counted_in_all() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    problem, asked = session.problem, session.request()
+    lines = lines_of(problem, asked, SWEPT, [1], True)
+    assert len({found.name for found in lines}) == len(lines) == len(SWEPT) - 1
+    assert all(found.problem["parameters"] for found in lines)
+    assert [x.problem["parameters"] for x in lines_of(problem, asked, [CHOSEN], [1], True)] == [
+        False
+    ]
+    assert lines_of(problem, asked, ["nonsense"], [1], True) == []
+    joint = next(found for found in lines if found.name == "cosma joint")
+    assert joint.problem["options"]["schedule"] == "joint"
+
+
+def test_a_link_keeps_the_chart() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.look.param.update(across="peak", metric="energy", swept=["fusion"], more_bytes=1024)
+    session.look.wide = True
+    query = to_query(session.problem, session.look)[1:]
+    from urllib.parse import parse_qsl
+
+    _, look, wrong = from_query(dict(parse_qsl(query)))
+    assert wrong == []
+    assert (look["across"], look["metric"], look["swept"]) == ("peak", "energy", ["fusion"])
+    assert (look["more_bytes"], look["wide"]) == (1024, True)
+
+
+@pytest.fixture(scope="module")
+def small() -> sp.Graph:
+    return sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
+
+
+@pytest.mark.parametrize("planner", ["overlap", "streaming"])
+def test_between_the_points_of_a_front_plans_are_the_same(small: sp.Graph, planner: str) -> None:
+    roomy = sp.plan(small, planner, 4 * 2**20, machine="npu_small", parameters=True)
+    sizes = front_of(roomy)
+    assert sizes
+    low = sp.plan(small, planner, sizes[-1], machine="npu_small", parameters=True)
+    two = [point(plan) for plan in (low, roomy)]
+    assert [two[0][key] for key in KEYS[1:]] == [two[1][key] for key in KEYS[1:]]
+    if len(sizes) > 1:
+        below = sp.plan(small, planner, sizes[-1] - 1, machine="npu_small", parameters=True)
+        assert point(below)["peak_bytes"] <= sizes[-2]
+
+
+def test_what_more_buys_is_what_plans_made_directly_say(
+    pool: Pool, until: Any, small: sp.Graph
+) -> None:
+    session = Session(pool)
+    session.open({}, {})
+    name = "small (uploaded)"
+    session.uploads.texts[name] = json.dumps(small.to_json())
+    session.change(model=name, planner="fusion", budget="4 KiB")
+
+    def settled() -> bool:
+        session.poll()
+        return not session.busy
+
+    until(settled)
+    session.look.more_bytes = 2048
+    session.sweeps.start(["cosma", "fusion"], wide=False)
+    until(settled)
+    assert not session.work.sweeping
+    needs = session.work.sweep["needs"]
+    points = indexed(session.work.points, session.work.shown_for)
+    rows = {row.name: row for row in buys(points, 4096, 2048, "traffic", needs)}
+    graph = session.work.shown.graph
+    direct = [
+        sp.plan(graph, "fusion", size, machine="npu_small", parameters=True)
+        for size in (4096, 6144)
+    ]
+    traffic = [sp.check(plan).traffic_bytes for plan in direct]
+    assert [rows["fusion"].now, rows["fusion"].more] == traffic
+    with pytest.raises(sp.BudgetTooSmall) as error:
+        sp.plan(graph, "cosma", 4096, machine="npu_small", parameters=True)
+    assert needs["cosma default"] == error.value.need_bytes
+    session.close()
+
+
+def test_the_large_chart_is_made_when_it_is_opened(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    panel = ParetoPanel(session, LIGHT, Looks())
+    session.open({}, {})
+    assert panel.chart is None
+    session.look.wide = True
+    assert panel.chart is not None
+    assert panel.box.visible
+    assert len(panel.list.rows) == len(session.work.points)
+    labels = [item.label.value for item in panel.chart.figure.legend[0].items]
+    assert labels[0] == "cosma default"
+    assert "plan on screen" in labels
+    session.look.metric = "energy"
+    assert "Energy" in panel.chart.figure.title.text
+    session.look.more_bytes = 100
+    assert panel.more.value == "100"
+    panel.more.value = "nonsense"
+    assert "nonsense" in panel.wrong.object
+    assert session.look.more_bytes == 100
+
+
+def test_planners_keep_their_looks_in_all_charts() -> None:
+    looks = Looks()
+    first, second = Pareto(LIGHT, print, looks), Pareto(LIGHT, print, looks, large=True)
+    first.show(indexed([made(1, 9, FUSION)]), None, ("memory", "traffic"))
+    second.show(indexed([made(1, 9), made(1, 8, FUSION)]), None, ("memory", "traffic"))
+    assert first.sources[0].data["series"] == second.sources[0].data["series"] == ["fusion"]
+    assert second.sources[1].data["series"] == ["cosma"]
