@@ -30,7 +30,7 @@ LISTED = 120
 LOAD = "point:"
 CSS = """
 progress { width: 100%; height: 7px; accent-color: #0072B2; }
-.buys { font-size: 13px; line-height: 1.5; }
+.told { font-size: 13px; line-height: 1.5; }
 """
 
 
@@ -264,9 +264,9 @@ def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
         f" {finely(least.more or 0.0, of)}"
     )
     if gain <= 1e-9 * (first.now or 1):
-        return f'<div class="buys">{size} more buys no {what} with any of them; {there}.</div>'
+        return f'<div class="told">{size} more buys no {what} with any of them; {there}.</div>'
     return (
-        f'<div class="buys">{size} more buys most with <b>{escape(first.name)}</b>:'
+        f'<div class="told">{size} more buys most with <b>{escape(first.name)}</b>:'
         f" {finely(gain, of)} less {what} ({first.share:.1%}); {there}.</div>"
     )
 
