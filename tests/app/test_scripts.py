@@ -21,7 +21,8 @@ from app.session import Session
 from app.shown import Shown, show
 from app.standalone import seen_of
 from app.state import Problem
-from app.worker import Desk, make_plan
+from app.sweep_jobs import make_plan
+from app.worker import Desk
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = {"model": "squeezenet1_1", "input_shape": "1x3x64x64", "time_limit": 20}
