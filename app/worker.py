@@ -6,6 +6,7 @@ with every solver that it has started. It ends itself when the server goes away.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
