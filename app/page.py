@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -75,8 +76,11 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 Fast._resources["font"] = {}  # it would fetch Open Sans: nothing may leave the machine
 
 
-def template() -> pn.template.FastListTemplate:
-    """A page of its own for one visitor, with a plan on it."""
+def template(begin: Callable[[Session], None] | None = None) -> pn.template.FastListTemplate:
+    """A page of its own for one visitor, with a plan on it.
+
+    `begin` opens its session where the page's address does not say with what.
+    """
     theme = DARK if pn.config.theme == "dark" else LIGHT
     session = Session(shared_pool())
     explorer, controls = Explorer(session, theme), Controls(session)
@@ -96,7 +100,7 @@ def template() -> pn.template.FastListTemplate:
         busy_indicator=None,
     )
     _fill_header(page, session, browser, export_panel(session, browser, theme))
-    _connect(page, session, browser)
+    _connect(session, browser, begin or _open_link)
     return page
 
 
@@ -185,9 +189,14 @@ def press(session: Session, key: str, show_help: Any) -> None:
             show_help()
 
 
-def _connect(page: Any, session: Session, browser: Browser) -> None:
-    """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
+def _open_link(session: Session) -> None:
+    """Open a session with what the page's address asks for."""
     arguments = {name: values[0].decode() for name, values in pn.state.session_args.items()}
+    session.open(*from_query(arguments))
+
+
+def _connect(session: Session, browser: Browser, begin: Callable[[Session], None]) -> None:
+    """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
 
     def listen() -> None:
         session.poll()
@@ -214,7 +223,7 @@ def _connect(page: Any, session: Session, browser: Browser) -> None:
         watch_workers()
 
     session.work.param.watch(lambda event: browser.file(**event.new), "code")
-    session.open(*from_query(arguments))
+    begin(session)
     pn.state.onload(listen_to_workers)
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))

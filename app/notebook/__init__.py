@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import planners as sp
+    from app.notebook.inline import Inline
     from app.notebook.panel import WhatIf
 
-__all__ = ["what_if"]
+__all__ = ["explore", "what_if"]
+
+
+def explore(what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any) -> Inline:
+    """The whole explorer as a cell's output, on a plan, a graph, or a model by name.
+
+    `height` in pixels; `asked` as in `what_if`. Its `plan` is the plan on screen.
+    """
+    from app.notebook.inline import Inline
+
+    return Inline(what, height=height, **asked)
 
 
 def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **asked: Any) -> WhatIf:

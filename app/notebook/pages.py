@@ -69,9 +69,9 @@ def framed(draw: Callable[[Paints], str]) -> str:
     )
 
 
-def styled(inside: str) -> str:
+def styled(inside: str, kind: str = "") -> str:
     """A piece of HTML in the same style, for a widget, in which no script runs."""
-    return f'<style>{_assets()[0]}</style><div class="sw">{inside}</div>'
+    return f'<style>{_assets()[0]}</style><div class="sw {kind}">{inside}</div>'
 
 
 @cache

@@ -15,15 +15,14 @@ import pandas as pd
 
 import planners as sp
 from app.jobs import Pool, shared_pool
+from app.notebook.asking import checked
 from app.notebook.fields import Fields
-from app.notebook.replayed import remember
+from app.notebook.replayed import plan_of
 from app.notebook.results import Results
-from app.options import STREAMING, fields_of, options
+from app.options import options
 from app.session import Session
 from app.shown import Shown
-from app.sizes import format_exact
 from app.state import Problem
-from app.streaming import roomy_bytes
 
 POLL_S = 0.1
 KEPT = 50
@@ -75,9 +74,7 @@ class WhatIf:
             shown = self.shown[-1][1]
         self._until(lambda: bool(shown.packed or shown.late) or not self.session.busy)
         if id(shown) not in self._plans:
-            plan = sp.Plan.from_json(json.loads(shown.text))
-            remember(plan, shown)
-            self._plans[id(shown)] = plan
+            self._plans[id(shown)] = plan_of(shown)
         return self._plans[id(shown)]
 
     def wait(self, timeout_s: float | None = None) -> sp.Plan:
@@ -167,27 +164,6 @@ class WhatIf:
         work = self.session.work
         if work.shown is not None:
             self.shown = [*self.shown[-KEPT:], (dict(work.shown_for), work.shown)]
-
-
-def checked(what: Any, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of the problem as they are kept, by the names that planners have for them.
-
-    Raises `BadInput` for a field that is none or a value that it cannot have.
-    """
-    fields = fields_of(asked.get("planner", Problem.param.planner.default), asked)
-    unknown = [name for name in fields if name not in Problem.param or name == "name"]
-    if unknown:
-        raise sp.BadInput(f"{unknown[0]!r:.40} is no field of a problem: see app.state.Problem")
-    if isinstance(fields.get("budget"), int):
-        fields["budget"] = format_exact(fields["budget"])
-    if fields.get("planner") == STREAMING and "budget" not in fields:
-        graph = sp.load(what) if isinstance(what, str) else getattr(what, "graph", what)
-        fields["budget"] = format_exact(roomy_bytes(graph))
-    try:
-        Problem(**fields)
-    except (ValueError, TypeError) as error:
-        raise sp.BadInput(str(error)) from error
-    return fields
 
 
 def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from itertools import islice
 
@@ -36,6 +37,16 @@ def remember(plan: sp.Plan, shown: Shown) -> None:
 def known(plan: sp.Plan) -> bool:
     """Whether a plan was replayed already."""
     return id(plan) in _KNOWN
+
+
+def plan_of(shown: Shown) -> sp.Plan:
+    """The plan as its planner made it; what is drawn may have been made shorter.
+
+    Raises `BadInput` where a long one is still being written.
+    """
+    plan = sp.Plan.from_json(json.loads(shown.text))
+    remember(plan, shown)
+    return plan
 
 
 def _replay(plan: sp.Plan) -> Shown:
