@@ -85,7 +85,8 @@ def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock
 def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
     yield problem
     limited = clock.part(PEAK_SHARE * clock.left_s)
-    least = minimum_peak(problem.graph, problem.parameters, clock=limited)
+    before = problem.wished.before
+    least = minimum_peak(problem.graph, problem.parameters, clock=limited, before=before)
     yield replace(problem, schedule=least.schedule)
 
 

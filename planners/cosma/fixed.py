@@ -14,7 +14,7 @@ from threading import Thread
 from typing import TypeVar
 
 from planners.allocation import cp_sat
-from planners.cosma.baselines import replace_online
+from planners.cosma.at_once import plan_at_once, with_last_means
 from planners.cosma.joint_addresses import Joint, solve_jointly
 from planners.cosma.placement import place
 from planners.cosma.problem import Gap, Problem, Run, runs
@@ -32,6 +32,8 @@ WINDOW_SHARE, WINDOW_S = 0.15, 3.0
 PACKING_S = 5.0
 # How often a stop is asked for, and how long after one the relaxation's outcome is waited for.
 POLL_S, GRACE_S = 0.1, 0.5
+# What a plan costs that there is not yet: where tensors must be kept, one has to be found.
+NEVER = 1 << 62
 T = TypeVar("T")
 
 
@@ -49,11 +51,16 @@ def solve_fixed(problem: Problem, clock: Clock, *, quick: bool = False) -> Solut
     """The cheapest stays for the problem's schedule; the best found where the time runs out.
 
     `quick` repairs a relaxation that cannot be packed, and leaves it at that.
-    Raises `BudgetTooSmall` below the largest need of a step.
+    Raises `BudgetTooSmall` below the largest need of a step, and where what must be kept leaves
+    no place for the rest, or none that is found.
     """
     problem.assert_feasible()
     search = _Search(problem, clock, quick)
     search.run()
+    if search.best.cost_bytes == NEVER:
+        stays = with_last_means(problem, clock)
+        bound = search.best.bound_bytes
+        return Solution(stays, cost_of(problem, stays), bound, "tightest packing")
     return search.best
 
 
@@ -62,8 +69,9 @@ class _Search:
 
     def __init__(self, problem: Problem, clock: Clock, quick: bool) -> None:
         self.problem, self.clock, self.quick = problem, clock, quick
-        stays = replace_online(problem, "belady", 1)
-        self.best = Solution(stays, cost_of(problem, stays), 0, "belady, linear arena")
+        stays, name = plan_at_once(problem, clock)
+        cost = NEVER if stays is None else cost_of(problem, stays)
+        self.best = Solution(stays or {}, cost, 0, name)
 
     def run(self) -> None:
         if self._tell("capacity relaxation"):
@@ -115,7 +123,9 @@ class _Search:
         self._raise(joint.bound_bytes)
         return joint
 
-    def _offer(self, stays: dict[Run, int], solver: str) -> None:
+    def _offer(self, stays: dict[Run, int] | None, solver: str) -> None:
+        if stays is None:
+            return
         cost = cost_of(self.problem, stays)
         if cost < self.best.cost_bytes or cost == self.best.bound_bytes:
             self.best = Solution(stays, cost, self.best.bound_bytes, solver)
@@ -126,7 +136,8 @@ class _Search:
 
     def _tell(self, stage: str) -> bool:
         """Tell of the best plan and bound, and say whether that is all there will be."""
-        self.clock.report(stage, self.best.cost_bytes, self.best.bound_bytes)
+        cost = None if self.best.cost_bytes == NEVER else self.best.cost_bytes
+        self.clock.report(stage, cost, self.best.bound_bytes)
         return self.best.cost_bytes == self.best.bound_bytes or self.clock.expired()
 
 

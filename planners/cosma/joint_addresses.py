@@ -68,10 +68,13 @@ def solve_jointly(
     watcher = _watcher(cp_model, clock, model.unit, complete, solver.stop_search)
     solver.best_bound_callback = watcher.bound
     status = solver.solve(model.model, watcher)
+    if status == cp_model.INFEASIBLE:  # What must be kept has no place.
+        return Joint(None, {}, 0, bound_bytes)
     bound = max(bound_bytes, ceil(solver.best_objective_bound - 1e-6) * model.unit)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Joint(None, {}, 0, bound)
     dropped = frozenset(gap for gap, kept in model.keep.items() if not solver.value(kept))
+    dropped |= problem.spilled
     offsets = {key: solver.value(at) * model.unit for key, at in model.offset.items()}
     cost = problem.cost(dropped)
     return Joint(dropped, offsets, cost, min(bound, cost))
@@ -81,11 +84,12 @@ class _Model:
     def __init__(self, model: Any, problem: Problem, windows: Collection[range]) -> None:
         self.model, self.problem, self.windows = model, problem, windows
         self.across: dict[int, list[Gap]] = defaultdict(list)  # the gaps over each over-full step
-        for gap in problem.gaps:
+        open_gaps = [gap for gap in problem.gaps if gap not in problem.spilled]
+        for gap in open_gaps:
             for step in gap.interior:
                 self.across[step].append(gap)
         self.across = {step: gaps for step, gaps in self.across.items() if self._overfull(step)}
-        inside = [gap for gap in problem.gaps if self._parts(range(gap.before, gap.after + 1))]
+        inside = [gap for gap in open_gaps if self._parts(range(gap.before, gap.after + 1))]
         self.gaps = dict.fromkeys([*inside, *(g for gaps in self.across.values() for g in gaps)])
         self.uses = [
             (i, step)
@@ -93,7 +97,7 @@ class _Model:
             for step in line.uses
             if any(step in window for window in windows)
         ]
-        counted = {gap.line for gap in self.gaps} | {i for i, _ in self.uses}
+        counted = {gap.line for gap in (*self.gaps, *problem.spilled)} | {i for i, _ in self.uses}
         self.unit = gcd(*(problem.lines[i].size_bytes for i in counted))
         self.size = [line.size_bytes // self.unit for line in problem.lines]
         self.capacity = problem.budget_bytes // self.unit
@@ -121,6 +125,8 @@ class _Model:
         for gap in self.gaps:
             self.keep[gap] = self.model.new_bool_var("")
             self._add_gap(gap)
+            if gap in self.problem.kept:
+                self.model.add(self.keep[gap] == 1)
         self.model.add_no_overlap_2d(self.times, self.places)
         for step, gaps in self.across.items():
             room = (self.problem.budget_bytes - self.problem.required[step]) // self.unit
@@ -143,10 +149,11 @@ class _Model:
             self.places.append(self.model.new_optional_fixed_size_interval_var(at, size, kept, ""))
 
     def add_objective(self, bound_bytes: int) -> None:
-        terms = []
+        terms: list[Any] = [self.problem.cost(self.problem.spilled) // self.unit]
+        stored = {gap.line for gap in self.problem.spilled}
         for gap, kept in self.keep.items():
             terms.append(self.size[gap.line] * (1 - kept))
-            if not self.problem.lines[gap.line].host_copy:
+            if not self.problem.lines[gap.line].host_copy and gap.line not in stored:
                 if gap.line not in self.write:
                     self.write[gap.line] = self.model.new_bool_var("")
                     terms.append(self.size[gap.line] * self.write[gap.line])

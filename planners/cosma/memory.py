@@ -62,7 +62,8 @@ def _orders(problem: Problem, clock: Clock, any_order: bool, solver: str | None)
     part = clock.part(PEAK_SHARE * clock.left_s)
     clock.report("schedule of least peak")
     if solver is None:
-        peak = minimum_peak(problem.graph, problem.parameters, clock=part)
+        before = problem.wished.before
+        peak = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
         schedule, bound = peak.schedule, peak.bound_bytes
     else:
         try:

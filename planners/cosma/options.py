@@ -19,6 +19,7 @@ DEFAULTS: Mapping[str, Any] = {
     "break_nodes": AUTO,
     "parameters": False,
     "alignment": 64,
+    "wishes": (),
     "time_limit": 60.0,
 }
 CHOICES = {
@@ -41,6 +42,7 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     chosen["break_nodes"] = _break_nodes(chosen["break_nodes"])
     _check_values(chosen)
     _check_pairs(chosen)
+    _check_wishes(chosen)
     return chosen
 
 
@@ -65,6 +67,13 @@ def _check_values(chosen: Mapping[str, Any]) -> None:
     for name in ("parameters", "paper_strict"):
         if not isinstance(chosen[name], bool):
             raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
+
+
+def _check_wishes(chosen: Mapping[str, Any]) -> None:
+    """What can be seen of wishes without a graph."""
+    if chosen["wishes"] and chosen["replacement"] != "optimal":
+        scheme = f"replacement={chosen['replacement']!r} goes by its own rule"
+        raise BadInput(f"wishes: {scheme}: use replacement='optimal', or no wishes")
 
 
 def _check_pairs(chosen: Mapping[str, Any]) -> None:

@@ -8,10 +8,11 @@ is run at once: brought forward in any continuation it raises no footprint.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from planners.cosma.wished import positions_before
 from planners.graph.model import Graph
 from planners.masks import bits
 from planners.progress import Clock
@@ -34,6 +35,10 @@ class Peak:
         return self.peak_bytes == self.bound_bytes
 
 
+# Operators by name, of which the first runs before the second.
+Pairs: TypeAlias = Iterable[tuple[str, str]]
+
+
 class _Op(NamedTuple):
     predecessors: int
     fresh: int  # bytes of outputs
@@ -51,10 +56,26 @@ class Move(NamedTuple):
 
 
 class Footprints:
-    """Live bytes of a set of executed operators, and what running one more makes of them."""
+    """Live bytes of a set of executed operators, and what running one more makes of them.
 
-    def __init__(self, graph: Graph, parameters: bool) -> None:
-        self.ops = [_describe(graph, i, parameters) for i in range(len(graph.operators))]
+    Pairs of operators `before` run in that order. Where `kept` is given, only those tensors stay
+    between their uses: all others are there for their operators, and no longer.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        parameters: bool,
+        *,
+        before: Pairs = (),
+        kept: frozenset[str] | None = None,
+    ) -> None:
+        waits = positions_before(graph, before)
+        self.ops = [_describe(graph, i, parameters, mask, kept) for i, mask in enumerate(waits)]
+        for i, mask in enumerate(waits):
+            for j in bits(mask):
+                successors = tuple(sorted({*self.ops[j].successors, i}))
+                self.ops[j] = self.ops[j]._replace(successors=successors)
         self.all = (1 << len(self.ops)) - 1
 
     def move(self, done: int, live: int, position: int) -> Move:
@@ -94,7 +115,9 @@ class Footprints:
         return peak
 
 
-def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
+def _describe(
+    graph: Graph, position: int, parameters: bool, waits: int, kept: frozenset[str] | None
+) -> _Op:
     op = graph.operators[position]
 
     def mask(tensor: str) -> int:
@@ -102,12 +125,18 @@ def _describe(graph: Graph, position: int, parameters: bool) -> _Op:
 
     producers = [graph.producer[t] for t in op.inputs if t in graph.producer]
     successors = {i for t in op.outputs for i in graph.consumers[t]}
-    reads = (*op.inputs, *(op.parameters if parameters else ()))
+    reads = [*op.inputs, *(op.parameters if parameters else ())]
+    outputs = [(graph.size_bytes(t), mask(t)) for t in op.outputs]
+    if kept is not None:
+        passing = [t for t in (*reads, *op.outputs) if t not in kept]
+        outputs = [(graph.size_bytes(t), mask(t)) for t in op.outputs if t in kept]
+        outputs.append((sum(map(graph.size_bytes, passing)), 0))
+        reads = [t for t in reads if t in kept]
     return _Op(
-        predecessors=sum(1 << i for i in set(producers)),
-        fresh=sum(graph.size_bytes(t) for t in op.outputs),
+        predecessors=sum(1 << i for i in set(producers)) | waits,
+        fresh=sum(size for size, _ in outputs),
         inputs=tuple((graph.size_bytes(t), mask(t), t not in graph.producer) for t in reads),
-        outputs=tuple((graph.size_bytes(t), mask(t)) for t in op.outputs),
+        outputs=tuple(outputs),
         successors=tuple(sorted(successors)),
     )
 
@@ -118,14 +147,20 @@ def order_peak(graph: Graph, schedule: tuple[int, ...], parameters: bool = False
 
 
 def minimum_peak(
-    graph: Graph, parameters: bool = False, *, clock: Clock | None = None, max_states: int = 400_000
+    graph: Graph,
+    parameters: bool = False,
+    *,
+    clock: Clock | None = None,
+    max_states: int = 400_000,
+    before: Pairs = (),
 ) -> Peak:
-    """The schedule of least peak, by bottleneck search.
+    """The schedule of least peak, by bottleneck search, of those with these operators `before`.
 
     Where states or time run out, the result is the best schedule known with the least open peak
     as its bound.
     """
-    return least_peak(Footprints(graph, parameters), clock or Clock(30.0), max_states)
+    prints = Footprints(graph, parameters, before=before)
+    return least_peak(prints, clock or Clock(30.0), max_states)
 
 
 def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> Peak:
@@ -134,7 +169,10 @@ def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> P
     bound, schedule = search.run()
     if schedule is not None:
         return Peak(bound, bound, schedule, search.states)
-    known = [tuple(range(len(prints.ops))), _greedy(prints)]
+    given = tuple(range(len(prints.ops)))
+    known = [_greedy(prints)]
+    if all(not op.predecessors >> i for i, op in enumerate(prints.ops)):
+        known.insert(0, given)
     peaks = [prints.peak(order) for order in known]
     best = min(range(len(known)), key=peaks.__getitem__)
     return Peak(peaks[best], min(bound, peaks[best]), known[best], search.states)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation import load_lower_bound
+from planners.conflicts import require_consistent
 from planners.cosma.baselines import replace_by
+from planners.cosma.conflict import conflict_of
 from planners.cosma.dnc import solve_parts
 from planners.cosma.emit import emit
 from planners.cosma.fixed import Solution, cost_of, solve_fixed
@@ -19,11 +21,14 @@ from planners.cosma.peak import minimum_peak
 from planners.cosma.placement import lifetimes
 from planners.cosma.problem import Problem, Run
 from planners.cosma.relaxation import relax
+from planners.cosma.wished import KNOWN, Wished, reordered, require_counted, turned_round
+from planners.errors import BadInput, BudgetTooSmall
 from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan
 from planners.program import Program
 from planners.progress import Clock, ProgressCallback
+from planners.wishes import Wish, broken, parse, require_known
 
 TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
 
@@ -55,20 +60,87 @@ def plan(
     TFLite's linear arena of this `alignment`, `size_ordered` and `hill_climb`, stronger ones that
     know all lifetimes; each for a fixed schedule), `method` (`search`: ours; `ilp`: the paper's
     ILP, by the `solver` that PuLP knows by that name, to the letter where `paper_strict`),
-    `parameters` (count them too), `time_limit` in seconds.
+    `parameters` (count them too), `time_limit` in seconds, `wishes` (`keep T`, `spill T`,
+    `A before B`: the plan is the best of those that respect them, as texts of `planners.wishes`).
 
     Objective and bound are bytes of traffic, or of memory for `peak`; the notes say whether they
-    hold for one schedule or over all of them. Raises `BudgetTooSmall` with what binds, and
-    `BadInput` for options that do not exist or do not go together.
+    hold for one schedule or over all of them. Raises `BudgetTooSmall` with what binds,
+    `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
+    exist or do not go together.
     """
     chosen = checked(options)
+    wishes = parse(chosen["wishes"], graph)
+    chosen["wishes"] = [str(wish) for wish in wishes]
     clock = Clock(chosen["time_limit"], progress)
-    order = tuple(range(len(graph.operators)))
-    problem = Problem(
-        graph, order, chosen["parameters"], budget_bytes, paper_strict=chosen["paper_strict"]
+    if not wishes:
+        problem = _problem(graph, budget_bytes, chosen)
+        problem.assert_feasible()
+        return _made(graph, _solve(problem, chosen, clock), machine, chosen, clock)
+    problem = _wishful(graph, wishes, budget_bytes, chosen)
+    try:
+        solved = _solve(problem, chosen, clock)
+    except BudgetTooSmall as error:
+        raise conflict_of(
+            wishes,
+            lambda some: _problem(graph, budget_bytes, chosen, some),
+            chosen["schedule"],
+            chosen["objective"],
+            error,
+        ) from None
+    plan = _made(graph, _with_order_told(graph, solved, chosen), machine, chosen, clock)
+    if lost := broken(plan, wishes):
+        raise AssertionError(f"the plan breaks {', '.join(map(str, lost))}")
+    return plan
+
+
+def _problem(
+    graph: Graph, budget_bytes: int, chosen: Mapping[str, Any], wishes: Sequence[Wish] = ()
+) -> Problem:
+    """The problem in the graph's order, or in the nearest that respects the wishes."""
+    wished = Wished.of(wishes)
+    return Problem(
+        reordered(graph, wished.before),
+        tuple(range(len(graph.operators))),
+        chosen["parameters"],
+        budget_bytes,
+        chosen["paper_strict"],
+        wished,
     )
-    problem.assert_feasible()
-    solved = _solve(problem, chosen, clock)
+
+
+def _wishful(
+    graph: Graph, wishes: Sequence[Wish], budget_bytes: int, chosen: Mapping[str, Any]
+) -> Problem:
+    """The problem with wishes; what no plan could do is told at once."""
+    require_known(wishes, KNOWN, "cosma")
+    require_counted(wishes, graph, chosen["parameters"])
+    spills = [str(wish) for wish in wishes if wish.kind == "spill"]
+    if spills and chosen["objective"] == "peak":
+        raise BadInput(f"wish {spills[0]!r:.80}: objective='peak' spills nothing: use 'traffic'")
+    require_consistent(wishes, graph, budget_bytes)
+    _problem(graph, budget_bytes, chosen).assert_feasible()
+    return _problem(graph, budget_bytes, chosen, wishes)
+
+
+def _with_order_told(graph: Graph, solved: _Solved, chosen: Mapping[str, Any]) -> _Solved:
+    """A note where the order given does not respect the wishes, and another stands for it."""
+    names = [op.name for op in solved.problem.graph.operators]
+    if chosen["schedule"] != "default" or names == list(graph.index):
+        return solved
+    turned = turned_round(graph.index[name] for name in names)
+    pairs = " and ".join(w for w in chosen["wishes"] if " before " in w)
+    note = (
+        f"schedule: the order given does not have {pairs}; planned in the nearest order found "
+        f"that does, with {turned} pair(s) of operators the other way round"
+    )
+    return replace(solved, notes=(*solved.notes, note))
+
+
+def _made(
+    graph: Graph, solved: _Solved, machine: Machine, chosen: Mapping[str, Any], clock: Clock
+) -> Plan:
+    """The plan of what was found: its program, and what is claimed of it."""
+    budget_bytes = solved.problem.budget_bytes
     machine = with_scratchpad(machine, budget_bytes)
     program, solved = _program(solved, chosen, machine, clock)
     objective = solved.solution.cost_bytes
@@ -110,7 +182,8 @@ def _solve(problem: Problem, chosen: Mapping[str, Any], clock: Clock) -> _Solved
         return _Solved(divided.problem, divided.solution, everywhere, (breaks,))
     if schedule == "mpmf":
         part.report("schedule of least peak")
-        peak = minimum_peak(problem.graph, problem.parameters, clock=part)
+        before = problem.wished.before
+        peak = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
         problem = replace(problem, schedule=peak.schedule)
     return _Solved(problem, _solve_order(problem, chosen, part), scope)
 
@@ -151,10 +224,14 @@ def _equals(
     problem = solved.problem
     if chosen["schedule"] not in ("joint", "dnc") or chosen["paper_strict"]:
         return
-    least = minimum_peak(problem.graph, problem.parameters, clock=clock.part(0.1 * clock.left_s))
+    part, before = clock.part(0.1 * clock.left_s), problem.wished.before
+    least = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
     for order in (tuple(range(len(problem.schedule))), least.schedule):
         ordered = replace(problem, schedule=order)
-        found = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
+        try:
+            found = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
+        except BudgetTooSmall:  # What must be kept does not fit in every order.
+            continue
         if order != problem.schedule and found.cost_bytes == solved.solution.cost_bytes:
             yield ordered, found.offsets
 

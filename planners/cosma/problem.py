@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from planners.cosma.wished import NO_WISHES, Wished
 from planners.errors import BudgetTooSmall
 from planners.graph.model import Graph
 
@@ -46,6 +47,7 @@ class Problem:
     """Which tensors to keep over which gaps, for one schedule and budget.
 
     `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
+    `wished`: what people want kept, dropped or first; the schedule is one that respects it.
     """
 
     graph: Graph
@@ -53,6 +55,7 @@ class Problem:
     parameters: bool
     budget_bytes: int
     paper_strict: bool = False
+    wished: Wished = NO_WISHES
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -83,6 +86,21 @@ class Problem:
         )
 
     @cached_property
+    def kept(self) -> frozenset[Gap]:
+        """The gaps that must be kept, as wished."""
+        return self._gaps_of(self.wished.keep)
+
+    @cached_property
+    def spilled(self) -> frozenset[Gap]:
+        """The gaps that must be dropped, as wished: those with a step that does not use them."""
+        return frozenset(gap for gap in self._gaps_of(self.wished.spill) if gap.interior)
+
+    def _gaps_of(self, tensors: frozenset[str]) -> frozenset[Gap]:
+        if not tensors:
+            return frozenset()
+        return frozenset(gap for gap in self.gaps if self.lines[gap.line].tensor in tensors)
+
+    @cached_property
     def required(self) -> tuple[int, ...]:
         """Bytes that each step needs resident: its inputs, outputs and counted parameters."""
         need = [0] * len(self.schedule)
@@ -97,13 +115,28 @@ class Problem:
         stored = {gap.line for gap in dropped if not self.lines[gap.line].host_copy}
         return reloads + sum(self.lines[i].size_bytes for i in stored)
 
+    @cached_property
+    def needed(self) -> tuple[int, ...]:
+        """Bytes that each step needs resident, with what must be kept across it."""
+        need = list(self.required)
+        for gap in self.kept:
+            for step in gap.interior:
+                need[step] += self.lines[gap.line].size_bytes
+        return tuple(need)
+
     def assert_feasible(self) -> None:
         """Raise `BudgetTooSmall` with the operator that needs the most, where it does not fit."""
-        need = max(self.required, default=0)
+        need = max(self.needed, default=0)
         if need > self.budget_bytes:
-            op = self.graph.operators[self.schedule[self.required.index(need)]]
-            tensors = (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs)
-            raise BudgetTooSmall(need, self.budget_bytes, op.name, tensors)
+            step = self.needed.index(need)
+            op = self.graph.operators[self.schedule[step]]
+            raise BudgetTooSmall(need, self.budget_bytes, op.name, self.held_at(step))
+
+    def held_at(self, step: int) -> tuple[str, ...]:
+        """The tensors that a step needs resident: its own, and what must be kept across it."""
+        op = self.graph.operators[self.schedule[step]]
+        across = (self.lines[gap.line].tensor for gap in sorted(self.kept) if step in gap.interior)
+        return (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs, *across)
 
 
 class Run(NamedTuple):

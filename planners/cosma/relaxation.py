@@ -37,7 +37,8 @@ def relax(problem: Problem, time_limit_s: float = 60.0) -> Relaxed | None:
     rows = _overfull_rows(problem)
     columns = sorted({gap for row in rows for gap in row[0]})
     if not columns:
-        return Relaxed(frozenset(), 0, 0)
+        cost = problem.cost(problem.spilled)
+        return Relaxed(problem.spilled, cost, cost)
     # Here and not above: most plans spill nothing, and importing the solver takes longer than they.
     from scipy.optimize import Bounds, milp
 
@@ -54,21 +55,26 @@ def relax(problem: Problem, time_limit_s: float = 60.0) -> Relaxed | None:
     if result.x is None:
         return None
     dropped = frozenset(gap for gap, value in zip(columns, result.x, strict=False) if value > 0.5)
+    dropped |= problem.spilled
     objective = problem.cost(dropped)
     dual = result.mip_dual_bound
     bound = objective if dual is None else max(0, ceil(dual - 1e-6)) * unit
+    if dual is not None:
+        bound += problem.cost(problem.spilled)  # tensors of their own: no column is about them
     return Relaxed(dropped, objective, min(objective, bound))
 
 
 def _overfull_rows(problem: Problem) -> list[tuple[list[Gap], int]]:
     """For each step that cannot hold everything: the gaps across it, and bytes to be freed."""
+    settled = problem.kept | problem.spilled
     across: list[list[Gap]] = [[] for _ in problem.schedule]
     for gap in problem.gaps:
-        for step in gap.interior:
-            across[step].append(gap)
+        if gap not in settled:
+            for step in gap.interior:
+                across[step].append(gap)
     tightest: dict[tuple[Gap, ...], int] = {}
     for step, gaps in enumerate(across):
-        load = problem.required[step] + sum(problem.lines[g.line].size_bytes for g in gaps)
+        load = problem.needed[step] + sum(problem.lines[g.line].size_bytes for g in gaps)
         if load > problem.budget_bytes:
             key = tuple(gaps)
             tightest[key] = max(tightest.get(key, 0), load - problem.budget_bytes)

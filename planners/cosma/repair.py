@@ -11,18 +11,26 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from planners.allocation import pack
+from planners.cosma.at_once import loose
 from planners.cosma.placement import gaps_within, lifetimes
 from planners.cosma.problem import Gap, Problem, Run, runs
 from planners.progress import Clock
 
 # Many small questions are asked: a slow answer counts as no.
 QUESTION_S = 0.2
+# Of the time left, for stays that begin with all dropped that may go.
+LOOSE_SHARE = 0.3
 # How far before the longest window's end a cheaper boundary is looked for, in steps.
 LOOK_BACK = 8
 
 
-def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run, int]:
-    """Offsets of stays that drop `dropped` and little more."""
+def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run, int] | None:
+    """Offsets of stays that drop `dropped` and little more.
+
+    None where some gaps must be kept, and no place for them is found at once.
+    """
+    if problem.kept:
+        return _from_loose(problem, dropped, clock)
     stays = runs(problem, dropped)
     extra: set[Gap] = set()
     address: dict[tuple[int, int], int] = {}  # of a line at one of its uses
@@ -40,6 +48,28 @@ def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run,
             address |= {(part.line, use): offset for use in uses if part.first <= use <= part.last}
         start = stop
     offsets = {run: address[run.line, run.first] for run in runs(problem, dropped | extra)}
+    return _taken_back(problem, dropped, extra, offsets, clock)
+
+
+def _from_loose(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run, int] | None:
+    """From stays that drop all that may go: where gaps must be kept, nothing can be cut."""
+    stays = loose(problem)
+    offsets = _pack(problem, stays, clock)
+    if offsets is None:
+        return None
+    extra = set(problem.gaps) - problem.kept - dropped
+    part = clock.part(LOOSE_SHARE * clock.left_s)
+    return _taken_back(problem, dropped, extra, offsets, part)
+
+
+def _taken_back(
+    problem: Problem,
+    dropped: frozenset[Gap],
+    extra: set[Gap],
+    offsets: dict[Run, int],
+    clock: Clock,
+) -> dict[Run, int]:
+    """Keep as many of the extra gaps as can be, those of large tensors first."""
     for gap in sorted(extra, key=lambda g: -problem.lines[g.line].size_bytes):
         if clock.expired():
             break

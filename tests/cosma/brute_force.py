@@ -7,32 +7,43 @@ must at least cost still comes from the same exhaustive search with sizes in pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import gcd
 from typing import NamedTuple
 
 from planners.graph.model import Graph
+from planners.wishes import Wish
 
 Places = tuple[tuple[int, int], ...]  # of what is resident: tensor and offset, in order
 NEVER = 10**9
 
 
 def optimum(
-    graph: Graph, budget_bytes: int, *, any_order: bool = False, parameters: bool = False
+    graph: Graph,
+    budget_bytes: int,
+    *,
+    any_order: bool = False,
+    parameters: bool = False,
+    wishes: Sequence[Wish] = (),
 ) -> int | None:
     """Least non-compulsory bytes of any replacement and addresses; None where nothing fits.
 
-    For the default schedule, or for the best one with `any_order`.
+    For the default schedule, or for the best one with `any_order`; of those that respect wishes.
     """
-    return _Search(graph, budget_bytes, any_order, parameters).run()
+    return _Search(graph, budget_bytes, any_order, parameters, wishes).run()
 
 
 def optimum_by_size(
-    graph: Graph, budget_bytes: int, *, any_order: bool = False, parameters: bool = False
+    graph: Graph,
+    budget_bytes: int,
+    *,
+    any_order: bool = False,
+    parameters: bool = False,
+    wishes: Sequence[Wish] = (),
 ) -> int:
     """The same if only the sum of sizes had to fit: what is more than this is fragmentation."""
-    return _Search(graph, budget_bytes, any_order, parameters).to_go(0, 0, 0)
+    return _Search(graph, budget_bytes, any_order, parameters, wishes).to_go(0, 0, 0)
 
 
 class Op(NamedTuple):
@@ -44,7 +55,14 @@ class Op(NamedTuple):
 
 
 class _Search:
-    def __init__(self, graph: Graph, budget_bytes: int, any_order: bool, parameters: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        budget_bytes: int,
+        any_order: bool,
+        parameters: bool,
+        wishes: Sequence[Wish],
+    ) -> None:
         names = [n for n, t in graph.tensors.items() if parameters or t.kind != "parameter"]
         at = {name: i for i, name in enumerate(names)}
         self.size = [graph.size_bytes(name) for name in names]
@@ -54,10 +72,14 @@ class _Search:
         made = {name for op in graph.operators for name in op.outputs}
         self.given = sum(1 << at[n] for n in names if n not in made)
         self.host = self.given | sum(1 << at[n] for n in graph.outputs if n in at)
+        self.keep = _mask(at[w.names[0]] for w in wishes if w.kind == "keep")
+        self.spill = _mask(at[w.names[0]] for w in wishes if w.kind == "spill")
+        first = [w.names for w in wishes if w.kind == "before"]
         self.ops = []
         for i, op in enumerate(graph.operators):
             reads = (*op.inputs, *(op.parameters if parameters else ()))
             before = {graph.producer[t] for t in op.inputs if t in graph.producer}
+            before |= {graph.index[a] for a, b in first if b == op.name}
             after = sum(1 << j for j in before) if any_order else (1 << i) - 1
             self.ops.append(Op(after, _mask(at[t] for t in reads), _mask(map(at.get, op.outputs))))
         self.all = (1 << len(self.ops)) - 1
@@ -122,6 +144,8 @@ class _Search:
             movable = resident & ~need
             loads = self._loads(op.reads & ~resident, done)
             for gone in _subsets(movable):
+                if gone & self.keep or movable & self.spill & ~gone:
+                    continue
                 if self._bytes(resident & ~gone | need) <= self.budget:
                     store = gone & ~(self.host | written)
                     held = self._live(resident & ~gone | need, ran)
@@ -142,14 +166,16 @@ class _Search:
         for i, op in self._ready(done):
             need, ran = op.reads | op.makes, done | 1 << i
             missing = need & ~resident
-            for moved in _subsets(resident & need):
-                new, stored = missing | moved, moved & ~safe
+            away = resident & ~need & self.spill  # What is not used here is not wanted here.
+            for moved in _subsets(resident & need & ~self.keep):
+                new, stored = missing | moved, (moved | away) & ~safe
                 lasting = self._live(new, ran)
                 paid = cost + self._loads(missing & op.reads, done)
                 paid += self._bytes(moved) + self._bytes(stored)
                 pinned = tuple((t, at) for t, at in places if (need & ~moved) >> t & 1)
-                rest = tuple((t, at) for t, at in places if not need >> t & 1)
-                may_go = self._affordable(ran, need, resident & ~need, written | stored, paid)
+                rest = tuple((t, at) for t, at in places if not (need | away) >> t & 1)
+                others = resident & ~need & ~away
+                may_go = self._affordable(ran, need, others, written | stored, paid)
                 for kept, under in self._place([*_bits(lasting)], pinned, rest, 0, may_go):
                     for gone in self._squeeze(new & ~lasting, kept, rest, under, may_go):
                         stays = (*kept, *((t, at) for t, at in rest if not gone >> t & 1))
@@ -160,7 +186,7 @@ class _Search:
     def _affordable(self, ran: int, need: int, rest: int, written: int, paid: int) -> list[int]:
         """What of the rest may leave for an operator, for there to be room within the limit."""
         found = []
-        for gone in _subsets(rest):
+        for gone in _subsets(rest & ~self.keep):
             if self._bytes(need | (rest & ~gone)) <= self.budget:
                 store = gone & ~(self.host | written)
                 held = self._live(need | (rest & ~gone), ran)

@@ -1,0 +1,93 @@
+"""Which wishes are in the way, where COSMA finds no plan that respects them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from planners.allocation.tightest import pack_tightest
+from planners.conflicts import smallest
+from planners.cosma.at_once import loose
+from planners.cosma.memory import least_memory
+from planners.cosma.peak import Footprints, least_peak, minimum_peak
+from planners.cosma.placement import lifetimes
+from planners.cosma.problem import Problem
+from planners.errors import BudgetTooSmall, WishesConflict
+from planners.progress import Clock
+from planners.wishes import Wish
+
+# Seconds for one question: which order needs least, how tight stays can be packed.
+QUESTION_S = 3.0
+
+
+class Need(NamedTuple):
+    """The least memory known to do for some wishes, and where it is wanted."""
+
+    size_bytes: int
+    operator: str = ""
+    tensors: tuple[str, ...] = ()
+
+
+def conflict_of(
+    wishes: Sequence[Wish],
+    problem_of: Callable[[Sequence[Wish]], Problem],
+    schedule: str,
+    objective: str,
+    error: BudgetTooSmall,
+) -> BudgetTooSmall:
+    """A minimal set of wishes in the way; the error itself where there is no plan without either.
+
+    `problem_of` makes the problem with some wishes only. Spills want no room of their own, so
+    what is asked of each set is what must be kept, beside each operator, in the best order.
+    """
+    have = error.have_bytes
+
+    def need_of(some: Sequence[Wish]) -> Need:
+        return _need(problem_of(some), schedule, objective)
+
+    if need_of(()).size_bytes > have:
+        return error
+    least = smallest(wishes, lambda some: need_of(some).size_bytes <= have)
+    need = need_of(least)
+    if need.size_bytes <= have:  # It is there, but was not found.
+        need = Need(max(error.need_bytes, have + 1), error.operator, error.tensors)
+    texts = tuple(str(wish) for wish in least)
+    return WishesConflict(texts, need.size_bytes, have, need.operator, need.tensors)
+
+
+def _need(problem: Problem, schedule: str, objective: str) -> Need:
+    if objective == "peak":
+        return _without_spills(problem, schedule)
+    ordered = replace(problem, schedule=best_order(problem, schedule, Clock(QUESTION_S)))
+    most = max(ordered.needed, default=0)
+    step = ordered.needed.index(most)
+    if most <= problem.budget_bytes and ordered.kept:
+        tight = pack_tightest(lifetimes(ordered, loose(ordered)), time_limit_s=QUESTION_S)
+        most = max(most, tight.extent_bytes)
+    operator = problem.graph.operators[ordered.schedule[step]].name
+    return Need(most, operator, ordered.held_at(step))
+
+
+def _without_spills(problem: Problem, schedule: str) -> Need:
+    enough = replace(problem, budget_bytes=1 << 62)
+    any_order = schedule != "default"
+    try:
+        found = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
+    except BudgetTooSmall as error:
+        return Need(error.need_bytes, error.operator, error.tensors)
+    return Need(found[1].cost_bytes)
+
+
+def best_order(problem: Problem, schedule: str, clock: Clock) -> tuple[int, ...]:
+    """The order that a schedule stands for: where it is free, the one that fits what must be kept.
+
+    That is the order of least peak, where all else is there for its operators only.
+    """
+    graph, parameters, wished = problem.graph, problem.parameters, problem.wished
+    if schedule == "mpmf":
+        return minimum_peak(graph, parameters, clock=clock, before=wished.before).schedule
+    if schedule == "default" or not wished.keep:
+        return problem.schedule
+    prints = Footprints(graph, parameters, before=wished.before, kept=wished.keep)
+    return least_peak(prints, clock).schedule
