@@ -12,6 +12,8 @@ from planners.errors import BudgetTooSmall
 from planners.progress import Clock
 
 PACKING_S = 1.0
+# What an error says of the memory that stays need: proven or not.
+PROVEN, AS_FAR = "no less is enough", "as far as found"
 
 
 def plan_at_once(problem: Problem, clock: Clock) -> tuple[dict[Run, int] | None, str]:
@@ -57,5 +59,5 @@ def with_last_means(problem: Problem, clock: Clock) -> dict[Run, int]:
         problem.budget_bytes,
         problem.graph.operators[problem.schedule[step]].name,
         problem.held_at(step),
-        "no less is enough" if tight.extent_bytes == tight.bound_bytes else "as far as found",
+        PROVEN if tight.extent_bytes == tight.bound_bytes else AS_FAR,
     )

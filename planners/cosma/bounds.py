@@ -1,6 +1,7 @@
 """Lower bounds on what a state still has to pay, each from a part of the problem.
 
-`Overflow`: tensors that must live across an operator and do not fit beside it. `Largest`: the
+`Overflow`: tensors that must live across an operator and do not fit beside it; and those that are
+wished away, where some operator surely runs between two uses. `Largest`: the
 problem of the largest tensors alone, solved exactly from each state that is asked for, and
 remembered. Tails, which need a search each, are in `tails.py`.
 """
@@ -37,6 +38,7 @@ class Overflow:
         self.space = space
         self.crowds = list(self._crowds())
         self.operators = sum(crowd.operator for crowd in self.crowds)
+        self.spills = list(_spills(space)) if space.spill else []
         self._ahead: dict[int, list[tuple[int, int, int]]] = {}
 
     def __call__(self, state: State, before: int | None = None) -> int:
@@ -48,7 +50,7 @@ class Overflow:
             across = resident & possible | always & ~absent
             excess = over + bytes_of(across)
             if excess > 0:
-                cheap = bytes_of(across & (state.written | self.space.host))
+                cheap = bytes_of(across & (state.written | self.space.host) & ~self.space.keep)
                 costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
         if len(costs) > 1:
             costs.sort(reverse=True)
@@ -57,6 +59,8 @@ class Overflow:
             if not across & taken:
                 total += cost
                 taken |= across
+        if self.spills and before is None:
+            total += sum(spill.left(state, self.space.host) for spill in self.spills)
         return total
 
     def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
@@ -79,10 +83,41 @@ class Overflow:
             if over + most <= 0:
                 continue
             around = net.around[position]
-            possible = around.read_after & around.made_not_after & ~step.touches
+            # What is to be spilled is not there in any case.
+            possible = around.read_after & around.made_not_after & ~step.touches & ~space.spill
             if over + space.bytes(possible) > 0:
                 always = possible & around.made_before
                 yield _Crowd(1 << position, over, possible, always)
+
+
+class _Spill(NamedTuple):
+    """A tensor to be spilled: for uses (as masks), the operators that surely run between an
+    earlier use and that one, and do not use it."""
+
+    tensor: int
+    size: int
+    uses: tuple[tuple[int, int], ...]
+
+    def left(self, state: State, host: int) -> int:
+        """What it still has to pay at least: it leaves once more, if it is not away already."""
+        if state.absent & self.tensor:
+            return 0
+        if any(use & ~state.done and between & ~state.done for use, between in self.uses):
+            return self.size if (state.written | host) & self.tensor else 2 * self.size
+        return 0
+
+
+def _spills(space: Space) -> Iterator[_Spill]:
+    net = space.net
+    for t in bits(space.spill):
+        users = net.consumers[t] | (1 << net.producer[t] if net.producer[t] >= 0 else 0)
+        after = 0
+        for i in bits(users):
+            after |= net.behind[i]
+        uses = ((1 << i, net.before[i] & after & ~users) for i in bits(net.consumers[t]))
+        found = tuple((use, between) for use, between in uses if between)
+        if found:
+            yield _Spill(1 << t, space.size[t], found)
 
 
 _Key: TypeAlias = tuple[int, int, int]

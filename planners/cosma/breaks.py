@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from planners.cosma.peak import Pairs
+from planners.cosma.wished import positions_before
 from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.masks import bits
@@ -18,15 +20,16 @@ CANDIDATES = 1500
 Part = tuple[int, ...]  # operators by position, ascending
 
 
-def parts_at(graph: Graph, names: Sequence[str]) -> tuple[Part, ...]:
+def parts_at(graph: Graph, names: Sequence[str], before: Pairs = ()) -> tuple[Part, ...]:
     """The parts between break nodes given by name, in any order.
 
+    Of the pairs `before`, too, the second waits for the first, which the graph has before it.
     Raises `BadInput` for what is no operator, and for a node that splits nothing off.
     """
     for name in names:
         if name not in graph.index:
             raise BadInput(f"break_nodes: {name!r} is no operator of {graph.name!r}")
-    closures = _closures(graph)
+    closures = _closures(graph, before)
     everything = (1 << len(graph.operators)) - 1
     done, parts = 0, []
     for position in sorted(graph.index[name] for name in names):
@@ -41,7 +44,7 @@ def parts_at(graph: Graph, names: Sequence[str]) -> tuple[Part, ...]:
     return tuple(tuple(bits(part)) for part in parts)
 
 
-def find_breaks(graph: Graph, most: int) -> tuple[str, ...]:
+def find_breaks(graph: Graph, most: int, before: Pairs = ()) -> tuple[str, ...]:
     """Break nodes whose cuts the fewest bytes cross, for parts of at most `most` operators.
 
     A shortest path over the nested sets of operators that end with one node; where no node is
@@ -49,7 +52,7 @@ def find_breaks(graph: Graph, most: int) -> tuple[str, ...]:
     """
     count = len(graph.operators)
     everything = (1 << count) - 1
-    closures = _closures(graph)
+    closures = _closures(graph, before)
     crossing = _Crossing(graph)
     near = sorted(range(count), key=lambda i: crossing.bytes((2 << i) - 1))[:CANDIDATES]
     ends = {closures[i]: i for i in near if closures[i] != everything}
@@ -80,11 +83,13 @@ def _arrivals(
             return
 
 
-def _closures(graph: Graph) -> list[int]:
+def _closures(graph: Graph, before: Pairs) -> list[int]:
     """Each operator with all that it waits for, as a mask."""
     closed: list[int] = []
-    for position, op in enumerate(graph.operators):
-        mask = 1 << position
+    for position, waits in enumerate(positions_before(graph, before)):
+        op, mask = graph.operators[position], 1 << position
+        for near in bits(waits):
+            mask |= closed[near]
         for tensor in op.inputs:
             if tensor in graph.producer:
                 mask |= closed[graph.producer[tensor]]

@@ -10,7 +10,7 @@ from planners.allocation.tightest import pack_tightest
 from planners.conflicts import smallest
 from planners.cosma.at_once import loose
 from planners.cosma.memory import least_memory
-from planners.cosma.peak import Footprints, least_peak, minimum_peak
+from planners.cosma.peak import least_for_kept, minimum_peak
 from planners.cosma.placement import lifetimes
 from planners.cosma.problem import Problem
 from planners.errors import BudgetTooSmall, WishesConflict
@@ -59,7 +59,7 @@ def conflict_of(
 def _need(problem: Problem, schedule: str, objective: str) -> Need:
     if objective == "peak":
         return _without_spills(problem, schedule)
-    ordered = replace(problem, schedule=best_order(problem, schedule, Clock(QUESTION_S)))
+    ordered = replace(problem, schedule=_best_order(problem, schedule, Clock(QUESTION_S)))
     most = max(ordered.needed, default=0)
     step = ordered.needed.index(most)
     if most <= problem.budget_bytes and ordered.kept:
@@ -79,7 +79,7 @@ def _without_spills(problem: Problem, schedule: str) -> Need:
     return Need(found[1].cost_bytes)
 
 
-def best_order(problem: Problem, schedule: str, clock: Clock) -> tuple[int, ...]:
+def _best_order(problem: Problem, schedule: str, clock: Clock) -> tuple[int, ...]:
     """The order that a schedule stands for: where it is free, the one that fits what must be kept.
 
     That is the order of least peak, where all else is there for its operators only.
@@ -89,5 +89,4 @@ def best_order(problem: Problem, schedule: str, clock: Clock) -> tuple[int, ...]
         return minimum_peak(graph, parameters, clock=clock, before=wished.before).schedule
     if schedule == "default" or not wished.keep:
         return problem.schedule
-    prints = Footprints(graph, parameters, before=wished.before, kept=wished.keep)
-    return least_peak(prints, clock).schedule
+    return least_for_kept(graph, parameters, wished, clock).schedule

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from planners.cosma.breaks import Part, find_breaks, parts_at
-from planners.cosma.fixed import Solution, solve_fixed
-from planners.cosma.orders import solve_all_orders
+from planners.cosma.fixed import NEVER, Solution, solve_fixed
+from planners.cosma.orders import NOTHING, no_plan, solve_all_orders
 from planners.cosma.parts import Boundary, boundary_after, induced, order_of, part_problem
-from planners.cosma.peak import minimum_peak
+from planners.cosma.peak import least_for_kept, minimum_peak
 from planners.cosma.problem import Problem
+from planners.cosma.wished import NO_WISHES
+from planners.errors import BudgetTooSmall
 from planners.progress import Clock
 
 # Operators in a part, first: what the search over orders settles in a moment.
@@ -48,24 +50,26 @@ def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = N
     The order given, or the one of least peak, where parts save nothing. Raises `BadInput` for
     break nodes that are none, and `BudgetTooSmall`.
     """
-    problem.assert_feasible()
+    replace(problem, wished=NO_WISHES).assert_feasible()
     levels = _levels(problem) if breaks is None else iter([tuple(breaks)])
     bounding = next(levels)
-    parts_at(problem.graph, bounding)  # wrong names are told at once
+    _parts(problem, bounding)  # wrong names are told at once
     working = clock.part(ORDERS_SHARE * clock.left_s)
     best = _solve_uncut(problem, bounding, working, clock)
     cuts: list[Divided] = []
     for names in chain([bounding], levels):
         if best.solution.cost_bytes == 0 or working.expired():
             break
-        clock.report("parts", best.solution.cost_bytes, 0)
+        clock.report("parts", _told(best), 0)
         # Not from the order of least peak: where that is better so far, parts would end there.
         start = min(cuts, key=_cost).problem if cuts else problem
         cuts.append(_solve_level(start, names, working.part(LEVEL_SHARE * working.left_s)))
         best = min(best, cuts[-1], key=_cost)
-        if max(map(len, parts_at(problem.graph, names))) <= BOUND_OPERATORS:
+        if max(map(len, _parts(problem, names))) <= BOUND_OPERATORS:
             bounding = names
     cost = best.solution.cost_bytes
+    if cost == NEVER:
+        raise no_plan(best.problem)
     bound = min(cost, _bound(problem, bounding, cost, clock))
     return replace(best, solution=replace(best.solution, bound_bytes=bound))
 
@@ -76,7 +80,7 @@ def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock
     for ordered in _known_orders(problem, working):
         if best.solution.cost_bytes == 0:
             break
-        clock.report("an order of the whole", best.solution.cost_bytes, 0)
+        clock.report("an order of the whole", _told(best), 0)
         found = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
         best = min(best, found, key=_cost)
     return best
@@ -84,6 +88,10 @@ def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock
 
 def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
     yield problem
+    if problem.wished.keep:
+        part = clock.part(PEAK_SHARE * clock.left_s)
+        kept = least_for_kept(problem.graph, problem.parameters, problem.wished, part)
+        yield replace(problem, schedule=kept.schedule)
     limited = clock.part(PEAK_SHARE * clock.left_s)
     before = problem.wished.before
     least = minimum_peak(problem.graph, problem.parameters, clock=limited, before=before)
@@ -91,9 +99,25 @@ def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
 
 
 def _uncut(ordered: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
-    solution = solve_fixed(ordered, clock)
+    solution = _solved(ordered, clock)
     solver = f"divide and conquer (an order of the whole), {solution.solver}"
     return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
+
+
+def _solved(ordered: Problem, clock: Clock) -> Solution:
+    """The plan of an order; nothing where it has no place for what must be kept."""
+    try:
+        return solve_fixed(ordered, clock)
+    except BudgetTooSmall:
+        return NOTHING
+
+
+def _parts(problem: Problem, names: Sequence[str]) -> tuple[Part, ...]:
+    return parts_at(problem.graph, names, problem.wished.before)
+
+
+def _told(divided: Divided) -> int | None:
+    return None if _cost(divided) == NEVER else _cost(divided)
 
 
 def _cost(divided: Divided) -> int:
@@ -103,21 +127,22 @@ def _cost(divided: Divided) -> int:
 def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:
     """Break nodes for parts of twice as many operators each time, until there are none."""
     most = FIRST_OPERATORS
-    names = find_breaks(problem.graph, most)
+    before = problem.wished.before
+    names = find_breaks(problem.graph, most, before)
     yield names
     while names:
         most *= 2
-        names = find_breaks(problem.graph, most)
+        names = find_breaks(problem.graph, most, before)
         if names:
             yield names
 
 
 def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
     at = {position: step for step, position in enumerate(problem.schedule)}
-    parts = [tuple(sorted(part, key=at.__getitem__)) for part in parts_at(problem.graph, names)]
+    parts = [tuple(sorted(part, key=at.__getitem__)) for part in _parts(problem, names)]
     ordered = replace(problem, schedule=_joined(problem, parts, clock))
     clock.report("the joined order")
-    solution = solve_fixed(ordered, clock)
+    solution = _solved(ordered, clock)
     count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
     solver = f"divide and conquer ({count}), {solution.solver}"
     return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
@@ -133,7 +158,7 @@ def _joined(problem: Problem, parts: Sequence[Part], clock: Clock) -> tuple[int,
         share = max(PART_SHARE, len(part) / (len(part) + len(rest)))
         planned = part_problem(problem, part, boundary, rest)
         part_clock = clock.part(max(0.0, until_s - clock.elapsed_s) * share)
-        solved, solution = solve_all_orders(planned.problem, part_clock)
+        solved, solution = _all_orders(planned.problem, part_clock)
         order += [problem.graph.index[name] for name in order_of(planned, solved)]
         boundary = boundary_after(planned, solved, solution, boundary)
     return tuple(order)
@@ -146,7 +171,7 @@ def _bound(problem: Problem, names: Sequence[str], cost_bytes: int, clock: Clock
     """
     if cost_bytes == 0:
         return 0
-    parts = parts_at(problem.graph, names)
+    parts = _parts(problem, names)
     dearest = total = 0
     for at, (part, used) in enumerate(_with_used(problem, parts)):
         share = max(PART_SHARE, 1 / (len(parts) - at)) * clock.left_s
@@ -171,4 +196,13 @@ def _with_used(problem: Problem, parts: Sequence[Part]) -> Iterator[tuple[Part, 
 
 
 def _least(problem: Problem, clock: Clock) -> int:
-    return 0 if clock.expired() else solve_all_orders(problem, clock)[1].bound_bytes
+    return 0 if clock.expired() else _all_orders(problem, clock)[1].bound_bytes
+
+
+def _all_orders(problem: Problem, clock: Clock) -> tuple[Problem, Solution]:
+    """The best order of a part; without what must be kept, where that is not found a place."""
+    try:
+        return solve_all_orders(problem, clock)
+    except BudgetTooSmall:
+        wished = replace(problem.wished, keep=frozenset())
+        return solve_all_orders(replace(problem, wished=wished), clock)

@@ -9,7 +9,9 @@ ours differs from the paper's text, in one of these ways:
 * `eq5a`, `eq5b` beside (5): a graph input or parameter is "created" by its first, compulsory load,
   at its first use;
 * `eq7a` beside (7): a timestep runs one operator, which the paper says but does not write;
-* `eq14a`, where it is asked for: rows that change no answer.
+* `eq14a`, where it is asked for: rows that change no answer;
+* `keep`, `spill` and `before`, for wishes: what is kept is never retrieved, what is spilled is
+  resident with its users only, and what is to run before another has the smaller timestep.
 
 Variables that no lifetime allows are left out (III-F): windows of first and last timesteps, and
 pairs of tensors of which one is dead before the other is born. So (13) is there by omission.
@@ -19,13 +21,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, product
 from math import gcd
 from typing import Any, Literal
 
 from planners.cosma.problem import Problem
+from planners.cosma.wished import NO_WISHES
 from planners.errors import BadInput, Cancelled
 
 Kind = Literal["full", "mpmf", "fixed"]
@@ -169,7 +172,9 @@ def build(
     """
     if kind not in ("full", "mpmf", "fixed"):
         raise BadInput(f"kind={kind!r}: choose one of full, mpmf, fixed")
-    if kind != "mpmf":
+    if kind == "full":
+        replace(problem, wished=NO_WISHES).assert_feasible()
+    elif kind == "fixed":
         problem.assert_feasible()
     pulp = load_pulp()
     unit = gcd(*(line.size_bytes for line in problem.lines)) or 1
@@ -177,10 +182,12 @@ def build(
     ilp = Ilp(problem, kind, paper_strict, Windows(problem, kind == "fixed"), unit, lp)
     builder = _Builder(ilp, pulp, should_stop)
     builder.add_schedule()
+    builder.add_order_wished()
     if kind == "mpmf":
         builder.add_peak()
     else:
         builder.add_replacement()
+        builder.add_replacement_wished()
         builder.add_addresses()
         if tighten:
             builder.add_capacity()
@@ -291,6 +298,29 @@ class _Builder:
                     users = (self.graph.operators[i].outputs[0] for i in self.windows.births[x])
                     used = self.pulp.lpSum(self.created(a, t) for a in users)
                     self.add("eq5b", (x, t), self.created(x, t) <= used)
+
+    def add_order_wished(self) -> None:
+        """Wishes of operators before others, where the schedule is open."""
+        for pair in self.ilp.problem.wished.before if self.ilp.kind != "fixed" else ():
+            first, then = (self.graph.operators[self.graph.index[name]].outputs[0] for name in pair)
+            at = [
+                self.pulp.lpSum(t * self.created(a, t) for t in self.windows.created(a))
+                for a in (first, then)
+            ]
+            self.add("before", (first, then), at[0] + 1 <= at[1])
+
+    def add_replacement_wished(self) -> None:
+        """Wishes of tensors that stay, and of those that leave."""
+        wished = self.ilp.problem.wished
+        for a in self.ilp.tensors:
+            for t in self.windows.kept(a) if a in wished.keep | wished.spill else ():
+                if a in wished.keep:
+                    self.add("keep", (a, t), self.retrieved(a, t) == 0)
+                else:
+                    readers = (self.graph.operators[i] for i in self.graph.consumers[a])
+                    used = self.pulp.lpSum(self.created(op.outputs[0], t) for op in readers)
+                    there = self.preserved(a, t) + self.retrieved(a, t)
+                    self.add("spill", (a, t), there <= used)
 
     def add_peak(self) -> None:
         """(14) and (15)."""

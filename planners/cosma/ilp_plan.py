@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planners.cosma.baselines import replace_online
+from planners.cosma.at_once import plan_at_once, with_last_means
 from planners.cosma.fixed import Solution, cost_of
 from planners.cosma.ilp import Ilp, Kind, build
 from planners.cosma.ilp_solve import Solved, solve, usable
+from planners.cosma.orders import no_plan
 from planners.cosma.placement import settle
 from planners.cosma.problem import Problem, Run
+from planners.cosma.wished import NO_WISHES
 from planners.errors import Cancelled, SpillwayError
 from planners.progress import Clock
 
@@ -28,7 +30,7 @@ def plan_by_ilp(
     whose rules Belady's does not keep, that is an error. Raises `BudgetTooSmall`, `BadInput` for
     a solver that is missing, and `SpillwayError` for one that fails.
     """
-    problem.assert_feasible()
+    replace(problem, wished=NO_WISHES).assert_feasible()
     usable(solver)
     how = ""
     try:
@@ -38,19 +40,19 @@ def plan_by_ilp(
             how = "" if proven else ", the schedule's peak not proven least"
         ilp = _build(problem, "full" if schedule == "joint" else "fixed", clock)
     except Cancelled:
-        return _without(problem, 0, how)
+        return _without(problem, 0, how, clock)
     solved = solve(ilp, solver, SOLVER_SHARE * clock.left_s, lambda: _stop(clock))
     if solved.status == "infeasible":
         raise _infeasible(problem, solved.solver)
     if solved.values is None:
-        return _without(problem, solved.bound_bytes, how)
+        return _without(problem, solved.bound_bytes, how, clock)
     ordered, stays = decode(ilp, solved)
     cost = cost_of(ordered, stays)
     bound = min(solved.bound_bytes, cost)
     found = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
-    if cost == bound or problem.paper_strict:
+    if cost == bound or problem.paper_strict or problem.wished.keep:
         return found
-    return min(found, _online(problem, bound, how), key=lambda item: item[1].cost_bytes)
+    return min(found, _online(problem, bound, how, clock), key=lambda item: item[1].cost_bytes)
 
 
 def schedule_of_least_peak(
@@ -84,6 +86,8 @@ def _stop(clock: Clock, stage: str = "solving the ILP") -> bool:
 
 
 def _infeasible(problem: Problem, solver: str) -> SpillwayError:
+    if problem.wished.keep:
+        return no_plan(problem)
     if not problem.paper_strict:
         return SpillwayError(f"the solver {solver} calls a feasible model infeasible")
     return SpillwayError(
@@ -92,19 +96,23 @@ def _infeasible(problem: Problem, solver: str) -> SpillwayError:
     )
 
 
-def _without(problem: Problem, bound_bytes: int, how: str) -> tuple[Problem, Solution]:
+def _without(
+    problem: Problem, bound_bytes: int, how: str, clock: Clock
+) -> tuple[Problem, Solution]:
     """What there is without a solution: Belady's plan, or an error where that breaks the rules."""
     if problem.paper_strict:
         raise SpillwayError(
             "the ILP has no plan in the time given, and no other keeps the paper's equations: "
             "allow more time, another solver, or paper_strict=False"
         )
-    return _online(problem, bound_bytes, how)
+    return _online(problem, bound_bytes, how, clock)
 
 
-def _online(problem: Problem, bound_bytes: int, how: str) -> tuple[Problem, Solution]:
-    stays = replace_online(problem, "belady", 1)
-    name = f"belady, linear arena: nothing better from the ILP in time{how}"
+def _online(problem: Problem, bound_bytes: int, how: str, clock: Clock) -> tuple[Problem, Solution]:
+    problem.assert_feasible()
+    stays, made = plan_at_once(problem, clock)
+    stays = with_last_means(problem, clock) if stays is None else stays
+    name = f"{made}: nothing better from the ILP in time{how}"
     cost = cost_of(problem, stays)
     return problem, Solution(stays, cost, min(bound_bytes, cost), name)
 

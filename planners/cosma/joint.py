@@ -41,7 +41,8 @@ def beam(
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
-    live. Once the time is over one state a number is kept. None where a stop is asked for.
+    live. Once the time is over one state a number is kept. None where a stop is asked for, and
+    where what must be kept leads into dead ends.
     """
     left = bound or Overflow(space)
 
@@ -67,7 +68,7 @@ def beam(
                 into = layers[settled.done.bit_count()]
                 if settled not in into or cost + paid < into[settled][0]:
                     into[settled] = (cost + paid, (*path, *run))
-    if depth < space.count:
+    if depth < space.count or not layer:
         return None
     cost, path = min(layer.values())
     return Route(path, cost * space.unit)

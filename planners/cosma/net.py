@@ -13,6 +13,7 @@ from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
+from planners.cosma.wished import NO_WISHES, Wished, positions_before
 from planners.graph.model import Graph
 from planners.masks import bits
 
@@ -47,6 +48,8 @@ class Net:
     unit: int
     counts: int
     names: tuple[str, ...]
+    keep: int = 0  # Tensors that never leave between their uses, as wished,
+    spill: int = 0  # and those that leave for every operator that does not use them.
 
     @cached_property
     def producer(self) -> tuple[int, ...]:
@@ -134,17 +137,18 @@ class Net:
             for i in order
         )
         counts = sum(1 << at[i] for i in bits(self.counts))
-        return Net(ops, self.sizes, self.host, self.capacity, self.unit, counts, self.names)
+        return replace(self, ops=ops, counts=counts)
+
+    def without_wishes(self) -> Net:
+        """The same net where any tensor may stay or leave: what it costs at least bounds this."""
+        return replace(self, keep=0, spill=0)
 
     def only(self, keep: Callable[[int], bool], first: int = 0) -> Net:
         """The part about some tensors, from operator `first` on.
 
         Of the operators, those count that touch such a tensor, or need the room of one.
         """
-        part = Net(
-            tuple(self._narrowed(op, keep) for op in self.ops),
-            *(self.sizes, self.host, self.capacity, self.unit, self.counts, self.names),
-        )
+        part = replace(self, ops=tuple(self._narrowed(op, keep) for op in self.ops))
         used = [t for t, mask in enumerate(part.consumers) if mask]
         counts = 0
         for i in bits(self.counts >> first << first):
@@ -180,10 +184,10 @@ class Net:
                 mask |= near[other]
             near.append(mask)
         ops = tuple(replace(op, after=mask) for op, mask in zip(self.ops, near, strict=True))
-        return Net(ops, self.sizes, self.host, self.capacity, self.unit, counts, self.names)
+        return replace(self, ops=ops, counts=counts)
 
 
-def net_of(graph: Graph, parameters: bool, budget_bytes: int) -> Net:
+def net_of(graph: Graph, parameters: bool, budget_bytes: int, wished: Wished = NO_WISHES) -> Net:
     """The whole graph, in units of the greatest common divisor of all sizes."""
     own = {
         name
@@ -194,14 +198,23 @@ def net_of(graph: Graph, parameters: bool, budget_bytes: int) -> Net:
     at = {name: i for i, name in enumerate(names)}
     unit = gcd(*(graph.size_bytes(name) for name in graph.tensors))
     ops = []
-    for op in graph.operators:
+    for op, waits in zip(graph.operators, positions_before(graph, wished.before), strict=True):
         reads = dict.fromkeys(at[t] for t in (*op.inputs, *op.parameters) if t in at)
         passing = sum(graph.size_bytes(t) for t in op.parameters if t in own) if parameters else 0
         before = {graph.producer[t] for t in op.inputs if t in graph.producer}
         outputs = tuple(at[t] for t in op.outputs)
-        ops.append(Op(tuple(reads), outputs, passing // unit, sum(1 << i for i in before)))
+        after = sum(1 << i for i in before) | waits
+        ops.append(Op(tuple(reads), outputs, passing // unit, after))
     host = sum(1 << at[n] for n in names if n not in graph.producer or n in graph.outputs)
     sizes = tuple(graph.size_bytes(name) // unit for name in names)
     return Net(
-        tuple(ops), sizes, host, budget_bytes // unit, unit, (1 << len(ops)) - 1, tuple(names)
+        tuple(ops),
+        sizes,
+        host,
+        budget_bytes // unit,
+        unit,
+        (1 << len(ops)) - 1,
+        tuple(names),
+        keep=sum(1 << at[name] for name in wished.keep if name in at),
+        spill=sum(1 << at[name] for name in wished.spill if name in at),
     )

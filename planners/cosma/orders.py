@@ -4,6 +4,8 @@ Fixed schedules give plans at once; a search over orders proves one of them best
 order, whose runs are then given addresses. It is tried with ever dearer bounds on what is left to
 pay. The search knows sizes only: where its order cannot be placed for its cost, the gap that is
 left is due to fragmentation, and is stated.
+
+Where tensors must be kept, an order may have no plan at all; then there is none to begin with.
 """
 
 from __future__ import annotations
@@ -14,20 +16,25 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
+from planners.cosma.at_once import AS_FAR
 from planners.cosma.bounds import Bound, Largest, Overflow
-from planners.cosma.fixed import Solution, solve_fixed
+from planners.cosma.fixed import NEVER, Solution, solve_fixed
 from planners.cosma.joint import Route, Search, beam
 from planners.cosma.net import Net, net_of
-from planners.cosma.peak import minimum_peak
+from planners.cosma.peak import least_for_kept, minimum_peak
 from planners.cosma.problem import Problem
 from planners.cosma.relaxation import relax
 from planners.cosma.space import Space
 from planners.cosma.tails import Tails
+from planners.errors import BudgetTooSmall
 from planners.progress import Clock
 
 Candidate: TypeAlias = tuple[Problem, Solution]
 Order: TypeAlias = tuple[int, ...]
 
+# Where there is no plan yet; and where it is proven that an order has none.
+NOTHING = Solution({}, NEVER, 0, "nothing")
+NOWHERE = Solution({}, NEVER, NEVER, "nothing")
 # What a search may cost before anything dearer is tried, in states; and between two reports.
 FIRST_STATES, REPORT_STATES = 2000, 512
 # With the bound of the largest tensors: where it is a good part of the cost at once, and else.
@@ -50,7 +57,7 @@ FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.1, 0.2, 0.6
 
 def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
     """The best plan over all schedules, starting from the problem's own, as time allows."""
-    best = _solved(problem, problem.schedule, clock.share(FIXED_SHARE, bounds=False), quick=True)
+    best = _first(problem, clock.share(FIXED_SHARE, bounds=False))
     if best[1].cost_bytes == 0:
         return best
     hunt = _Hunt(problem, best, clock)
@@ -61,12 +68,31 @@ def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
     return hunt.result()
 
 
+def _first(problem: Problem, clock: Clock) -> Candidate:
+    """A plan in the problem's own order; or in the one that fits best what must be kept.
+
+    None where that has no place either. Raises `BudgetTooSmall` where that is proven for any order.
+    """
+    try:
+        return _solved(problem, problem.schedule, clock, quick=True)
+    except BudgetTooSmall:
+        if not problem.wished.keep:
+            raise
+    peak = least_for_kept(problem.graph, problem.parameters, problem.wished, clock)
+    try:
+        return _solved(problem, peak.schedule, clock, quick=True)
+    except BudgetTooSmall:
+        if peak.bound_bytes > problem.budget_bytes:
+            raise
+        return replace(problem, schedule=peak.schedule), NOTHING
+
+
 class _Hunt:
     """The best plan so far, the proven bound, and what was learned on the way."""
 
     def __init__(self, problem: Problem, best: Candidate, clock: Clock) -> None:
         self.problem, self.best, self.clock = problem, best, clock
-        self.net = net_of(problem.graph, problem.parameters, problem.budget_bytes)
+        self.net = net_of(problem.graph, problem.parameters, problem.budget_bytes, problem.wished)
         # The cheapest schedule by sizes; its plan may cost more.
         self.route = Route(best[0].schedule, best[1].cost_bytes)
         self.beamed: Route | None = None  # The best that beams found: a good line to search along.
@@ -95,8 +121,8 @@ class _Hunt:
         What they have to beat is at least the plan for the schedule of least peak.
         """
         graph, parameters = self.problem.graph, self.problem.parameters
-        clock = self.clock.part(PEAK_SHARE * self.clock.left_s)
-        self._try(minimum_peak(graph, parameters, clock=clock).schedule)
+        clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
+        self._try(minimum_peak(graph, parameters, clock=clock, before=before).schedule)
         space, largest = Space(self.net), _largest(self.net)
         at_once = largest(space.settle(space.start(), []))
         good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
@@ -129,6 +155,8 @@ class _Hunt:
         if self.route.cost_bytes < self.best[1].cost_bytes:
             self._place()
         problem, solution = self.best
+        if solution is NOTHING:
+            raise no_plan(problem)
         bound = min(self.bound_bytes, solution.cost_bytes)
         solver = f"search over orders ({self.states} states), {solution.solver}"
         return problem, replace(solution, bound_bytes=bound, solver=solver)
@@ -163,6 +191,8 @@ class _Hunt:
             if self.clock.expired():
                 return
             ordered = replace(self.problem, schedule=order)
+            if max(ordered.needed) > ordered.budget_bytes:
+                continue
             relaxed = relax(ordered, time_limit_s=self.clock.left_s)
             bound = 0 if relaxed is None else relaxed.bound_bytes
             if bound < self.best[1].cost_bytes:
@@ -229,7 +259,11 @@ class _Hunt:
         left_s = max(self.clock.left_s, 1e-9)
         share = min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0
         clock = self.clock.share(share, bounds=False)
-        found = _solved(self.problem, schedule, clock, quick=quick)
+        try:
+            found = _solved(self.problem, schedule, clock, quick=quick)
+        except BudgetTooSmall as error:
+            # Of what must be kept: proven to have no place in this order, or none found.
+            return NOTHING if error.remedy == AS_FAR else NOWHERE
         if found[1].cost_bytes < self.best[1].cost_bytes:
             self.best = found
         if found[1].cost_bytes < self.route.cost_bytes:
@@ -238,10 +272,24 @@ class _Hunt:
 
     def _tell(self, stage: str) -> None:
         cost = self.best[1].cost_bytes
-        self.clock.report(stage, cost, min(self.bound_bytes, cost))
+        if cost < NEVER:
+            self.clock.report(stage, cost, min(self.bound_bytes, cost))
+        else:
+            self.clock.report(stage)
+
+
+def no_plan(problem: Problem) -> BudgetTooSmall:
+    """What must be kept leaves no place in any order that was tried."""
+    most = max(problem.needed)
+    step = problem.needed.index(most)
+    name, need = problem.graph.operators[problem.schedule[step]].name, problem.budget_bytes + 1
+    return BudgetTooSmall(
+        max(most, need), problem.budget_bytes, name, problem.held_at(step), AS_FAR
+    )
 
 
 def _largest(net: Net) -> Largest:
+    net = net.without_wishes()  # Then every state can be finished.
     sizes = sorted(
         (net.sizes[t] for t, made in enumerate(net.producer) if made >= 0 and net.consumers[t]),
         reverse=True,

@@ -55,7 +55,11 @@ def part_problem(
         left = _unused("left", graph.tensors)
         ops.append(Operator(_unused("leave", graph.index), "part", kept, (left,)))
     problem = Problem(
-        _graph(graph, ops), tuple(range(len(ops))), whole.parameters, whole.budget_bytes
+        _graph(graph, ops),
+        tuple(range(len(ops))),
+        whole.parameters,
+        whole.budget_bytes,
+        wished=whole.wished.inside(graph, part),
     )
     return PartProblem(problem, frozenset(op.name for op in own), ops[-1].name if kept else None)
 
@@ -117,8 +121,10 @@ def induced(whole: Problem, part: Part, without: frozenset[str] = frozenset()) -
         )
         for op in (graph.operators[i] for i in part)
     ]
+    wished = whole.wished.inside(graph, part)
+    wished = replace(wished, keep=wished.keep - without, spill=wished.spill - without)
     order = tuple(range(len(ops)))
-    return Problem(_graph(graph, ops), order, whole.parameters, whole.budget_bytes)
+    return Problem(_graph(graph, ops), order, whole.parameters, whole.budget_bytes, wished=wished)
 
 
 def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from planners.cosma.wished import positions_before
+from planners.cosma.wished import Wished, positions_before
 from planners.graph.model import Graph
 from planners.masks import bits
 from planners.progress import Clock
@@ -161,6 +161,15 @@ def minimum_peak(
     """
     prints = Footprints(graph, parameters, before=before)
     return least_peak(prints, clock or Clock(30.0), max_states)
+
+
+def least_for_kept(graph: Graph, parameters: bool, wished: Wished, clock: Clock) -> Peak:
+    """The schedule that needs least beside what must be kept: all else is there when it is used.
+
+    By sizes: addresses may need more.
+    """
+    prints = Footprints(graph, parameters, before=wished.before, kept=wished.keep)
+    return least_peak(prints, clock)
 
 
 def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> Peak:

@@ -3,6 +3,8 @@
 The cost of a state counts what was paid and what must be paid: an evicted tensor is charged its
 store, unless the host has it, and its reload at once. So only evictions cost anything. They are
 lazy: nothing leaves but for an operator that does not fit, and only by minimal sets of victims.
+
+By wish some tensors never leave, and others leave before each operator that does not use them.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ from typing import NamedTuple
 
 from planners.cosma.net import Net
 from planners.masks import bits
+
+# What it costs to evict a tensor that is to be kept.
+NEVER = 1 << 62
 
 
 class State(NamedTuple):
@@ -50,6 +55,7 @@ class Space:
         self.net = net
         self.unit, self.capacity, self.size = net.unit, net.capacity, net.sizes
         self.host, self.consumers = net.host, net.consumers
+        self.keep, self.spill = net.keep, net.spill
         self.everything = (1 << len(net.ops)) - 1
         self.skipped = self.everything & ~net.counts
         successors: list[list[int]] = [[] for _ in net.ops]
@@ -115,7 +121,12 @@ class Space:
             missing = step.reads & ~state.resident
             arriving = self.bytes(missing) if missing else 0
             need = state.used + arriving + step.fresh - self.capacity
-            for gone in self._victims(state, state.resident & ~step.reads, need):
+            candidates, unwanted = state.resident & ~step.reads & ~self.keep, 0
+            if self.spill:
+                unwanted = candidates & self.spill
+                candidates, need = candidates ^ unwanted, need - self.bytes(unwanted)
+            for victims in self._victims(state, candidates, need):
+                gone = victims | unwanted
                 cost = self.bytes(gone) + self.bytes(gone & ~(state.written | self.host))
                 moved = State(
                     state.done,
@@ -147,7 +158,8 @@ class Space:
 
         Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
         larger or dearer to evict than one resident input that dies with it: the output stands for
-        that input. Inputs that are not resident die too: their reload is paid for already.
+        that input. Inputs that are not resident die too: their reload is paid for already. What
+        is to be spilled is neither used nor resident: other operators might still use it for free.
         """
         again = True
         while again:
@@ -174,6 +186,8 @@ class Space:
     def _free_run(self, state: State, position: int) -> tuple[int, ...]:
         """The longest part of the chain from `position` that is free to run now; it may be none."""
         step, done = self.steps[position], state.done | 1 << position
+        if self.spill & (state.resident | step.touches):
+            return ()
         missing = step.reads & ~state.resident
         used = state.used + (self.bytes(missing) if missing else 0)
         if used + step.fresh > self.capacity:
@@ -184,18 +198,23 @@ class Space:
             if not consumers & ~done:
                 used -= size
                 if not tensor & missing:
-                    stand_ins.append((size, size if tensor & had else 2 * size))
+                    price = size if tensor & had else 2 * size
+                    stand_ins.append((size, NEVER if tensor & self.keep else price))
             elif tensor & missing:
                 return ()
         chain, free = self.chains[position], 0
-        smallest = cheapest = 2 * self.capacity
+        smallest = cheapest = NEVER
         for length, follower in enumerate(chain, 1):
             kept, made = self.steps[follower].kept, self.steps[follower].read_later
             if length > 1 and used + self.steps[follower].fresh > self.capacity:
                 break
             if made & (made - 1):
                 break  # Several outputs may be evicted apart: no input stands for them.
+            if length > 1 and self.spill & self.steps[follower].touches:
+                break
             price = kept if made & self.host else 2 * kept
+            if made & self.keep:
+                price = NEVER
             # What is left stands for a dying input, and after it for each output in between.
             stand_ins = [(min(size, smallest), min(cost, cheapest)) for size, cost in stand_ins]
             if not kept or any(size >= kept and cost >= price for size, cost in stand_ins):

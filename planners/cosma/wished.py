@@ -35,12 +35,23 @@ class Wished:
             tuple((wish.names[0], wish.names[1]) for wish in wishes if wish.kind == "before"),
         )
 
-    def only_orders(self, names: Collection[str]) -> Wished:
-        """What is left for some operators alone, and for their order."""
-        return Wished(before=tuple(pair for pair in self.before if set(pair) <= set(names)))
+    def inside(self, graph: Graph, part: Iterable[int]) -> Wished:
+        """What is about operators of a part alone, by position, and what only they use."""
+        own = set(part)
+        names = {graph.operators[i].name for i in own}
+        return Wished(
+            frozenset(t for t in self.keep if users(graph, t) <= own),
+            frozenset(t for t in self.spill if users(graph, t) <= own),
+            tuple(pair for pair in self.before if set(pair) <= names),
+        )
 
 
 NO_WISHES = Wished()
+
+
+def users(graph: Graph, tensor: str) -> set[int]:
+    """The operators that read or write a tensor, by position."""
+    return {*graph.consumers[tensor], graph.producer.get(tensor, -1)} - {-1}
 
 
 def require_counted(wishes: Iterable[Wish], graph: Graph, parameters: bool) -> None:
