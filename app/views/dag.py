@@ -39,6 +39,7 @@ from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 
 FIT_LABELS = """
+if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
 const px = plot.inner_width / (range.end - range.start) * 0.80;
 const room = (size) => Math.floor((px - 4) / size);
 const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
