@@ -21,7 +21,7 @@ from planners import (
 )
 from planners.cli_options import app
 from planners.cli_output import answers_only, fail, one_line_at_most
-from planners.errors import BudgetTooSmall, SpillwayError
+from planners.errors import BudgetTooSmall, SpillwayError, WishesConflict
 
 COMMANDS = (cli_plan, cli_code, cli_export, cli_fronts, cli_headroom, cli_schedule, cli_study)
 """Importing them adds their commands."""
@@ -52,6 +52,8 @@ def _run(arguments: list[str], as_json: bool) -> int:
             "binds": error.operator,
             "tensors": list(error.tensors),
         }
+        if isinstance(error, WishesConflict):
+            facts["wishes"] = list(error.wishes)
         return fail(str(error), facts, as_json, 3)
     except SpillwayError as error:
         return fail(str(error), {"error": str(error)}, as_json, 2)

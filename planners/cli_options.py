@@ -125,6 +125,14 @@ Spread = Annotated[
 ]
 Draws = Annotated[int, typer.Option("--draws", min=0, help="streaming: of a Monte Carlo band")]
 DrawSeed = Annotated[int, typer.Option("--seed", min=0, help="streaming: of the draws")]
+Wishes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wish",
+        help='of the plan, repeatable; cosma: "keep T", "spill T", "A before B"; '
+        'fusion: "fuse A B", "split A B"',
+    ),
+]
 Method = Annotated[str, typer.Option("--method", help="cosma: search (ours) or the paper's ilp")]
 
 
@@ -132,6 +140,7 @@ USUAL: Mapping[str, Any] = {
     "schedule": "default",
     "replacement": "optimal",
     "method": "search",
+    "wishes": None,
     "parameters": False,
     "objective": None,
     "break_nodes": "auto",

@@ -31,6 +31,7 @@ from planners.cli_options import (
     Schedule,
     TimeLimit,
     Width,
+    Wishes,
     app,
     load,
     unusual,
@@ -112,6 +113,7 @@ def sweep(
     ] = None,
     schedule: Schedule = "default",
     replacement: Replacement = "optimal",
+    wishes: Wishes = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
     width: Width = 1,
@@ -124,7 +126,12 @@ def sweep(
     writer = None if out is None else table_writer(out)
     models = TORCHVISION if model == ["all"] else model
     graphs = [load(name, shape, granularity, width, as_json) for name in models]
-    given = {"schedule": schedule, "replacement": replacement, "parameters": parameters}
+    given = {
+        "schedule": schedule,
+        "replacement": replacement,
+        "wishes": wishes or None,
+        "parameters": parameters,
+    }
     done = count(1)
     with Reporter(as_json, "sweeping") as reporter, workers(jobs, scheduler) as executor:
         table = sp.sweep(

@@ -8,7 +8,7 @@ group or not). Planners say which kinds they know; here nothing is known of plan
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -96,6 +96,12 @@ def require_known(wishes: Iterable[Wish], kinds: Sequence[Kind], planner: str) -
             forms = ", ".join(_FORM[kind] for kind in kinds)
             knows = f"it knows {forms}" if kinds else "it knows none"
             raise BadInput(f"wish {str(wish)!r:.80}: {planner} does not know it; {knows}")
+
+
+def refused(options: Mapping[str, Any], graph: Graph, planner: str) -> dict[str, Any]:
+    """The options of a planner that knows no wishes, without them. Raises `BadInput` for one."""
+    require_known(parse(options.get("wishes", ()), graph), (), planner)
+    return {name: value for name, value in options.items() if name != "wishes"}
 
 
 _FORM = {

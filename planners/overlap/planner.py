@@ -27,6 +27,7 @@ from planners.plan import Claims, Plan
 from planners.program import Program
 from planners.progress import Clock, ProgressCallback
 from planners.simulator.account import account
+from planners.wishes import refused
 
 MOST_OPERANDS = 200_000
 SAMPLES = 50
@@ -78,7 +79,7 @@ def plan(
     `BudgetTooSmall` with the least RAM and the block that binds, `BadInput` for options that do
     not exist.
     """
-    chosen = checked(options)
+    chosen = checked(refused(options, graph, "overlap"))
     clock = Clock(chosen["time_limit"], progress)
     offers = all_offers(graph, clock, chosen["fuse"], chosen["segment"])
     offer = _chosen(graph, offers, budget_bytes, chosen["objective"])

@@ -20,6 +20,7 @@ from planners.streaming.layers import Unit
 from planners.streaming.options import checked
 from planners.streaming.ring import Places
 from planners.streaming.times import Times, times_of
+from planners.wishes import refused
 
 
 def plan(
@@ -43,7 +44,7 @@ def plan(
     Claims: `objective_bytes` is the memory of rings and activations. Raises `BudgetTooSmall` with
     the largest layer, `BadInput` for options that do not exist.
     """
-    chosen = checked(options)
+    chosen = checked(refused(options, graph, "streaming"))
     clock = Clock(chosen["time_limit"], progress)
     times = times_of(graph, machine, chosen["times"])
     choice = choose(graph, machine, times, budget_bytes, chosen, clock)
