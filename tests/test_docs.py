@@ -1,0 +1,67 @@
+"""The site builds without a warning, and what its pages show runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planners as sp
+from planners.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_site_builds(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocstrings")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=quiet, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "api.html").read_text(encoding="utf-8")
+    assert "Plan a graph on a machine within a budget." in page
+    foreign = re.findall(r'(?:src|href)="(https?://[^"]+\.(?:js|css|woff2?))"', page)
+    assert not foreign
+
+
+def test_the_planner_on_the_page_works() -> None:
+    source = next(block for block in blocks("planners.md", "python") if "Claims(" in block)
+    found: dict[str, Any] = {}
+    exec(source, found)
+    graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
+    machine, budget = sp.load_machine("npu_small"), sp.budgets(graph).MR
+    made = found["plan"](graph, machine, budget, {})
+    report = sp.check(made)
+    assert report.peak_bytes <= budget
+    assert report.traffic_bytes > sp.plan(graph, "cosma", budget).claims.offchip_bytes
+    assert len([line for line in source.splitlines() if line.strip()]) < 48
+    with pytest.raises(sp.BudgetTooSmall):
+        found["plan"](graph, machine, budget - 1, {})
+    with pytest.raises(sp.BadInput, match="alone has no option 'speed'"):
+        found["plan"](graph, machine, budget, {"speed": 1})
+
+
+def test_commands_on_the_pages_exist(capfd: pytest.CaptureFixture[str]) -> None:
+    """Each `spillway …` of a page is a command with these options."""
+    pages = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
+    asked: dict[str, set[str]] = {}
+    for command, rest in re.findall(r"(?:^|`)spillway ([a-z]+)([^`\n#]*)", text, re.MULTILINE):
+        asked.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
+    assert len(asked) > 10
+    for command, options in asked.items():
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        told = capfd.readouterr().out
+        assert ended.value.code == 0, command
+        assert not {o for o in options if o not in told and o != "--help"}, (command, options)
