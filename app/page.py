@@ -15,14 +15,15 @@ from app.jobs import shared_pool
 from app.scripts import as_python
 from app.session import Session
 from app.style import TEXT, page_css
-from app.url import from_query, to_query
+from app.url import from_query, link, pinned_in
 from app.views.controls import Controls
-from app.views.exporting import export_panel
+from app.views.copy_link import CopyLink
+from app.views.exporting import ExportPanel
 from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
 
 POLL_MS = 120
-WORKING = ["planning", "sweeping", "asking", "coding", "streaming"]
+WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys
@@ -99,12 +100,16 @@ def template(begin: Callable[[Session], None] | None = None) -> pn.template.Fast
         theme_toggle=True,
         busy_indicator=None,
     )
-    _fill_header(page, session, browser, export_panel(session, browser, theme))
-    _connect(session, browser, begin or _open_link)
+    copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
+    _fill_header(page, session, browser, copy, ExportPanel(session, browser, theme))
+    _connect(session, browser, copy, begin or _open_link)
     return page
 
 
-def _fill_header(page: Any, session: Session, browser: Browser, export: pn.Column) -> None:
+def _fill_header(
+    page: Any, session: Session, browser: Browser, copy: CopyLink, exporting: ExportPanel
+) -> None:
+    export = exporting.box
     code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
     text = help_pane()
 
@@ -133,13 +138,14 @@ def _fill_header(page: Any, session: Session, browser: Browser, export: pn.Colum
             tagline,
             pn.HSpacer(),
             button("Export", "export", lambda _e: show(export)),
+            copy,
             button("Copy as Python", "python", python),
             button("Keys and help  ?", "help", lambda _e: show(text)),
             browser,
             sizing_mode="stretch_width",
         )
     )
-    page.modal.append(pn.Column(code, text, export))
+    page.modal.append(pn.Column(code, text, exporting))
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
 
 
@@ -191,11 +197,17 @@ def press(session: Session, key: str, show_help: Any) -> None:
 
 def _open_link(session: Session) -> None:
     """Open a session with what the page's address asks for."""
-    arguments = {name: values[0].decode() for name, values in pn.state.session_args.items()}
-    session.open(*from_query(arguments))
+    given = pn.state.session_args.items()
+    arguments = {name: values[0].decode("utf-8", "replace") for name, values in given}
+    problem, look, wrong = from_query(arguments)
+    pinned, more = pinned_in(arguments, problem)
+    session.open(problem, look, [*wrong, *more])
+    session.repins.start(pinned)
 
 
-def _connect(session: Session, browser: Browser, begin: Callable[[Session], None]) -> None:
+def _connect(
+    session: Session, browser: Browser, copy: CopyLink, begin: Callable[[Session], None]
+) -> None:
     """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
 
     def listen() -> None:
@@ -214,17 +226,25 @@ def _connect(session: Session, browser: Browser, begin: Callable[[Session], None
         if session.busy and not poll.running:
             poll.start()
 
+    def hold_link(*_: Any) -> str:
+        pinned = session.repins.pinned_for
+        query, left_out = link(session.problem, session.look, pinned)
+        copy.param.update(query=query, left_out=", ".join(left_out))
+        return query
+
     def write_address(*_: Any) -> None:
-        browser.address(to_query(session.problem, session.look))
+        browser.address(hold_link())
 
     def listen_to_workers() -> None:
         """What changes while the browser still builds the page finds views without elements."""
         session.work.param.watch(watch_workers, WORKING)
         watch_workers()
 
-    session.work.param.watch(lambda event: browser.file(**event.new), "code")
+    session.work.param.watch(lambda event: browser.file(**event.new), ["code", "exported"])
     begin(session)
+    hold_link()
     pn.state.onload(listen_to_workers)
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))
+    session.work.param.watch(write_address, "pinned_for")
     pn.state.on_session_destroyed(lambda _context: session.close())

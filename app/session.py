@@ -19,6 +19,8 @@ from app.jobs import ENDS, Job, Message, Pool, Share, waiting_line
 from app.live import LiveGroups
 from app.options import STREAMING, counts, cuts, options
 from app.pinning import Pins
+from app.repinning import Repins
+from app.sharing import Sharing
 from app.shown import Shown
 from app.sizes import NAMED_BUDGETS, format_exact, plain_budget, plain_shape
 from app.state import Look, Problem, Work, moved
@@ -57,7 +59,9 @@ class Session:
         self.uploads, self.sweeps = Uploads(self), Sweeps(self)
         self.teaching = Teaching(self)
         self.live, self.coding, self.streams = LiveGroups(self), Coding(self), Streams(self)
-        self._parts = (self.sweeps, self.live, self.coding, self.streams)
+        self.repins, self.sharing = Repins(self), Sharing(self)
+        others = (self.repins, self.sharing)
+        self._parts = (self.sweeps, self.live, self.coding, self.streams, *others)
         self._plan: Job | None = None
         self._facts: Job | None = None
         self._asked_for: dict[str, Any] = {}
@@ -89,16 +93,17 @@ class Session:
         self.look.param.update(**look)
         self.work.notice = " ".join(wrong or [])
 
-    def request(self) -> dict[str, Any]:
-        """The problem as plain data, for a worker."""
-        values = self.problem.values_by_name()
+    def request(self, of: Problem | None = None) -> dict[str, Any]:
+        """The problem, or another one, as plain data for a worker."""
+        problem = of or self.problem
+        values = problem.values_by_name()
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
         fields = {name: values[name] for name in names}
         fields["parameters"] = counts(values)
-        if text := self.uploads.texts.get(self.problem.model):
+        if text := self.uploads.texts.get(problem.model):
             fields["graph"] = text
-        budget = plain_budget(self.problem.budget)
-        return {**fields, "budget": budget, "options": options(self.problem)}
+        budget = plain_budget(problem.budget)
+        return {**fields, "budget": budget, "options": options(problem)}
 
     def fields(self) -> dict[str, Any]:
         """The problem's fields that a plan answers."""
@@ -305,7 +310,8 @@ class Session:
             look.step = moved(self._linked.get("step", step), 0, shown.steps)
             if not same_graph:
                 look.selection = self._linked.get("selection", "")
-                look.expanded = sorted(shown.opened)
+                opened = self._linked.get("expanded", sorted(shown.opened))
+                look.expanded = [name for name in opened if name in shown.tree.names]
         self._linked = {}
         if not same_graph:
             self.sweeps.forget()

@@ -37,13 +37,18 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """The plan as JSON text, as its planner made it.
+        """The plan as JSON text, as its planner made it. Raises `BadInput` as `packed_text`."""
+        return unpacked(self.packed_text)
+
+    @property
+    def packed_text(self) -> str:
+        """The same, packed.
 
         Of a long program the text comes after the plan, into `late`. Raises `BadInput` until then.
         """
         if not (known := self.packed or "".join(self.late[:1])):
             raise sp.BadInput("the plan's text is still being written: try again in some seconds")
-        return unpacked(known)
+        return known
 
     @property
     def graph(self) -> sp.Graph:

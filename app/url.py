@@ -1,4 +1,4 @@
-"""The problem and the look as a query string, and back; and as Python that plans the same."""
+"""The problem, the look and the pinned problem as a query string, and back. No Panel here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import param
 
 import planners as sp
+from app.blocks_text import blocks_named, blocks_text
 from app.options import OPTIONS, always_counts, fields_of, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
@@ -19,28 +20,49 @@ from app.state import WIDTHS, Look, Problem
 VERSION = "1"
 UPLOADED = " (uploaded)"
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
-LOOKED_AT = (
-    "step",
-    "selection",
-    "colour",
-    "unit",
-    "serial",
-    "metric",
-    "memory",
-    "weighed",
-    "teaching",
-    "across",
-    "swept",
-    "more_bytes",
-    "wide",
-)
+OF_THE_MOMENT = ("name", "playing", "spoken")
+LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
+LONGEST = 8000
+"""Letters of a link: some programs that pass links on cut longer ones off."""
+
+CAN_GO: Mapping[str, str] = {
+    "expanded": "the opened blocks",
+    "pinned": "the pinned plan",
+    "selection": "the selection",
+    "break_nodes": "the break nodes",
+    "wishes": "the wishes",
+}
+"""What is left out of a link that would be too long, first to last."""
 
 
-def to_query(problem: Problem, look: Look) -> str:
+def to_query(problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None) -> str:
     """All fields, with a version, so that a link means the same when defaults change."""
-    fields: dict[str, Any] = {"v": VERSION, **problem.values_by_name()}
-    fields |= {name: getattr(look, name) for name in LOOKED_AT}
-    return "?" + urlencode({key: _text(value) for key, value in fields.items()})
+    return link(problem, look, pinned)[0]
+
+
+def link(
+    problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None
+) -> tuple[str, list[str]]:
+    """A query of at most `LONGEST` letters, and what had to be left out of it in words.
+
+    `pinned` are the fields of the problem that a pinned plan answers, or nothing.
+    """
+    values = problem.values_by_name()
+    fields = {"v": VERSION, **{name: _text(value) for name, value in values.items()}}
+    fields |= {name: _text(getattr(look, name)) for name in LOOKED_AT}
+    fields["expanded"] = blocks_text(look.expanded)
+    if pinned:
+        others = {n: _text(v) for n, v in pinned.items() if n in values and v != values[n]}
+        fields["pinned"] = json.dumps(others, separators=(",", ":"), ensure_ascii=False)
+    left_out = []
+    for name, words in CAN_GO.items():
+        if len(query := "?" + urlencode(fields)) <= LONGEST:
+            break
+        if fields.pop(name, "") not in ("", "[]", AUTO):
+            left_out.append(words)
+    else:
+        query = "?" + urlencode(fields)
+    return query, left_out
 
 
 def from_query(
@@ -57,6 +79,29 @@ def from_query(
     return problem, look, wrong
 
 
+def pinned_in(
+    given: Mapping[str, str], problem: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The fields of the pinned problem of a link, and one line for each that cannot be used.
+
+    `problem` are the fields that the link has for the plan on screen; nothing where none is pinned.
+    """
+    if given.get("v") != VERSION or "pinned" not in given:
+        return {}, []
+    cannot = f"The link's pinned = {given['pinned']!r:.60} cannot be used."
+    try:
+        found = json.loads(given["pinned"])
+    except (ValueError, RecursionError):
+        return {}, [cannot]
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        return {}, [cannot]
+    wrong: list[str] = []
+    fields = _read(Problem, found, wrong)
+    if wrong:  # another problem than the one that was pinned would be compared with
+        return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
+    return {**Problem(**problem).values_by_name(), **fields}, []
+
+
 def _read(
     kind: type[param.Parameterized], given: Mapping[str, str], wrong: list[str]
 ) -> dict[str, Any]:
@@ -66,7 +111,8 @@ def _read(
         if name == "name" or name not in kind.param:
             continue
         try:
-            value = _value(kind.param[name], given[name])
+            text = given[name]
+            value = blocks_named(text) if name == "expanded" else _value(kind.param[name], text)
             setattr(blank, name, value)
             _known(name, value)
         except (ValueError, sp.SpillwayError):

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
-from app import code_jobs, fused_jobs, stream_jobs, sweep_jobs
+from app import code_jobs, fused_jobs, share_jobs, stream_jobs, sweep_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
 from app.memory import limit_this_process
@@ -245,6 +245,7 @@ RUN: dict[str, Callable[..., Rest]] = {
     **fused_jobs.RUN,
     **code_jobs.RUN,
     **stream_jobs.RUN,
+    **share_jobs.RUN,
     **sweep_jobs.RUN,
 }
 

@@ -9,6 +9,7 @@ from bokeh.model import Model
 from bokeh.models import Range1d
 from bokeh.plotting import figure
 
+from app.pareto import indexed
 from app.shown import Shown
 from app.state import Look
 from app.views.address_map import AddressMap
@@ -65,7 +66,9 @@ class Figures:
         if shown.stream is not None:
             self.delay.show(shown, fronts or {})
         if points:
-            self.pareto.show(list(points), shown, look.metric)
+            counted = shown.plan.program.counts_parameters
+            axes = (look.across, look.metric)
+            self.pareto.show(indexed(points, points[-1]["problem"]), shown, axes, counted)
         for told in (self.map.groups, self.timeline.groups, self.dag) if why else ():
             told.tell(shown, why or {})
 

@@ -53,16 +53,19 @@ class Seen:
     why: Mapping[str, Any] = field(default_factory=dict)
 
 
-def seen_of(plan: sp.Plan, **more: Any) -> Seen:
-    """A plan as the explorer shows it at first. Raises `InvalidPlan` where its check fails."""
+def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> Seen:
+    """A plan as it is looked at, or as the explorer shows it at first.
+
+    Raises `InvalidPlan` where its check fails.
+    """
     text = json.dumps(plan.to_json(), separators=(",", ":"))
     if "layout" in plan.details:
         shown = checked_bundled(plan)
         shown.late.append(packed(text))
     else:
         shown = show(text)
-    look = Look(step=shown.opening_step, expanded=sorted(shown.opened))
-    return Seen(shown, look, **more)
+    first = Look(step=shown.opening_step, expanded=sorted(shown.opened))
+    return Seen(shown, look or first, **more)
 
 
 def write_html(

@@ -1,47 +1,103 @@
-"""What can be taken away: files of the plan, and the figures as pictures or as one page."""
+"""What can be taken away: a page, files and tables of the plan, and the figures as pictures."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from html import escape
 from io import StringIO
+from typing import Any
 
 import panel as pn
-from bokeh.embed import file_html
-from bokeh.layouts import column
-from bokeh.models import Div
-from bokeh.resources import INLINE
-from param.parameterized import discard_events
 
-from app.explorer import Explorer
-from app.export import file_stem, lifetimes_csv, trace_json
+from app.export import FILES, file_stem, written
+from app.export_tables import differences_csv, live_csv
 from app.session import Session
-from app.shown import Shown
-from app.story import assumptions
+from app.share_jobs import PAGE
 from app.style import COMPACT, TEXT
-from app.views.cards import CSS, cards_html
+from app.views.following import follow
 from app.views.palette import Theme
 from app.views.rows import Browser
 
-ASKED_FOR = re.compile(r'<script src="[^"]*"[^>]*>\s*</script>')
-"""What Panel adds to every page of Bokeh's for components that these figures do not have."""
+WIDTH = 420
+LONG = ("steps",)
+"""Files that may take seconds: a worker writes them, so that other pages go on."""
 
-KEPT = ("step", "selection", "expanded", "colour", "unit", "serial", "metric", "across", "memory")
-FILES: tuple[tuple[str, str, str], ...] = (
-    ("lifetimes", ".csv", "Residencies as CSV: spillway pack reads it"),
-    ("trace", ".trace.json", "Timeline for Perfetto or chrome://tracing"),
-    ("page", ".html", "The figures as one HTML page, complete in itself"),
-)
+FIGURES = {
+    "all that is on screen": "",
+    "graph": "dag",
+    "address map": "address-map",
+    "occupancy": "occupancy",
+    "timeline": "timeline",
+    "Pareto": "pareto",
+}
+OF_POOLS = {
+    "circular pool": "ring",
+    "RAM of each run": "run-bars",
+    "what less RAM costs": "ram-front",
+}
+OF_STREAMS = {"delay against memory": "delay-front"}
 
 
-def export_panel(session: Session, browser: Browser, theme: Theme) -> pn.Column:
+class ExportPanel(pn.viewable.Viewer):
     """Buttons that save; pictures are drawn by the browser, files are written by the server."""
 
-    def save(name: str, ending: str, label: str) -> pn.widgets.FileDownload:
+    def __init__(self, session: Session, browser: Browser, theme: Theme, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.browser, self.theme = session, browser, theme
+        look = "dark" if theme.dark else "light"
+        self.page = self._button(
+            "One HTML page, complete in itself: opens offline, with cursor and selection",
+            "export-page",
+            lambda: session.sharing.start(PAGE, look),
+        )
+        self.page.param.update(width=WIDTH, color="primary")
+        self.stop = self._button("Stop", "export-stop", session.sharing.cancel)
+        self.state = pn.pane.HTML(
+            "", css_classes=["export-state"], stylesheets=[TEXT], margin=(2, 6), width=WIDTH
+        )
+        self.differences = self._file(
+            "differences", "-differences.csv", "Differences to the pinned plan as CSV", self._differ
+        )
+        self.figure = pn.widgets.Select(
+            label="Picture of",
+            options=FIGURES,
+            css_classes=["export-figure"],
+            stylesheets=[COMPACT],
+            width=200,
+            margin=(3, 4),
+        )
+        self.box = self._box()
+        follow(session.work, ["exporting", "shown", "pinned"], lambda: self._show())
+        self._show()
+
+    def _differ(self) -> str:
+        work = self.session.work
+        return differences_csv(work.shown, work.pinned)
+
+    def _show(self) -> None:
+        work, busy = self.session.work, bool(self.session.work.exporting)
+        self.state.object = f'<span class="spin"></span>{work.exporting}' if busy else ""
+        self.state.visible = self.stop.visible = busy
+        self.page.disabled = busy
+        self.differences.visible = work.pinned is not None
+        shown = work.shown
+        own = OF_POOLS if shown and shown.pool else OF_STREAMS if shown and shown.stream else {}
+        self.figure.options = FIGURES | own
+
+    def _button(self, label: str, name: str, act: Callable[[], Any]) -> pn.widgets.Button:
+        return pn.widgets.Button(
+            label=label,
+            css_classes=[name],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: act(),
+            margin=(3, 4),
+        )
+
+    def _file(
+        self, name: str, ending: str, label: str, text: Callable[[], str]
+    ) -> pn.widgets.FileDownload:
         def write() -> StringIO:
-            button.filename = file_stem(session.work.shown) + ending
-            return StringIO(WRITERS[name](session, theme))
+            button.filename = file_stem(self.session.work.shown) + ending
+            return StringIO(text())
 
         button = pn.widgets.FileDownload(
             callback=write,
@@ -49,56 +105,48 @@ def export_panel(session: Session, browser: Browser, theme: Theme) -> pn.Column:
             label=label,
             css_classes=[f"export-{name}"],
             stylesheets=[COMPACT],
-            width=420,
-            margin=(3, 4),
+            width=WIDTH,
+            margin=(2, 4),
         )
         return button
 
-    def picture(kind: str) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=f"The figures on screen as {kind.upper()}",
-            css_classes=[f"export-{kind}"],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: browser.picture(kind, file_stem(session.work.shown)),
-            width=420,
-            margin=(3, 4),
+    def _of_plan(self, name: str) -> Any:
+        """A button for one of the files that there are of every plan."""
+        session, (ending, label, _) = self.session, FILES[name]
+        if name in LONG:
+            button = self._button(label, f"export-{name}", lambda: session.sharing.start(name))
+            button.width = WIDTH
+            return button
+        return self._file(name, ending, label, lambda: written(name, session.work.shown))
+
+    def _picture(self, kind: str) -> pn.widgets.Button:
+        def act() -> None:
+            which = str(self.figure.value or "")
+            name = "-".join(filter(None, [file_stem(self.session.work.shown), which]))
+            self.browser.picture(kind, name, which)
+
+        button = self._button(kind.upper(), f"export-{kind}", act)
+        button.align = "end"
+        return button
+
+    def _box(self) -> pn.Column:
+        def live() -> str:
+            return live_csv(self.session.work.shown, self.session.look.step)
+
+        def title(text: str) -> pn.pane.HTML:
+            return pn.pane.HTML(f"<h4>{text}</h4>", stylesheets=[TEXT], margin=(6, 4, 0, 4))
+
+        return pn.Column(
+            title("The plan"),
+            pn.Row(self.page, self.stop, margin=0),
+            self.state,
+            *(self._of_plan(name) for name in FILES),
+            self._file("live", "-live.csv", "What is on chip at the cursor as CSV", live),
+            self.differences,
+            title("The figures"),
+            pn.Row(self.figure, self._picture("png"), self._picture("svg"), margin=0),
+            visible=False,
         )
 
-    title = pn.pane.HTML("<h4>Export what is on screen</h4>", stylesheets=[TEXT])
-    files = [save(*file) for file in FILES]
-    return pn.Column(title, *files, picture("svg"), picture("png"), visible=False)
-
-
-def page_html(session: Session, theme: Theme) -> str:
-    """The cards and figures as one page that needs no server and no network."""
-    shown: Shown = session.work.shown
-    copy = Session(None)  # type: ignore[arg-type]  # it plans nothing
-    explorer = Explorer(copy, theme)
-    with discard_events(copy.look):  # views draw once, when there is a plan
-        copy.look.param.update(**{name: getattr(session.look, name) for name in KEPT})
-    copy.work.param.update(points=session.work.points, shown=shown)
-    explorer.map.set_unit(copy.look.unit)
-    explorer.occupancy.set_unit(copy.look.unit)
-    figures = [view.figure for view in (explorer.dag, explorer.map, explorer.occupancy)]
-    figures += [explorer.timeline.figure, explorer.pareto.figure]
-    if shown.stream is not None:
-        copy.work.fronts = session.work.fronts
-        figures.append(explorer.stream.front.figure)
-    text = f'{cards_html(shown)}<div class="cards">{escape(assumptions(shown))}</div>'
-    colours = {"--sw-text": theme.text, "--sw-faint": theme.faint, "--sw-grid": theme.grid}
-    colours |= {"--sw-panel": theme.panel}
-    sheets = [CSS, TEXT]
-    head = Div(text=text, styles=colours, stylesheets=sheets, sizing_mode="stretch_width")
-    key = Div(text=explorer.legend.object, styles=colours, stylesheets=sheets)
-    made = column(head, figures[0], key, *figures[1:], sizing_mode="stretch_width")
-    made.styles = {"background": theme.page, "padding": "10px"}
-    title = f"Spillway: {shown.graph.name}"
-    text = str(file_html(made, INLINE, title=title, suppress_callback_warning=True))
-    return ASKED_FOR.sub("", text)
-
-
-WRITERS: dict[str, Callable[[Session, Theme], str]] = {
-    "lifetimes": lambda session, _: lifetimes_csv(session.work.shown),
-    "trace": lambda session, _: trace_json(session.work.shown, session.look.serial),
-    "page": page_html,
-}
+    def __panel__(self) -> pn.Column:
+        return self.box

@@ -122,19 +122,22 @@ class Browser(Sender):
         """Put a text on the clipboard, where the browser allows it."""
         self._send_msg({"copy": text})
 
-    def file(self, name: str, zip: str) -> None:
-        """Save a file whose bytes are given in base 64."""
-        self._send_msg({"file": zip, "name": name})
+    def file(self, name: str, zip: str = "", gzip: str = "") -> None:
+        """Save a zip whose bytes are given in base 64, or a file that is compressed so."""
+        self._send_msg({"file": zip or gzip, "name": name, "packed": bool(gzip)})
 
-    def picture(self, kind: str, name: str) -> None:
-        """Save the figures on screen, one below the other, as `svg` or `png`."""
-        self._send_msg({"picture": kind, "name": name})
+    def picture(self, kind: str, name: str, only: str = "") -> None:
+        """Save the figures on screen, one below the other, as `svg` or `png`; or `only` one."""
+        self._send_msg({"picture": kind, "name": name, "only": only})
 
     _esm = """
-async function figures(kind) {
+const seen = (view, only) => view.model && view.model.type === 'Figure' && view.el.isConnected
+  && view.el.getBoundingClientRect().width > 0
+  && (!only || [...view.model.css_classes].includes(only));
+async function figures(kind, only) {
   const found = [];
   const walk = (view) => {
-    if (view.model && view.model.type === 'Figure' && view.el.isConnected) found.push(view);
+    if (seen(view, only)) found.push(view);
     for (const child of view.child_views || []) walk(child);
   };
   for (const root of Bokeh.index.roots) walk(root);
@@ -146,8 +149,8 @@ async function figures(kind) {
     return { blob, width: view.bbox.width, height: view.bbox.height };
   }));
 }
-async function together(kind) {
-  const parts = await figures(kind);
+async function together(kind, only) {
+  const parts = await figures(kind, only);
   const width = Math.max(...parts.map((p) => p.width));
   const height = parts.reduce((sum, p) => sum + p.height, 0);
   const look = getComputedStyle(document.documentElement);
@@ -175,8 +178,13 @@ async function together(kind) {
   }
   return new Promise((done) => canvas.toBlob(done));
 }
-async function save(kind, name) {
-  keep(await together(kind), `${name}.${kind}`);
+async function save(kind, name, only) {
+  keep(await together(kind, only), `${name}.${kind}`);
+}
+async function unpack(bytes, packed) {
+  if (!packed) return new Blob([bytes], { type: 'application/zip' });
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(text).blob();
 }
 function keep(blob, name) {
   const link = document.createElement('a');
@@ -225,15 +233,17 @@ export function render({ model, el }) {
     const message = event.data || event;
     if (message.address !== undefined) {
       const url = new URL(window.location.href);
-      for (const [key, value] of new URLSearchParams(message.address))
-        url.searchParams.set(key, value);
+      const query = new URLSearchParams(message.address);
+      for (const key of ['expanded', 'pinned', 'selection', 'break_nodes', 'wishes'])
+        if (!query.has(key)) url.searchParams.delete(key);
+      for (const [key, value] of query) url.searchParams.set(key, value);
       window.history.replaceState({}, '', url);
     }
     if (message.file !== undefined) {
       const bytes = Uint8Array.from(atob(message.file), (letter) => letter.charCodeAt(0));
-      keep(new Blob([bytes], { type: 'application/zip' }), message.name);
+      unpack(bytes, message.packed).then((blob) => keep(blob, message.name));
     }
-    if (message.picture !== undefined) save(message.picture, message.name);
+    if (message.picture !== undefined) save(message.picture, message.name, message.only);
     if (message.copy !== undefined && navigator.clipboard)
       navigator.clipboard.writeText(message.copy).catch(() => {});
   });

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import re
 
 import pytest
 
 from app.export import file_stem, lifetimes_csv, trace_json
-from app.session import Session
 from app.shown import Shown
-from app.views.exporting import page_html
-from app.views.palette import DARK, LIGHT
 from planners.allocation import pack
 from planners.allocation.csv_io import read_lifetimes
 
@@ -35,15 +31,6 @@ def test_the_trace_has_every_interval_and_ends_with_the_plan(shown: Shown, seria
     named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert {e["cat"] for e in runs} == set(named.values())
     assert max(e["args"]["bytes"] for e in events if e["ph"] == "C") == shown.report.peak_bytes
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_page_asks_for_nothing(theme: object) -> None:
-    session = Session(None)  # type: ignore[arg-type]
-    session.open({}, {})
-    text = page_html(session, theme)  # type: ignore[arg-type]
-    assert "vit_b_16" in text
-    assert not re.search(r"<(script|link)[^>]+(src|href)=", text)
 
 
 def test_file_names_are_plain(shown: Shown) -> None:

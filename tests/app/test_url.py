@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import parse_qsl
 
+import param
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from app.blocks_text import blocks_named, blocks_text
 from app.first import first_shown
 from app.scripts import as_python
 from app.session import Session
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import Look, Problem
-from app.url import from_query, problem_of, to_query
+from app.url import (
+    CHOICES,
+    LONGEST,
+    OF_THE_MOMENT,
+    from_query,
+    link,
+    pinned_in,
+    problem_of,
+    to_query,
+)
 from planners.errors import BadInput
 
 
 def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:
-    return from_query(dict(parse_qsl(query.lstrip("?"))))
+    return from_query(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)))
 
 
 def test_a_link_says_all_of_the_problem_and_the_look() -> None:
@@ -102,3 +116,100 @@ def test_input_shapes_are_read(text: str, shape: object) -> None:
 def test_what_is_no_input_shape_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="not an input shape"):
         plain_shape(text)
+
+
+# ---- everything comes back -----------------------------------------------------------------
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+
+
+def fitting(spec: param.Parameter, name: str) -> st.SearchStrategy[object]:
+    """Values that a parameter may have, and a link may name."""
+    if name in CHOICES:
+        return st.sampled_from(sorted(CHOICES[name](), key=str))
+    if name == "budget":
+        sizes = st.integers(1, 2**40).map(format_exact)
+        return st.one_of(st.sampled_from(["MR", "MH", "MP"]), sizes)
+    if name == "input_shape":
+        return st.sampled_from(["", "8", "1x3x64x64", "1x3 and 2x4"])
+    if name == "expanded":
+        return st.lists(NAMES, max_size=6).map(lambda names: sorted(set(names)))
+    if isinstance(spec, param.Boolean):
+        return st.booleans()
+    if isinstance(spec, param.Selector):
+        return st.sampled_from(spec.objects)
+    if isinstance(spec, param.List):
+        lists = st.lists(NAMES, max_size=4)
+        return st.one_of(st.none(), lists) if spec.allow_None else lists
+    if isinstance(spec, param.Integer):
+        low, high = spec.bounds
+        return st.integers(low or 0, high or 2**40)
+    if isinstance(spec, param.Number):
+        return st.floats(*spec.bounds)
+    return NAMES
+
+
+def values_of(kind: type[param.Parameterized]) -> st.SearchStrategy[dict[str, object]]:
+    specs = {name: kind.param[name] for name in kind.param if name not in OF_THE_MOMENT}
+    return st.fixed_dictionaries({name: fitting(spec, name) for name, spec in specs.items()})
+
+
+@settings(max_examples=60, deadline=None)
+@given(values_of(Problem), values_of(Look), st.none() | values_of(Problem))
+def test_all_of_a_page_comes_back(
+    problem: dict[str, object], look: dict[str, object], pinned: dict[str, object] | None
+) -> None:
+    query, left_out = link(Problem(**problem), Look(**look), pinned)
+    assert left_out == []
+    found, seen, wrong = read(query)
+    assert wrong == []
+    assert Problem(**found).values_by_name() == problem
+    assert {name: seen[name] for name in look} == look
+    again, wrong = pinned_in(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)), found)
+    assert wrong == []
+    assert again == (pinned or {})
+
+
+def test_blocks_are_written_once() -> None:
+    names = ["fc", "layer1", "layer1.0", "layer1.1", "layer1.1.conv", "a~b%c.d"]
+    text = blocks_text(names)
+    assert text == "0.a%7Eb%25c.d~0.fc~0.layer1~1.0~1.1~2.conv"
+    assert blocks_named(text) == sorted(names)
+    for wrong in ("1.a", "x.a", "zero", "-1.a", "0.a~3.b"):
+        with pytest.raises(ValueError):
+            blocks_named(wrong)
+
+
+def test_a_link_that_would_be_too_long_says_what_it_leaves_out() -> None:
+    many = [f"block number {i} with a long name" for i in range(400)]
+    query, left_out = link(Problem(), Look(expanded=many, selection="tensor:x"))
+    assert len(query) <= LONGEST
+    assert left_out == ["the opened blocks"]
+    assert read(query)[1]["selection"] == "tensor:x"
+    problem = Problem(schedule="dnc", break_nodes=many)
+    query, left_out = link(problem, Look(expanded=many), {"budget": "MH"})
+    assert len(query) <= LONGEST
+    assert left_out == ["the opened blocks", "the pinned plan", "the break nodes"]
+    assert Problem(**read(query)[0]).schedule == "dnc"
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"budget": 3}', "[" * 9000, '"MR"'])
+def test_a_pinned_problem_that_is_none_is_one_line(text: str) -> None:
+    fields, wrong = pinned_in({"v": "1", "pinned": text}, {})
+    assert fields == {}
+    assert len(wrong) == 1
+    assert wrong[0].startswith("The link's pinned = ")
+    assert len(wrong[0]) < 120
+
+
+def test_a_pinned_problem_with_one_wrong_value_is_not_another_problem() -> None:
+    asked = {"v": "1", "pinned": json.dumps({"budget": "MH", "model": "/etc/passwd"})}
+    fields, wrong = pinned_in(asked, {"planner": "fusion"})
+    assert fields == {}
+    assert len(wrong) == 1
+    assert "pinned model" in wrong[0]
+    asked["pinned"] = json.dumps({"budget": "MH"})
+    fields, wrong = pinned_in(asked, {"planner": "fusion"})
+    assert wrong == []
+    assert (fields["planner"], fields["budget"]) == ("fusion", "MH")
+    assert pinned_in({}, {}) == ({}, [])

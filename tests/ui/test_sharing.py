@@ -1,0 +1,127 @@
+"""A journey of sharing in a real browser.
+
+A plan exported as a page, opened offline with all network blocked, stepped by key, a tensor tapped
+and found in every view, light and dark · figures saved as SVG · a link copied, followed.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+PATIENCE_MS = 90_000
+MODELS = (
+    "const t = JSON.parse(document.getElementById('spillway-data').textContent);"
+    " const m = (name) => Bokeh.documents[0].get_model_by_id(t.models[name]);"
+)
+
+
+def told(page: Page, expression: str) -> Any:
+    """An expression over `m`, the models of an exported page by the names its script has."""
+    return page.evaluate(f"() => {{ {MODELS} return {expression}; }}")
+
+
+@pytest.fixture
+def offline(browser: Browser) -> Any:
+    """A page without any network; nothing may go wrong in it."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 720})
+    page, wrong = context.new_page(), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page.on("request", lambda r: None if local(r.url) else wrong.append(r.url))
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def local(url: str) -> bool:
+    return url.startswith(("file:", "blob:", "data:"))
+
+
+def save(page: Page, button: str, folder: Path) -> Path:
+    with page.expect_download(timeout=PATIENCE_MS) as waiting:
+        page.locator(button).click()
+    path = folder / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def test_a_plan_leaves_as_a_page_that_needs_nothing(
+    open_page: Any, offline: Page, tmp_path: Path
+) -> None:
+    page = open_page("?v=1&step=20")
+    page.locator(".export button").click()
+    file = save(page, ".export-page button", tmp_path)
+    assert file.name == "vit_b_16-756480.html"
+    offline.goto(file.as_uri())
+    expect(offline.locator("html[data-ready]")).to_have_count(1)
+    expect(offline.locator("#step")).to_have_text("Step 21 of 113")
+    sentence = offline.locator("#story tr").first.inner_text()
+    offline.keyboard.press("ArrowRight")
+    expect(offline.locator("#step")).to_have_text("Step 22 of 113")
+    assert offline.locator("#story tr").first.inner_text() != sentence
+    assert told(offline, "m('map_band').left") == 21
+    offline.locator("#cursor").fill("40")
+    assert told(offline, "[m('map_band').left, m('held_band').right]") == [40, 41]
+
+    tensor = told(offline, "m('rects').data.tensor[12]")
+    told(offline, "m('rects').selected.indices = [12]")
+    expect(offline.locator("#details tr").first).to_contain_text(f"{tensor}: ")
+    for chosen in ("chosen_rects", "chosen_lanes", "chosen_nodes"):
+        assert told(offline, f"Object.values(m('{chosen}').data)[0].length") > 0, chosen
+    offline.locator("#details tr.tap").first.click()
+    expect(offline.locator("#details tr").first).to_contain_text("M MACs")
+    offline.keyboard.press("Escape")
+    assert told(offline, "m('chosen_rects').data.left.length") == 0
+
+    panel = told(offline, "m('map_plot').background_fill_color")
+    offline.locator("#theme").click()
+    expect(offline.locator("html")).to_have_attribute("data-theme", "dark")
+    assert told(offline, "m('map_plot').background_fill_color") != panel
+    offline.keyboard.press("e")
+    expect(offline.locator("#blocks")).to_have_attribute("aria-pressed", "true")
+    saved = save(offline, "#save-plan", tmp_path)
+    assert '"format":"spillway-plan"' in saved.read_text()[:60]
+
+
+def test_figures_are_saved_as_pictures_that_refer_to_nothing(
+    open_page: Any, tmp_path: Path
+) -> None:
+    page = open_page()
+    page.locator(".export button").click()
+    page.locator(".export-figure select").select_option(label="address map")
+    drawing = save(page, ".export-svg button", tmp_path)
+    assert drawing.name.endswith("-address-map.svg")
+    root = ET.fromstring(drawing.read_text())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert len(list(root.iter())) > 100
+    assert not re.search(r"(href|src)=\"(?!#|data:)|url\((?!#|&quot;#|data:)", drawing.read_text())
+    picture = save(page, ".export-png button", tmp_path)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert page.locator(".export-tensors").count() == 1
+
+
+def test_a_link_restores_what_is_seen(open_page: Any) -> None:
+    page = open_page(
+        "?v=1&model=squeezenet1_1&input_shape=1x3x64x64&step=7&panel=compare"
+        "&pinned=%7B%22budget%22%3A%22MP%22%7D&selection=tensor%3Arelu_"
+    )
+    expect(page.locator(".card.name")).to_contain_text("squeezenet1_1", timeout=PATIENCE_MS)
+    expect(page.locator(".step-title .now")).to_contain_text("Step 8 of")
+    expect(page.locator(".compare-title")).to_contain_text("pinned MP", timeout=PATIENCE_MS)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator(".copy-link button").click()
+    expect(page.locator(".copy-link-said")).to_contain_text("Link copied")
+    text = page.evaluate("navigator.clipboard.readText()")
+    for part in ("budget=MR", "step=7", "panel=compare", "selection=tensor%3Arelu_", "pinned="):
+        assert part in text
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
+    page.locator(".copy-link button").click()
+    field = page.locator(".copy-link-said input")
+    expect(field).to_have_value(text)
+    expect(field).to_be_focused()
