@@ -65,7 +65,7 @@
     return steps.findIndex((r) => x < num(r, 'x') + num(r, 'width'));
   }
   function hover(event) {
-    const text = event.target.dataset && event.target.dataset.told;
+    const said = event.target.dataset || {}, text = said.told || said.tip;  // or of the glossary
     tip.hidden = !text;
     if (!text) return;
     const about = event.target.parentNode.dataset.about;
