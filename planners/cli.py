@@ -16,6 +16,7 @@ from planners import (
     cli_fronts,
     cli_headroom,
     cli_plan,
+    cli_reproduce,
     cli_schedule,
     cli_study,
 )
@@ -23,7 +24,16 @@ from planners.cli_options import app
 from planners.cli_output import answers_only, fail, one_line_at_most
 from planners.errors import BudgetTooSmall, SpillwayError, WishesConflict
 
-COMMANDS = (cli_plan, cli_code, cli_export, cli_fronts, cli_headroom, cli_schedule, cli_study)
+COMMANDS = (
+    cli_plan,
+    cli_code,
+    cli_export,
+    cli_fronts,
+    cli_headroom,
+    cli_reproduce,
+    cli_schedule,
+    cli_study,
+)
 """Importing them adds their commands."""
 
 INTERRUPTED = 130  # What a command returns that Ctrl-C ended.

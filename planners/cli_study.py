@@ -1,4 +1,4 @@
-"""Commands about many plans or none: sweep, pack, calibrate, reproduce, serve."""
+"""Commands about many plans or none: sweep, pack, calibrate, serve."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -219,119 +216,6 @@ def calibrate(
     rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
     facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
     Answer(as_json).give(facts, print_table(facts))
-
-
-@app.command()
-def reproduce(
-    paper: Annotated[
-        Literal["cosma", "optimus", "vmcu", "demand-layering"], typer.Argument(help="which paper")
-    ],
-    models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
-    budgets: Annotated[str, typer.Option("--budgets", help="cosma: with commas")] = "MR,MH,MP",
-    granularity: GranularityOption = "folded",
-    time_limit: TimeLimit = 60.0,
-    sweep_size: Annotated[
-        int,
-        typer.Option("--sweep", help="cosma: budgets from MR to MP, searched networks; 0: none"),
-    ] = 9,
-    execute: Annotated[
-        bool, typer.Option("--execute", help="cosma: run the joint plans too")
-    ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="not cosma: a cut of seconds")] = False,
-    resume: Annotated[
-        Path | None, typer.Option("--resume", help="keep results here, and go on from them")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="save the report as Markdown")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
-    names = tuple(name.strip() for name in models.split(",")) if models else ()
-    given = {
-        "--budgets": budgets != "MR,MH,MP",
-        "--granularity": granularity != "folded",
-        "--sweep": sweep_size != 9,
-        "--execute": execute,
-    }
-    if paper != "cosma" and any(given.values()):
-        option = next(name for name, is_given in given.items() if is_given)
-        raise BadInput(f"{option} is for 'reproduce cosma', not {paper}")
-    if paper == "cosma" and quick:
-        raise BadInput("--quick is not for 'reproduce cosma': name --models")
-    with Reporter(as_json, f"reproducing {paper}") as reporter:
-        tell = partial(_tell, reporter)
-        if paper == "cosma":
-            labels = tuple(label.strip().upper() for label in budgets.split(","))
-            options = (labels, granularity, time_limit, sweep_size, execute)
-            facts, text = _cosma(names, options, resume, tell)
-        elif paper == "optimus":
-            facts, text = _timed("optimus", names, quick, time_limit, resume, tell)
-        elif paper == "vmcu":
-            facts, text = _timed("vmcu", names, quick, time_limit, resume, tell)
-        else:
-            facts, text = _demand_layering(names, quick, resume, tell)
-    if out is not None:
-        write_text(out, text)
-    Answer(as_json).give(facts, text)
-
-
-def _cosma(
-    names: tuple[str, ...],
-    options: tuple[Any, ...],
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    from planners.study.reproduce_cosma import Study
-    from planners.study.reproduce_cosma import reproduce as compare
-    from planners.study.reproduce_cosma_report import facts, report
-
-    study = Study(*options)
-    if names:
-        study = replace(study, models=names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
-
-
-def _timed(
-    paper: str,
-    names: tuple[str, ...],
-    quick: bool,
-    time_limit_s: float,
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    """The comparison with a paper whose study has a time limit: its facts and its report."""
-    study_module = import_module(f"planners.study.reproduce_{paper}")
-    report_module = import_module(f"planners.study.reproduce_{paper}_report")
-    whole = study_module.Study
-    study = replace(whole.small() if quick else whole(), time_limit_s=time_limit_s)
-    if names:
-        study = study.only(names)
-    tables = study_module.reproduce(study, resume, tell)
-    return report_module.facts(tables), report_module.report(tables, study)
-
-
-def _demand_layering(
-    names: tuple[str, ...],
-    quick: bool,
-    resume: Path | None,
-    tell: Callable[[str], None],
-) -> tuple[dict[str, Any], str]:
-    from planners.study.reproduce_demand_layering import Study
-    from planners.study.reproduce_demand_layering import reproduce as compare
-    from planners.study.reproduce_demand_layering_report import facts, report
-
-    study = Study.small() if quick else Study()
-    if names:
-        study = study.only(names)
-    tables = compare(study, resume, tell)
-    return facts(tables), report(tables, study)
-
-
-def _tell(reporter: Reporter, text: str) -> None:
-    """What was done, where it is seen: in the live line, or in a log."""
-    reporter.say(text)
-    if not sys.stderr.isatty():
-        print(text, file=sys.stderr, flush=True)
 
 
 @app.command()
