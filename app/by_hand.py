@@ -1,0 +1,194 @@
+"""A rectangle of the address map at another address: the plan rewritten, what is in the way.
+
+Pure functions over plans; no Panel here. What a move gives is for `check` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import planners as sp
+from planners.errors import BadInput
+from planners.program import Compute, Instruction, Load, Operand, Piece, Region, Release, Store
+from planners.units import format_bytes, parse_size
+
+ALIGNMENT = 64  # bytes; a plan's own option of that name comes first
+NO_END = 1 << 62
+ROLLS = "{} is in a line buffer, whose rows roll with the tiles: none of them moves alone."
+TURNS = "The pool turns: a tensor's place follows from the one before it, so none moves alone."
+RINGS = "Rings turn: where bytes lie follows from those read before, so none move alone."
+NOTE = "by hand: "
+
+
+def moved_plan(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Plan:
+    """The plan with one stay at another address, in bytes; whether it is right is not asked here.
+
+    What is held and moved does not depend on addresses, so the claims stay; the extent is found
+    anew, and a note and the details say what was done by hand. Raises `BadInput` where the stay
+    cannot move alone.
+    """
+    if reason := why_fixed(plan, stay):
+        raise BadInput(reason)
+    region = placed_at(plan, stay)
+    assert region.offset is not None
+    start = stay.spans[0].start  # the region's memory may be a window, with addresses of its own
+    target = region._replace(offset=region.offset + offset - start)
+    items = _rewritten(plan.program.instructions, stay, region, target)
+    move = {"tensor": stay.tensor, "step": stay.start_step, "from": start, "to": offset}
+    made = f"{NOTE}{stay.tensor} from {start:#x} to {offset:#x}"
+    return replace(
+        plan,
+        program=replace(plan.program, instructions=tuple(items)),
+        claims=_claims(plan, report, stay, offset),
+        notes=(*plan.notes, made),
+        details={**plan.details, "by_hand": [*moves_of(plan), move]},
+    )
+
+
+def moves_of(plan: sp.Plan) -> list[dict[str, object]]:
+    """What was moved by hand in a plan, oldest first."""
+    found = plan.details.get("by_hand", ())
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def why_fixed(plan: sp.Plan, stay: sp.Residency) -> str:
+    """Why a stay cannot be moved alone, in a line; empty where it can."""
+    if "layout" in plan.details:
+        return TURNS
+    if plan.program.memory(placed_at(plan, stay).memory).circular:
+        read = plan.graph.tensors[stay.tensor].kind == "parameter"
+        return RINGS if read else ROLLS.format(stay.tensor)
+    return ""
+
+
+def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
+    """The region that a stay's first instruction gives it."""
+    item = tuple(plan.program.instructions)[stay.start_instruction]
+    if isinstance(item, Load):
+        return item.target
+    writes = item.writes if isinstance(item, Compute) else ()
+    found = next((r for piece, r in writes if piece == stay.piece), None)
+    return found or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
+
+
+def _rewritten(
+    instructions: Iterable[Instruction], stay: sp.Residency, old: Region, new: Region
+) -> Iterator[Instruction]:
+    last = stay.stop_instruction if stay.stop_instruction >= 0 else NO_END
+    for index, item in enumerate(instructions):
+        here = stay.start_instruction <= index <= last
+        yield _moved(item, stay.piece, old, new) if here else item
+
+
+def _moved(item: Instruction, piece: Piece, old: Region, new: Region) -> Instruction:
+    """An instruction with a piece's region exchanged wherever it names both."""
+
+    def at(operand: Operand) -> Operand:
+        return Operand(piece, new) if operand == (piece, old) else operand
+
+    match item:
+        case Load() | Store() if item.piece == piece:
+            ends = [new if region == old else region for region in (item.source, item.target)]
+            return replace(item, source=ends[0], target=ends[1])
+        case Release() if (item.piece, item.region) == (piece, old):
+            return replace(item, region=new)
+        case Compute():
+            reads, writes = tuple(map(at, item.reads)), tuple(map(at, item.writes))
+            return replace(item, reads=reads, writes=writes)
+    return item
+
+
+def _claims(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Claims:
+    offchip = {memory.name for memory in plan.program.memories if memory.offchip}
+    others = (r for r in report.residencies if r is not stay and r.memory not in offchip)
+    tops = [span.stop for r in others for span in r.spans]
+    extent = max([*tops, offset + stay.size_bytes])
+    return replace(plan.claims, extent_bytes=extent, solver=_solver(plan.claims.solver))
+
+
+def _solver(name: str) -> str:
+    return name if name.endswith("by hand") else f"{name}, then by hand"
+
+
+# ---- what is in the way, and where there is room ---------------------------------------------
+
+
+def last_of(stay: sp.Residency) -> int:
+    """The instruction at which a stay is over."""
+    return stay.stop_instruction if stay.stop_instruction >= 0 else NO_END
+
+
+def beside(report: sp.CheckReport, stay: sp.Residency) -> list[sp.Residency]:
+    """The other stays of its memory that are there for a while together with it."""
+    return [
+        other
+        for other in report.residencies
+        if other is not stay
+        and other.memory == stay.memory
+        and other.start_instruction < last_of(stay)
+        and stay.start_instruction < last_of(other)
+    ]
+
+
+def in_the_way(report: sp.CheckReport, stay: sp.Residency, offset: int) -> list[sp.Residency]:
+    """The stays whose bytes a stay would take at another address."""
+    stop = offset + stay.size_bytes
+    return [
+        other
+        for other in beside(report, stay)
+        if any(span.start < stop and offset < span.stop for span in other.spans)
+    ]
+
+
+def free_places(
+    report: sp.CheckReport, stay: sp.Residency, limit_bytes: int, alignment: int = ALIGNMENT
+) -> list[int]:
+    """Addresses at which a stay fits, as low or as high as a hole allows, rising."""
+    size, others = stay.size_bytes, beside(report, stay)
+    edges = [0, limit_bytes - size]
+    for other in others:
+        for span in other.spans:
+            edges += [-(-span.stop // alignment) * alignment, span.start - size]
+    aligned = {edge // alignment * alignment for edge in edges}
+    inside = (at for at in aligned if 0 <= at and at + size <= limit_bytes)
+    return sorted(at for at in inside if not in_the_way(report, stay, at))
+
+
+def alignment_of(plan: sp.Plan) -> int:
+    """The alignment that a plan was made with, in bytes."""
+    found = plan.options.get("alignment", ALIGNMENT)
+    return found if isinstance(found, int) and found > 0 else ALIGNMENT
+
+
+def address_of(text: str) -> int:
+    """An address as it is typed: hexadecimal, bytes or a size. Raises `BadInput`."""
+    plain = text.strip().removeprefix("@").replace(",", "")
+    if plain.lower().startswith("0x"):
+        try:
+            return int(plain, 16)
+        except ValueError:
+            raise BadInput(f"{text.strip()!r:.40} is no address; write e.g. 0x4000") from None
+    return 0 if plain == "0" else parse_size(plain)
+
+
+def stay_at(report: sp.CheckReport, tensor: str, step: int) -> sp.Residency | None:
+    """The stay of a tensor at a step; else the next one, else the last."""
+    stays = [stay for stay in report.residencies if stay.tensor == tensor]
+    ahead = [stay for stay in stays if stay.stop_step > step]
+    return ahead[0] if ahead else stays[-1] if stays else None
+
+
+def same_stay(report: sp.CheckReport, stay: sp.Residency) -> sp.Residency:
+    """The stay in the report of another plan of the same instructions, at whatever address."""
+    return next(
+        other
+        for other in report.residencies
+        if (other.piece, other.memory, other.start_instruction)
+        == (stay.piece, stay.memory, stay.start_instruction)
+    )
+
+
+def at_text(offset: int) -> str:
+    """An address in both ways of writing it."""
+    return f"{offset:#x} ({format_bytes(offset)})"
