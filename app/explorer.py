@@ -15,6 +15,7 @@ from app.state import group_selection, operator_selection, tensor_selection
 from app.style import BOX, TEXT, TIP
 from app.views.address_map import AddressMap
 from app.views.bars import DagBar, Message
+from app.views.by_hand import HandBar, hand_switch
 from app.views.cards import CSS as CARDS_CSS
 from app.views.cards import cards_html, preview_html
 from app.views.corner import Corner
@@ -56,7 +57,12 @@ class Explorer(pn.viewable.Viewer):
         self.steps = Range1d(0, 1)
         self.dag = Dag(theme, self._tap_node, self._close_block, self._select_group)
         self.map = AddressMap(
-            theme, self.steps, self._select_tensor, self._select_group, self._select_operator
+            theme,
+            self.steps,
+            self._select_tensor,
+            self._select_group,
+            self._select_operator,
+            lambda number, offset: session.moving.drop(number, offset),
         )
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
@@ -112,6 +118,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
         follow(self.session.problem, ["schedule", "break_nodes"], lambda: self._show_breaks())
+        follow(self.session.problem, "wishes", lambda: self._show_wishes())
         follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_memory())
@@ -122,6 +129,8 @@ class Explorer(pn.viewable.Viewer):
         follow(look, ["selection", "spoken"], lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, "memory", lambda: self._show_memory())
+        follow(look, "by_hand", lambda: self._show_by_hand())
+        follow(work, "attempt", lambda: self._show_attempt())
         follow(look, "memory", lambda: self._show_live())
         follow(look, "serial", lambda: self._show_timeline())
         follow(look, "unit", lambda: self._set_unit(look.unit))
@@ -171,9 +180,22 @@ class Explorer(pn.viewable.Viewer):
         self.map.show(shown, region.memory if region else shown.memories[0], pinned, region)
         self.map.highlight(shown, self.session.look.lit)
         self.occupancy.show(shown, pinned)
+        self._show_by_hand()
         comparing = pinned is not None
         self.legend.object = self._legend(differs_html() if comparing else "")
         self.lanes_legend.object = lanes_legend_html(shown.stream is not None)
+
+    def _show_by_hand(self) -> None:
+        shown, look = self.session.work.shown, self.session.look
+        if shown:
+            region = shown.stream.region(look.memory) if shown.stream else None
+            memory = region.memory if region else shown.memories[0]
+            self.map.hand.show(shown if look.by_hand else None, memory)
+        self._show_attempt()
+
+    def _show_attempt(self) -> None:
+        if shown := self.session.work.shown:
+            self.map.hand.tell(shown, self.session.work.attempt)
 
     def _legend(self, differs: str) -> str:
         shown = self.session.work.shown
@@ -197,10 +219,17 @@ class Explorer(pn.viewable.Viewer):
         self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
+        self._show_wishes()
 
     def _show_breaks(self) -> None:
         if shown := self.session.work.shown:
             self.dag.mark(shown, self.session.look.expanded, self.session.breaks.nodes)
+
+    def _show_wishes(self) -> None:
+        wishes = self.session.problem.wishes
+        if shown := self.session.work.shown:
+            self.map.wish(wishes)
+            self.dag.wish(shown, self.session.look.expanded, wishes)
 
     def _show_timeline(self) -> None:
         shown, look = self.session.work.shown, self.session.look
@@ -241,6 +270,8 @@ class Explorer(pn.viewable.Viewer):
     def _choose(self, selection: str) -> None:
         """Select; a second tap on the same thing takes the selection away."""
         look = self.session.look
+        if self.session.what_if.picked(selection):
+            return
         if look.panel == "solver":
             look.panel = "details"
         look.selection = "" if look.selection == selection else selection
@@ -272,7 +303,10 @@ class Explorer(pn.viewable.Viewer):
         if is_block:
             look.expanded = sorted(shown.tree.expand(look.expanded, name))
             return
+        waited = bool(self.session.work.picking)
         self._choose(operator_selection(name))
+        if waited:
+            return
         if (step := shown.first_step(name)) is not None:
             look.step = step
 
@@ -293,9 +327,17 @@ class Explorer(pn.viewable.Viewer):
             stylesheets=[BOX],
             **wide,
         )
-        head = pn.Row(self.legend, MemorySwitch(session), unit_switch(session), margin=0, **wide)
+        head = pn.Row(
+            self.legend,
+            hand_switch(session),
+            MemorySwitch(session),
+            unit_switch(session),
+            margin=0,
+            **wide,
+        )
         memory = pn.Column(
             head,
+            HandBar(session),
             plot(self.map),
             plot(self.occupancy),
             css_classes=["box", "memory"],

@@ -8,9 +8,11 @@ from typing import Any
 
 import planners as sp
 from app.state import Problem
+from app.wished import KNOWN, asked
 from planners.fusion.options import DEFAULTS
 
 DNC = "dnc"
+WISHES = "wishes"
 FUSION, OVERLAP, STREAMING = "fusion", "overlap", "streaming"
 COSMA_OPTIONS = (
     "schedule",
@@ -43,7 +45,7 @@ STREAMING_OPTIONS = (
     "spread",
     "draws",
 )
-OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS, *STREAMING_OPTIONS)
+OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS, *STREAMING_OPTIONS, WISHES)
 CALLED = {
     OVERLAP: {"pool_objective": "objective"},
     STREAMING: {"ring_bytes": "ring", "ring_step": "step", "one_memory": "joint"},
@@ -76,7 +78,7 @@ def takes(planner: str) -> frozenset[str]:
         names |= {"solver", "paper_strict"}
     if info and DNC in info.options.get("schedule", ()):
         names.add("break_nodes")
-    return frozenset(names)
+    return frozenset(names | ({WISHES} if planner in KNOWN else set()))
 
 
 def counts(fields: Mapping[str, Any]) -> bool:
@@ -97,6 +99,10 @@ def options(problem: Problem) -> dict[str, Any]:
     found = {called.get(n, n): getattr(problem, n) for n in OPTIONS if n in names}
     if found.get("break_nodes", ()) is None:
         found["break_nodes"] = "auto"
+    if found.get(WISHES):
+        found[WISHES] = asked(problem)
+    if not found.get(WISHES):
+        found.pop(WISHES, None)
     return found
 
 
@@ -125,6 +131,8 @@ def why_not(problem: Problem) -> dict[str, str]:
         found["replacement"] = "it is chosen together with the order"
     elif problem.objective != "traffic":
         found["replacement"] = "the others are for traffic only"
+    elif asked(problem):
+        found["replacement"] = "wishes go with the optimal one"
     return found | _why_not_fused(problem) | _why_not_streamed(problem)
 
 
@@ -179,6 +187,8 @@ def word(name: str, value: Any) -> str:
     """A value in a word or two; of many names the first and the last."""
     if isinstance(value, bool):
         return name if value else f"no {name}"
+    if name == WISHES:
+        return "; ".join(value) if 0 < len(value) < 3 else f"{len(value) or 'no'} wishes"
     if value is None:
         return "automatic"
     if not isinstance(value, list):

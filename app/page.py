@@ -24,6 +24,7 @@ from app.views.rows import Browser
 
 POLL_MS = 120
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
+WORKING += ["pricing", "judging"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys
@@ -39,6 +40,10 @@ HELP = """
 | `Esc` | take the selection away |
 | `p` `c` | pin this plan; swap it with the pinned one |
 | `b` | cut the network at the selected operator, or no more (divide and conquer) |
+| `k` `o` | wish that the selected tensor stays on chip; that it is off chip between its uses |
+| `w` | what if: wishes, what they cost, which is in the way |
+| `m` | move rectangles of the address map by hand; `check` judges at once |
+| `Ctrl` `z` | undo: the last move by hand, or back to the plan before |
 | `g` | select the fused group or run at the cursor, then the next; or the next kernel that waits |
 | `e` | open all blocks, or close them |
 | `?` | this help |
@@ -172,13 +177,24 @@ def press(session: Session, key: str, show_help: Any) -> None:
         case "]":
             session.cursor.to_peak(1)
         case "Escape":
-            look.selection = ""
+            if not (session.what_if.give_up() or session.moving.discard()):
+                look.selection = ""
         case "e":
             comfortable = sorted(shown.opened)
             opened = look.expanded != comfortable
             look.expanded = comfortable if opened else sorted(shown.tree.everything())
         case "b":
             session.breaks.toggle(session.breaks.selected)
+        case "k":
+            session.what_if.toggle("keep")
+        case "o":
+            session.what_if.toggle("spill")
+        case "w":
+            look.panel = "details" if look.panel == "what if" else "what if"
+        case "m":
+            look.by_hand = not look.by_hand
+        case "undo":
+            session.what_if.undo()
         case "g":
             session.cursor.to_next_group()
         case "p":

@@ -17,6 +17,7 @@ from app.first import first_shown, stored_first
 from app.history import best_so_far, remembered
 from app.jobs import ENDS, Job, Message, Pool, Share, waiting_line
 from app.live import LiveGroups
+from app.moving import Moving
 from app.options import STREAMING, counts, cuts, options
 from app.pinning import Pins
 from app.repinning import Repins
@@ -29,6 +30,7 @@ from app.streams import Streams
 from app.sweeping import GRAPH_FIELDS, Sweeps
 from app.teaching import Teaching
 from app.uploads import Uploads
+from app.what_if import WhatIf
 
 TICK_S = 0.5
 BUDGET_FIELDS = (
@@ -60,7 +62,8 @@ class Session:
         self.teaching = Teaching(self)
         self.live, self.coding, self.streams = LiveGroups(self), Coding(self), Streams(self)
         self.repins, self.sharing = Repins(self), Sharing(self)
-        others = (self.repins, self.sharing)
+        self.what_if, self.moving = WhatIf(self), Moving(self)
+        others = (self.repins, self.sharing, self.what_if, self.moving)
         self._parts = (self.sweeps, self.live, self.coding, self.streams, *others)
         self._plan: Job | None = None
         self._facts: Job | None = None
@@ -137,12 +140,12 @@ class Session:
     def change(self, **fields: Any) -> None:
         """Change the problem and plan it, unless it is what it was.
 
-        Break nodes chosen by hand are of one graph: another model has none.
+        Break nodes chosen by hand and wishes are of one graph: another model has none.
         """
         if any(getattr(self.problem, name) != value for name, value in fields.items()):
             self._make_room(fields)
             if OTHER_OPERATORS & fields.keys():
-                fields.setdefault("break_nodes", None)
+                fields = {"break_nodes": None, "wishes": [], **fields}
             self.problem.param.update(**fields)
             self.plan()
         elif not self.work.planning:
@@ -254,6 +257,8 @@ class Session:
             self._take_budgets(message)
         elif kind == "infeasible":
             work.infeasible = message
+            if message.get("wishes"):
+                self.look.panel = "what if"
         elif kind in ("error", "died"):
             work.notice = message["text"]
         if kind in ENDS:
@@ -292,6 +297,7 @@ class Session:
         self._took = True
         if not self._asked_for:
             self.uploads.adopt(shown)
+        self.what_if.note(self.work.shown_for, self._asked_for or self.fields())
         self.work.param.update(shown_for=self._asked_for or self.fields(), recalled=self._recalled)
         self.show(shown)
 
@@ -322,6 +328,8 @@ class Session:
         self.live.explain(shown)
         self.live.reach()
         self.streams.explain(shown)
+        self.what_if.explain(shown)
+        self.moving.explain(shown)
 
     def _budget_key(self) -> str:
         answered = self.work.shown_for

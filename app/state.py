@@ -17,7 +17,7 @@ COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("memory", "peak", "latency", "traffic", "energy")
-PANELS = ("details", "solver", "compare")
+PANELS = ("details", "solver", "compare", "what if")
 WEIGHED = ("delay", "memory")
 COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
@@ -54,6 +54,11 @@ class Problem(param.Parameterized):
         item_type=str,
         allow_None=True,
         doc="Operators at which divide and conquer cuts the network; None: found automatically.",
+    )
+    wishes = param.List(
+        default=[],
+        item_type=str,
+        doc="What is wished: 'keep T', 'spill T', 'A before B', 'fuse A B' or 'split A B' each.",
     )
     replacement = param.Selector(
         default="optimal",
@@ -158,6 +163,7 @@ class Look(param.Parameterized):
     panel = param.Selector(
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
+    by_hand = param.Boolean(False, doc="Whether rectangles of the address map can be moved.")
     teaching = param.Boolean(False, doc="Large sentences, and what they name marked in the views.")
     playing = param.Boolean(False, doc="Whether the cursor moves on by itself.")
     spoken = param.List(default=[], item_type=str, doc="Tensors that the sentences name.")
@@ -187,6 +193,11 @@ class Work(param.Parameterized):
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     exporting = param.String("", doc="What is being done for a file to save; empty: nothing.")
     exported = param.Dict(default={}, doc="The last file: its name and its bytes, gzip, base 64.")
+    picking = param.Dict(default={}, doc="A wish that waits for its second operator, or empty.")
+    wished = param.Dict(default={}, doc="What the wishes cost: numbers without them, or empty.")
+    pricing = param.Boolean(False, doc="Whether the plan without wishes is being made.")
+    attempt = param.Dict(default={}, doc="A move by hand that `check` refused, and why.")
+    judging = param.Boolean(False, doc="Whether a worker checks a move by hand.")
     coding = param.Boolean(False, doc="Whether C code of the plan on screen is being written.")
     code = param.Dict(default={}, doc="The last C code: name of a zip and its bytes in base 64.")
     fronts = param.Dict(default={}, doc="Delay against memory of all pipelines of the problem.")

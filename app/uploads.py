@@ -38,6 +38,7 @@ class Uploads:
         self.texts[label] = message["text"]
         width = message["bytes_per_element"]
         fields: dict[str, Any] = {"model": label, "input_shape": "", "break_nodes": None}
+        fields["wishes"] = []
         fields["bytes_per_element"] = width if width in WIDTHS else 1
         if message["granularity"] in GRANULARITIES:
             fields["granularity"] = message["granularity"]

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, TextIO
 
 import planners as sp
-from app import code_jobs, fused_jobs, share_jobs, stream_jobs, sweep_jobs
+from app import code_jobs, fused_jobs, hand_jobs, share_jobs, stream_jobs, sweep_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
 from app.memory import limit_this_process
@@ -196,6 +196,8 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
         "operator": error.operator,
         "remedy": error.remedy,
         "tensors": [[name, graph.size_bytes(name)] for name in error.tensors],
+        "wishes": list(getattr(error, "wishes", ())),
+        "text": str(error),
     }
 
 
@@ -244,6 +246,7 @@ RUN: dict[str, Callable[..., Rest]] = {
     "warm": run_warm,
     **fused_jobs.RUN,
     **code_jobs.RUN,
+    **hand_jobs.RUN,
     **stream_jobs.RUN,
     **share_jobs.RUN,
     **sweep_jobs.RUN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bokeh.models import (
@@ -22,6 +22,7 @@ from app.groups import chosen_groups
 from app.shown import Shown
 from app.state import TENSOR, selected_operators, selected_tensors
 from app.streaming import Region
+from app.views.by_hand import HandLayer
 from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
@@ -41,6 +42,7 @@ from app.views.pool_layer import PoolLayer
 from app.views.pool_rows import pool_rows
 from app.views.stream_map import LOST, WEIGHTS, StreamBands, stream_rows
 from app.views.strips import Strips
+from app.views.wish_marks import MapWishes
 
 LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
@@ -48,7 +50,6 @@ AXIS_WIDTH = 82
 WHOLE = (-1.0, -1.0)
 MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
 FIT_LABELS = """
-if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
 const data = source.data;
@@ -79,6 +80,7 @@ class AddressMap:
         select: Callable[[str], None],
         select_group: Callable[[int], None],
         select_operator: Callable[[str], None],
+        drop: Callable[[int, int], None] = lambda _number, _offset: None,
     ) -> None:
         self.select, self.select_operator, self.steps = select, select_operator, x_range
         self.rows: MapRows | Strips | None = None
@@ -104,6 +106,7 @@ class AddressMap:
             padding=3,
         )
         self.figure = self._figure(theme, x_range)
+        self.hand = HandLayer(self.figure, theme, drop)
         for side in ("start", "end"):
             x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
         self.source.selected.on_change("indices", self._tapped)
@@ -180,6 +183,7 @@ class AddressMap:
             text_baseline="middle",
             text_font_size="10.5px",
         )
+        self.wishes = MapWishes(plot)
         plot.scatter(
             x="x",
             y="y",
@@ -245,6 +249,7 @@ class AddressMap:
     def _draw(self, rows: list[Row], about: str) -> None:
         self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
         self.marks.data = map_marks(rows)
+        self.wishes.place(self.source.data)
         self.note.text = about
         self._outline()
 
@@ -262,6 +267,11 @@ class AddressMap:
         self.chosen.data = {
             side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
         }
+
+    def wish(self, wishes: Iterable[str]) -> None:
+        """Mark the tensors that are to stay on chip, or off it."""
+        self.wishes.wish(wishes)
+        self.wishes.place(self.source.data)
 
     def set_unit(self, unit: str) -> None:
         """Write addresses in KiB or hexadecimal."""

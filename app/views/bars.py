@@ -12,13 +12,15 @@ from app.glossary import term
 from app.options import options
 from app.session import Session
 from app.sizes import format_exact
-from app.state import COLOURS
+from app.state import COLOURS, operator_selection
 from app.story import infeasible_story
 from app.style import COMPACT, TEXT
 from app.views.dag import Dag
 from app.views.dag_scene import find_operators
 from app.views.palette import ink_on
 from app.views.switches import switch
+from app.views.what_if import Board, ways_out
+from app.wished import picking_text
 from planners.units import format_bytes
 
 NAMED = 2
@@ -44,6 +46,14 @@ class DagBar(pn.viewable.Viewer):
         self.legend = pn.pane.HTML(
             "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[TEXT]
         )
+        self.what_if = pn.widgets.Button(
+            label="What if…",
+            css_classes=["open-what-if"],
+            stylesheets=[COMPACT],
+            description="wish something of what is selected, and see what it costs: w",
+            on_click=lambda _e: session.look.param.update(panel="what if"),
+            margin=(0, 3),
+        )
         self.cut = pn.widgets.Button(
             label=CUT,
             css_classes=["cut"],
@@ -65,6 +75,8 @@ class DagBar(pn.viewable.Viewer):
         hits = find_operators(self.session.work.shown, text)
         if not hits:
             self.found.object = "<i>nothing found</i>" if text.strip() else ""
+            return
+        if self.session.what_if.picked(operator_selection(hits[0])):
             return
         self.session.cursor.to_operator(hits[0])
         self.found.object = f"{len(hits)} found"
@@ -107,6 +119,7 @@ class DagBar(pn.viewable.Viewer):
             button("open all", "open-all", self._open_all),
             button("close", "close-all", self._close_all),
             self.cut,
+            self.what_if,
             self.legend,
             css_classes=["bar"],
             sizing_mode="stretch_width",
@@ -135,27 +148,34 @@ class Message(pn.viewable.Viewer):
             on_click=lambda _e: session.change(budget=nearest(session.work.infeasible)[1]),
             margin=(0, 6),
         )
+        self.ways_out = Board(css_classes=["ways-out"], margin=(6, 6), visible=False)
+        self.ways_out.on_key(lambda key: session.what_if.act(key))
         self.row = pn.Row(
             self.text,
+            self.ways_out,
             self.remedy,
             css_classes=["message-row"],
             sizing_mode="stretch_width",
             margin=0,
             visible=False,
         )
-        session.work.param.watch(lambda *_: self._show(), ["notice", "infeasible"])
+        names = ["notice", "infeasible", "picking"]
+        session.work.param.watch(lambda *_: self._show(), names)
         self._show()
 
     def _show(self) -> None:
         work = self.session.work
-        why = work.infeasible
-        self.row.visible = bool(why or work.notice)
-        self.remedy.visible = bool(why)
+        why = {} if work.picking else work.infeasible
+        self.row.visible = bool(why or work.notice or work.picking)
+        self.ways_out.sections = ways_out(work.picking, why)
+        self.ways_out.visible = bool(self.ways_out.sections)
+        self.remedy.visible = bool(why) and why["need_bytes"] > why["have_bytes"]
         if why:
             self.text.object = infeasible_html(why)
             self.remedy.label = nearest(why)[0]
         else:
-            self.text.object = f'<div class="notice" role="alert">{escape(work.notice)}</div>'
+            line = work.notice or (picking_text(work.picking) if work.picking else "")
+            self.text.object = f'<div class="notice" role="alert">{escape(line)}</div>'
 
     def __panel__(self) -> pn.Row:
         return self.row
@@ -164,7 +184,7 @@ class Message(pn.viewable.Viewer):
 def nearest(why: dict[str, Any]) -> tuple[str, str]:
     """The least budget that is known to do, in words and as the problem has it."""
     need = why["need_bytes"]
-    if why["spills"] and not why.get("exact"):
+    if why["spills"] and not why.get("wishes") and not why.get("exact"):
         return f"Plan with MR = {format_bytes(need)}", "MR"
     return f"Plan with {format_bytes(need)}", format_exact(need)
 
@@ -172,6 +192,13 @@ def nearest(why: dict[str, Any]) -> tuple[str, str]:
 def infeasible_html(why: dict[str, Any]) -> str:
     """Need, have, short by, what binds, and what needs less where nothing may be spilled."""
     need, have = why["need_bytes"], why["have_bytes"]
+    if why.get("wishes"):
+        text, _, rest = str(why["text"]).removeprefix("infeasible").lstrip(": ").partition("; ")
+        return (
+            '<div class="notice infeasible" role="alert"><b>No plan respects the wishes.</b> '
+            f"{escape(text[:1].upper() + text[1:])}{'; ' + escape(rest) if rest else ''}."
+            " The plan below is the one from before.</div>"
+        )
     facts = (("need", need), ("have", have), ("short by", need - have))
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)

@@ -1,4 +1,4 @@
-"""The lower right corner: what is selected, how the solver got there, how two plans differ."""
+"""The lower right corner: what is selected, the solver's way, two plans, what if."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from app.views.rows import Rows
 from app.views.solver import measure, solver_html
 from app.views.switches import switch
 from app.views.tables import detail_rows
+from app.views.what_if import WhatIfPanel
 
 HEIGHT = 250
 CSS = """
@@ -26,7 +27,7 @@ td:last-child { text-align: right; white-space: nowrap; }
 
 
 class Corner(pn.viewable.Viewer):
-    """Three panels in one place; a new selection brings its own to the front."""
+    """Four panels in one place; a new selection brings its own to the front."""
 
     def __init__(self, session: Session, choose: Any, **params: Any) -> None:
         super().__init__(**params)
@@ -39,6 +40,7 @@ class Corner(pn.viewable.Viewer):
         )
         self.compare = ComparePanel(session, choose, HEIGHT)
         self.compared = pn.Column(self.compare, **wide)
+        self.wishes = pn.Column(WhatIfPanel(session, HEIGHT), **wide)
         work, look = session.work, session.look
         follow(work, ["shown", "why"], lambda: self._show_details())
         follow(look, "selection", lambda: self._show_details())
@@ -55,7 +57,7 @@ class Corner(pn.viewable.Viewer):
         self.solver.object = solver_html(work.history, work.progress, measure(work.history_for))
 
     def _turn(self) -> None:
-        panels = zip(PANELS, (self.details, self.solver, self.compared), strict=True)
+        panels = zip(PANELS, (self.details, self.solver, self.compared, self.wishes), strict=True)
         for name, panel in panels:
             panel.visible = name == self.session.look.panel
 
@@ -65,6 +67,7 @@ class Corner(pn.viewable.Viewer):
             self.details,
             self.solver,
             self.compared,
+            self.wishes,
             sizing_mode="stretch_width",
             margin=0,
         )

@@ -37,9 +37,9 @@ from app.views.dag_scene import (
 )
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
+from app.views.wish_marks import DROOP, DagWishes
 
 FIT_LABELS = """
-if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
 const px = plot.inner_width / (range.end - range.start) * 0.80;
 const room = (size) => Math.floor((px - 4) / size);
 const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
@@ -88,6 +88,7 @@ class Dag:
         self.ring = ColumnDataSource({n: [] for n in STEP_COLUMNS})
         self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
         self.drawn: Scene | None = None
+        self.arcs = False
         self.figure = self._figure(theme)
         self.nodes.selected.on_change("indices", self._tapped)
         self.frames.selected.on_change("indices", self._closed)
@@ -159,6 +160,7 @@ class Dag:
                 text_baseline="middle",
             )
         self._marks(plot)
+        self.wishes = DagWishes(plot, theme)
         for renderer in (frames, tabs):
             renderer.nonselection_glyph = renderer.selection_glyph = None
         lines = ("@what", "@costs", "@group", "<i>@hint</i>")
@@ -285,6 +287,7 @@ class Dag:
         top = drawn.top - tabs
         middle = (top + drawn.bottom) / 2
         half = max(0.6, (drawn.bottom - top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"]))
+        half += DROOP * self.arcs
         self.figure.height = round(min(250, max(80, half * 2 * 54 + 8)))
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
@@ -311,6 +314,14 @@ class Dag:
         """Show at which operators the network is cut."""
         assert self.drawn is not None
         self.breaks.data = break_marks(shown, self.drawn, expanded, names)
+
+    def wish(self, shown: Shown, expanded: list[str], wishes: Sequence[str]) -> None:
+        """Show what is wished of tensors and between operators."""
+        assert self.drawn is not None
+        arcs, nodes = self.arcs, shown.tree.nodes(expanded)
+        self.arcs = self.wishes.show(shown, self.drawn, nodes, wishes)
+        if self.arcs != arcs:
+            self._set_ranges(self.drawn, refit=False)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self.drawn:

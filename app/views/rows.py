@@ -194,12 +194,17 @@ function keep(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 export function render({ model, el }) {
-  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbgnt '];
+  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbgntkowm '];
   const pressed = (at) => at && (at.tabIndex >= 0) && at.tagName !== 'BODY';
   document.addEventListener('keydown', (event) => {
     const at = event.composedPath()[0];
     const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
     if (typing && event.key === 'Enter') setTimeout(() => at.blur());  // keys are the page's again
+    const undo = (event.ctrlKey || event.metaKey) && event.key === 'z' && !event.shiftKey;
+    if (undo && !typing) {
+      event.preventDefault();
+      model.send_msg({ key: 'undo' });
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
     if (typing && !(event.key === 'Escape')) return;
     if (event.key === ' ' && pressed(at)) return;  // a button takes it

@@ -1,0 +1,230 @@
+"""Rectangles moved by hand in a session: asked of `check`, shown where it agrees. No Panel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import planners as sp
+from app.by_hand import (
+    address_of,
+    alignment_of,
+    at_text,
+    free_places,
+    in_the_way,
+    moves_of,
+    stay_at,
+    why_fixed,
+)
+from app.hand_jobs import judged, refusal
+from app.jobs import ENDS, Job
+from app.shown import Shown
+from app.state import TENSOR
+from planners.errors import BadInput
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+AT_ONCE = 1500  # instructions: so many are checked in about a tenth of a second
+KEPT = 20  # plans to go back to, the planner's own beside
+NO_TENSOR = "Select a tensor first: tap its rectangle, or a row at the right."
+NO_ROOM = "There is no free place {} that holds it while it is on chip."
+NOT_HERE = "{} is not on chip in this plan."
+
+
+class Moving:
+    """What was moved by hand, what was refused, and the way back."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._base: Shown | None = None
+        self._before: list[Shown] = []
+        self._mine: Shown | None = None
+        self._job: Job | None = None
+        self._asked: tuple[Shown, int, int] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker checks a move."""
+        return self._job is not None
+
+    @property
+    def moves(self) -> int:
+        """How many moves by hand the plan on screen has."""
+        shown = self.session.work.shown
+        return len(moves_of(shown.plan)) if shown else 0
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a move to take back, or a refused one."""
+        return bool(self._before or self.session.work.attempt)
+
+    @property
+    def chosen(self) -> sp.Residency | None:
+        """The stay of the selected tensor at the cursor, or the next one after it."""
+        shown, look = self.session.work.shown, self.session.look
+        if shown is None or not look.selection.startswith(TENSOR):
+            return None
+        return stay_at(shown.report, look.selection.removeprefix(TENSOR), look.step)
+
+    def explain(self, shown: Shown) -> None:
+        """A plan came on screen: what was asked of another one is of no use any more."""
+        self._forget_job()
+        self.session.work.attempt = {}
+        if shown is not self._mine:
+            self._base, self._before, self._mine = None, [], None
+
+    def to(self, text: str) -> None:
+        """Move the chosen stay to an address that was typed."""
+        self._with_chosen(lambda stay: self.move(stay, address_of(text)))
+
+    def by(self, bytes_: int) -> None:
+        """Move the chosen stay by some bytes, from where it was tried last."""
+        self._with_chosen(lambda stay: self.move(stay, max(0, self.place_of(stay) + bytes_)))
+
+    def to_next(self, direction: int) -> None:
+        """Move the chosen stay to the next free place above (1) or below (-1)."""
+
+        def move(stay: sp.Residency) -> None:
+            shown, here = self.session.work.shown, self.place_of(stay)
+            limit, alignment = shown.plan.budget_bytes, alignment_of(shown.plan)
+            places = free_places(shown.report, stay, limit, alignment)
+            ahead = [at for at in places if (at > here if direction > 0 else at < here)]
+            if not ahead:
+                raise BadInput(NO_ROOM.format("higher" if direction > 0 else "lower"))
+            self.move(stay, ahead[0] if direction > 0 else ahead[-1])
+
+        self._with_chosen(move)
+
+    def place_of(self, stay: sp.Residency) -> int:
+        """The address of a stay, or the one at which it was refused just now."""
+        attempt = self.session.work.attempt
+        number = attempt.get("number", -1)
+        residencies = self.session.work.shown.report.residencies
+        tried = number >= 0 and residencies[number] is stay
+        return int(attempt["offset"]) if tried else stay.spans[0].start
+
+    def _with_chosen(self, act: Callable[[sp.Residency], None]) -> None:
+        stay, work = self.chosen, self.session.work
+        selected = self.session.look.selection
+        if stay is None:
+            there = selected.startswith(TENSOR)
+            name = selected.removeprefix(TENSOR)
+            work.notice = NOT_HERE.format(name) if there else NO_TENSOR
+            return
+        try:
+            act(stay)
+        except BadInput as error:
+            work.notice = f"{stay.tensor} stays where it is: {error}"
+
+    def drop(self, number: int, offset: int) -> None:
+        """A rectangle was let go at an address; `number` is the place of its stay."""
+        residencies = self.session.work.shown.report.residencies
+        if 0 <= number < len(residencies):
+            try:
+                self.move(residencies[number], offset)
+            except BadInput as error:
+                self.session.work.notice = str(error)
+
+    def move(self, stay: sp.Residency, offset: int) -> None:
+        """Have `check` judge a stay at another address. Raises `BadInput` where it is fixed."""
+        work = self.session.work
+        shown: Shown = work.shown
+        if reason := why_fixed(shown.plan, stay):
+            raise BadInput(reason)
+        self._forget_job()
+        if offset == stay.spans[0].start:
+            work.attempt = {}
+            return
+        work.notice = ""
+        number = shown.report.residencies.index(stay)
+        self._asked = (shown, number, offset)
+        text = shown.text  # as planned: what is drawn may have a shorter program
+        if len(shown.instructions) > AT_ONCE:
+            fields = {"plan": text, "stay": number, "offset": offset}
+            self._job = self.session.pool.submit("move", **fields)
+            work.judging = True
+            return
+        try:
+            plan = sp.Plan.from_json(json.loads(text))
+            moved = judged(plan, shown.report, stay, offset)
+        except sp.InvalidPlan as error:
+            self._refuse(refusal(error))
+        else:
+            self._accept(moved)
+
+    def _accept(self, moved: Shown) -> None:
+        assert self._asked is not None
+        before = self._asked[0]
+        base, history = self._base or before, [*self._before, before][-KEPT:]
+        self._mine = moved
+        self.session.show(moved)
+        self._base, self._before = base, history
+
+    def _refuse(self, why: dict[str, Any]) -> None:
+        """What was tried stays on screen, beside the plan that holds."""
+        assert self._asked is not None
+        shown, number, offset = self._asked
+        stay = shown.report.residencies[number]
+        others = in_the_way(shown.report, stay, offset)
+        self.session.work.attempt = {
+            "number": number,
+            "tensor": stay.tensor,
+            "offset": offset,
+            "place": at_text(offset),
+            "others": [shown.report.residencies.index(other) for other in others],
+            **why,
+        }
+
+    def undo(self) -> bool:
+        """Take back what was refused, or the last move; says whether there was one."""
+        if self.discard():
+            return True
+        if not self._before:
+            return False
+        base, history = self._base, self._before[:-1]
+        self._mine = self._before[-1]
+        self.session.show(self._mine)
+        self._base, self._before = base, history
+        return True
+
+    def discard(self) -> bool:
+        """Take back what was refused; says whether something was."""
+        was = bool(self.session.work.attempt)
+        self.session.work.attempt = {}
+        return was
+
+    def back(self) -> None:
+        """Show the planner's own plan again; one that was loaded with moves is planned anew."""
+        work = self.session.work
+        work.attempt = {}
+        if self._base is not None:
+            self.session.show(self._base)
+        elif self.moves:
+            self.session.plan()
+
+    def poll(self) -> None:
+        """Take a worker's judgement."""
+        work = self.session.work
+        for message in self._job.drain() if self._job else ():
+            kind = message["type"]
+            if kind == "plan":
+                self._accept(message["shown"])
+            elif kind == "refused":
+                self._refuse({k: message[k] for k in ("text", "step", "address", "fault")})
+            elif kind in ("error", "died"):
+                work.notice = message["text"]
+            if kind in ENDS:
+                self._job = None
+                work.judging = False
+
+    def _forget_job(self) -> None:
+        if self._job:
+            self._job.cancel()
+        self._job = None
+        self.session.work.judging = False
+
+    def close(self) -> None:
+        """Nothing goes on running."""
+        self._forget_job()

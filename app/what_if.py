@@ -1,0 +1,232 @@
+"""What if: wishes made, dropped and taken back, and what they cost. No Panel here."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from app.breaks import NOT_YET, OTHER_OPERATORS
+from app.by_hand import moves_of
+from app.jobs import ENDS, Job
+from app.shown import Shown
+from app.state import operator_selection, selected_writer
+from app.wished import (
+    BREAK,
+    DROP,
+    KNOWN,
+    PICK,
+    WISH,
+    added,
+    asked,
+    picked_wish,
+    why_not_asked,
+    wished_tensor,
+)
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+KEPT = 20  # problems to go back to, and plans without wishes whose numbers are known
+NO_TENSOR = "Nothing is selected: tap a tensor or an operator, then press k or o."
+NO_OPERATOR = "That is no operator: tap one in the graph, or press Escape."
+ITSELF = "That is the same operator: tap another one, or press Escape."
+NOTHING = "There is nothing to undo."
+MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes", "makespan_s")
+
+
+class WhatIf:
+    """The wishes of a session's problem, and what can be done to them."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._shown: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._without: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._job: Job | None = None
+        self._priced = ""
+        self._back = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether the plan without wishes is being made."""
+        return self._job is not None
+
+    # ---- wishes ------------------------------------------------------------------------------
+
+    def act(self, key: str) -> None:
+        """What a button of the panel does, by its key."""
+        for start, do in (
+            (WISH, self.add),
+            (DROP, self.drop),
+            (PICK, self._begin),
+            (BREAK, self.session.breaks.toggle),
+        ):
+            if key.startswith(start):
+                do(key.removeprefix(start))
+                return
+        actions = {"clear": self.clear, "undo": self.undo, "give up": self.give_up}
+        if key in actions:
+            actions[key]()
+
+    def add(self, text: str) -> None:
+        """Wish one thing more; what it contradicts is wished no more."""
+        if not self._same_graph:
+            self.session.work.notice = NOT_YET
+            return
+        if reason := why_not_asked(text, self.session.problem.planner):
+            self.session.work.notice = f"{text}: {reason}."
+            return
+        self.session.change(wishes=added(self.session.problem.wishes, text))
+
+    def drop(self, text: str) -> None:
+        """Wish one thing no more."""
+        self.session.change(wishes=[w for w in self.session.problem.wishes if w != text])
+
+    def clear(self) -> None:
+        """Wish nothing."""
+        self.session.change(wishes=[])
+
+    def toggle(self, kind: str) -> None:
+        """Keep the selected tensor, or the selected operator's output, on or off chip; or not."""
+        work, look = self.session.work, self.session.look
+        tensor = wished_tensor(work.shown, look.selection) if work.shown else ""
+        if not tensor:
+            work.notice = NO_TENSOR
+            return
+        look.panel = "what if"
+        text = f"{kind} {tensor}"
+        (self.drop if text in self.session.problem.wishes else self.add)(text)
+
+    @property
+    def _same_graph(self) -> bool:
+        """Whether what is on screen is of the model that is chosen."""
+        answered, chosen = self.session.work.shown_for, self.session.fields()
+        return all(answered.get(name) == chosen[name] for name in OTHER_OPERATORS)
+
+    # ---- a wish of two operators -------------------------------------------------------------
+
+    def _begin(self, words: str) -> None:
+        kind, operator = words.split(" ", 1)
+        self.session.work.param.update(picking={"kind": kind, "operator": operator}, notice="")
+
+    def picked(self, selection: str) -> bool:
+        """Take what was tapped as the second operator; says whether one was waited for."""
+        work = self.session.work
+        if not work.picking or work.shown is None:
+            return False
+        first, second = work.picking["operator"], selected_writer(work.shown.graph, selection)
+        if not second or second == first:
+            work.notice = ITSELF if second else NO_OPERATOR
+            return True
+        text = picked_wish(work.picking["kind"], first, second)
+        work.picking = {}
+        self.session.look.selection = operator_selection(first)
+        self.add(text)
+        return True
+
+    def give_up(self) -> bool:
+        """Wait for no second operator; says whether one was waited for."""
+        waited = bool(self.session.work.picking)
+        self.session.work.picking = {}
+        return waited
+
+    # ---- the way back ------------------------------------------------------------------------
+
+    def note(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """A plan for other fields takes the place of one: that one can be gone back to."""
+        if before and before != after and not self._back:
+            self._shown.append(dict(before))
+        self._back = False
+
+    def undo(self) -> None:
+        """Take back a move by hand; else choose what is on screen; else what was there before."""
+        session = self.session
+        if self.give_up() or session.moving.undo():
+            return
+        if session.stale or session.work.planning:
+            session.back()
+        elif self._shown:
+            before = self._shown.pop()
+            session.problem.param.update(**before)
+            session.plan()
+            self._back = True
+        else:
+            session.work.notice = NOTHING
+
+    # ---- what wishes cost --------------------------------------------------------------------
+
+    def explain(self, shown: Shown) -> None:
+        """Compare a new plan with wishes to the one without: known, or made beside."""
+        session, work = self.session, self.session.work
+        fields = work.shown_for or session.fields()
+        key = _key({**fields, "wishes": []}, shown)
+        self.give_up()
+        if key != self._priced or not fields.get("wishes"):
+            self._stop()
+            work.wished = {}
+        if not fields.get("wishes"):
+            if not moves_of(shown.plan):
+                self._remember(key, numbers(shown))
+            return
+        self._priced = key
+        if key in self._without:
+            work.wished = self._without[key]
+        elif self._job is None and not session.stale and asked(session.problem):
+            problem = session.request()
+            problem["options"] = {k: v for k, v in problem["options"].items() if k != "wishes"}
+            budgets = [shown.plan.budget_bytes]
+            self._job = session.pool.submit(
+                "sweep", background=True, problem=problem, budgets=budgets
+            )
+            work.pricing = True
+
+    def _remember(self, key: str, found: dict[str, Any]) -> None:
+        self._without[key] = found
+        self._without.move_to_end(key)
+        while len(self._without) > KEPT:
+            self._without.popitem(last=False)
+
+    def poll(self) -> None:
+        """Take the plan without wishes."""
+        for message in self._job.drain() if self._job else ():
+            if message["type"] == "point":
+                found = {name: message[name] for name in MEASURED}
+                self._remember(self._priced, found)
+                self.session.work.wished = found
+            if message["type"] in ENDS:
+                self._job = None
+                self.session.work.pricing = False
+
+    def _stop(self) -> None:
+        if self._job:
+            self._job.cancel()
+        self._job = None
+        self.session.work.pricing = False
+
+    def close(self) -> None:
+        """Nothing goes on running."""
+        self._stop()
+
+
+def numbers(shown: Shown) -> dict[str, Any]:
+    """What a plan costs, as the points of a sweep have it."""
+    report, claims = shown.report, shown.plan.claims
+    return {
+        "status": claims.status,
+        "gap": claims.gap,
+        "traffic_bytes": report.traffic_bytes,
+        "noncompulsory_bytes": report.noncompulsory_bytes,
+        "peak_bytes": report.peak_bytes,
+        "makespan_s": shown.trace.makespan_s,
+    }
+
+
+def _key(fields: Mapping[str, Any], shown: Shown) -> str:
+    """What a plan answers, with its budget in bytes: names and sizes of it are the same."""
+    return json.dumps({**fields, "budget": shown.plan.budget_bytes}, sort_keys=True)
+
+
+def knows_wishes(planner: str) -> bool:
+    """Whether a planner knows any wish."""
+    return bool(KNOWN.get(planner))

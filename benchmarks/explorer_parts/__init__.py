@@ -1,1 +1,0 @@
-"""What `benchmarks/explorer.py` measures with: a server, a browser, and visitors without one."""
