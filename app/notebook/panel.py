@@ -80,16 +80,14 @@ class WhatIf:
     def wait(self, timeout_s: float | None = None) -> sp.Plan:
         """Wait until nothing is being planned, and give the plan.
 
-        Raises `BudgetTooSmall` where the last budget was too small, `BadInput` for what else went
-        wrong and `TimeoutError`.
+        Raises `BudgetTooSmall` where the last budget was too small, `WishesConflict` where no plan
+        respects the wishes, `BadInput` for what else went wrong, and `TimeoutError`.
         """
         if not self._until(lambda: not self.session.work.planning, timeout_s):
             raise TimeoutError(f"still planning after {timeout_s} s")
         why, notice = self.session.work.infeasible, self.session.work.notice
         if why:
-            names = tuple(name for name, _ in why["tensors"])
-            facts = (why["need_bytes"], why["have_bytes"], why["operator"], names, why["remedy"])
-            raise sp.BudgetTooSmall(*facts)
+            raise too_small(why)
         if not self.shown:
             raise sp.BadInput(notice or "nothing was planned")
         return self.plan
@@ -164,6 +162,17 @@ class WhatIf:
         work = self.session.work
         if work.shown is not None:
             self.shown = [*self.shown[-KEPT:], (dict(work.shown_for), work.shown)]
+
+
+def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall:
+    """The error that a worker has told of."""
+    names = tuple(name for name, _ in why["tensors"])
+    facts = (why["need_bytes"], why["have_bytes"], why["operator"], names)
+    if not why.get("wishes"):
+        return sp.BudgetTooSmall(*facts, why["remedy"])
+    conflict = sp.WishesConflict(tuple(why["wishes"]), *facts)
+    conflict.args = (why["text"],)  # with the reason, as the planner gave it
+    return conflict
 
 
 def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:

@@ -63,6 +63,12 @@ class Results:
             button_style="primary", layout={"width": "auto", "align_self": "flex-start"}
         )
         self.remedy.on_click(lambda _b: self.act(self._remedy))
+        self.without = w.Button(
+            button_style="primary",
+            description="Plan without these wishes",
+            layout={"width": "auto", "align_self": "flex-start"},
+        )
+        self.without.on_click(lambda _b: self.act(self._drop_wishes))
         self.change = w.HTML()
         self.drawings = w.Output(layout={"min_height": "690px"})
 
@@ -72,6 +78,11 @@ class Results:
 
     def _remedy(self) -> None:
         self.session.change(budget=nearest(self.session.work.infeasible)[1])
+
+    def _drop_wishes(self) -> None:
+        """Wish no more what is in the way."""
+        problem, dropped = self.session.problem, self.session.work.infeasible["wishes"]
+        self.session.change(wishes=[wish for wish in problem.wishes if wish not in dropped])
 
     def _go_back(self) -> None:
         """Show the plan before this one, with the problem that it answers."""
@@ -124,7 +135,9 @@ class Results:
     def _show_message(self) -> None:
         work = self.session.work
         why = work.infeasible
-        self.remedy.layout.display = "" if why else "none"
+        short = bool(why) and why["need_bytes"] > why["have_bytes"]
+        self.remedy.layout.display = "" if short else "none"
+        self.without.layout.display = "" if why.get("wishes") else "none"
         if why:
             told = infeasible_html(why)
             if work.shown is None:
@@ -139,7 +152,7 @@ class Results:
     def box(self) -> w.VBox:
         """All of them, one below the other."""
         row = w.HBox([self.button, self.back, self.keep, self.state])
-        children = [row, self.message, self.remedy, self.change, self.drawings]
+        children = [row, self.message, self.remedy, self.without, self.change, self.drawings]
         return w.VBox(children, layout={"flex": "1 1 600px", "min_width": "0"})
 
 

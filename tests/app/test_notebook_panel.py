@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 
@@ -11,6 +12,8 @@ import planners as sp
 from app.jobs import Pool
 from app.notebook import what_if
 from app.notebook.panel import WhatIf
+from app.state import Problem
+from planners.wishes import broken, parse
 
 WAIT_S = 60.0
 MODEL = "squeezenet1_1"
@@ -153,3 +156,32 @@ def test_what_cannot_be_asked(pool: Pool) -> None:
     with pytest.raises(sp.BadInput, match="unknown model"):
         missing.wait(WAIT_S)
     missing.close()
+
+
+@pytest.mark.skipif("wishes" not in Problem.param, reason="the explorer knows no wishes")
+def test_wishes_are_respected_or_told_to_be_in_the_way(panel: WhatIf) -> None:
+    graph, before = panel.plan.graph, panel.plan
+    tensor = graph.operators[3].outputs[0]
+    panel.fields.wishes.value = f"keep {tensor}\n\n"
+    kept = panel.wait(WAIT_S)
+    assert panel.session.problem.wishes == [f"keep {tensor}"]
+    assert broken(kept, parse([f"keep {tensor}"], graph)) == []
+    first, second = graph.operators[4].name, graph.operators[5].name
+    panel.fields.wishes.value = f"keep {tensor}\n{second} before {first}"
+    with pytest.raises(sp.WishesConflict, match="wait for each other") as told:
+        panel.wait(WAIT_S)
+    assert told.value.wishes == (f"{second} before {first}",)
+    assert panel.results.remedy.layout.display == "none"
+    panel.results.without.click()
+    assert panel.wait(WAIT_S).program == kept.program
+    assert panel.fields.wishes.value == f"keep {tensor}"
+    assert before.budget_bytes == panel.plan.budget_bytes
+
+
+@pytest.mark.skipif("wishes" not in Problem.param, reason="the explorer knows no wishes")
+def test_what_is_no_wish_is_told(panel: WhatIf) -> None:
+    panel.fields.wishes.value = "keep <b>nothing</b>"
+    with contextlib.suppress(sp.SpillwayError):
+        panel.wait(WAIT_S)
+    assert "<b>nothing" not in panel.results.message.value
+    assert "nothing" in panel.results.message.value
