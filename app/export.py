@@ -81,6 +81,9 @@ FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
 """Files of a plan alone: how their names end, what they are, and how they are written."""
 
 
-def written(name: str, shown: Shown) -> str:
-    """One of `FILES` as text."""
-    return FILES[name][2](shown)
+OF_TIMES: dict[str, Callable[[Shown, bool], str]] = {"trace": trace_json, "timeline": timeline_csv}
+
+
+def written(name: str, shown: Shown, *, serial: bool = False) -> str:
+    """One of `FILES` as text; `serial`: of what takes time, with nothing overlapped."""
+    return OF_TIMES[name](shown, serial) if name in OF_TIMES else FILES[name][2](shown)

@@ -14,7 +14,7 @@ from app.url import UPLOADED
 
 OF_THE_RUN = ("parameters", "time_limit")
 """Options that a script names apart from the planner's own."""
-READERS = {".onnx": "sp.from_onnx", ".cfg": "sp.from_darknet"}
+READERS = {".onnx": "sp.from_onnx", ".cfg": "sp.from_darknet", ".pt2": "sp.from_pt2"}
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
 trace = sp.simulate(plan)

@@ -117,7 +117,11 @@ class ExportPanel(pn.viewable.Viewer):
             button = self._button(label, f"export-{name}", lambda: session.sharing.start(name))
             button.width = WIDTH
             return button
-        return self._file(name, ending, label, lambda: written(name, session.work.shown))
+
+        def text() -> str:
+            return written(name, session.work.shown, serial=session.look.serial)
+
+        return self._file(name, ending, label, text)
 
     def _picture(self, kind: str) -> pn.widgets.Button:
         def act() -> None:

@@ -171,7 +171,11 @@ def test_a_darknet_file_is_read_by_its_reader(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("file", "reader"),
-    [("a.onnx", "sp.from_onnx('a.onnx'"), ("a.pt2", "sp.load('a.pt2'"), ("A.CFG", "from_darknet")],
+    [
+        ("a.onnx", "sp.from_onnx('a.onnx'"),
+        ("a.pt2", "sp.from_pt2('a.pt2'"),
+        ("A.CFG", "from_darknet"),
+    ],
 )
 def test_each_kind_of_upload_has_its_reader(file: str, reader: str) -> None:
     problem = Problem(model="a (uploaded)", input_shape="1x3x8x8", granularity="aten")

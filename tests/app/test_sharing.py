@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.export import FILES, lifetimes_csv, trace_json, written
+from app.export import FILES, lifetimes_csv, written
 from app.export_tables import differences_csv, live_csv, table
 from app.jobs import Pool
 from app.session import Session
@@ -92,7 +92,7 @@ def test_files_for_other_tools_are_read_by_them(plan_shown: Shown) -> None:
     own = [s for s in shown.report.residencies if s.memory == shown.memories[0]]
     assert len({item.id for item in found}) == len(own)
     for serial, trace in ((False, shown.trace), (True, shown.serial_trace)):
-        events = json.loads(trace_json(shown, serial))["traceEvents"]
+        events = json.loads(written("trace", shown, serial=serial))["traceEvents"]
         ends = [e["ts"] + e["dur"] for e in events if e["ph"] == "X"]
         assert max(ends) == pytest.approx(trace.makespan_s * 1e6)
         assert {e["ph"] for e in events} == {"M", "X", "C"}

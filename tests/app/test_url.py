@@ -132,6 +132,8 @@ def fitting(spec: param.Parameter, name: str) -> st.SearchStrategy[object]:
         return st.one_of(st.sampled_from(["MR", "MH", "MP"]), sizes)
     if name == "input_shape":
         return st.sampled_from(["", "8", "1x3x64x64", "1x3 and 2x4"])
+    if name == "upload":  # a file that is on the server, and here there is none
+        return st.just("")
     if name == "expanded":
         return st.lists(NAMES, max_size=6).map(lambda names: sorted(set(names)))
     if isinstance(spec, param.Boolean):

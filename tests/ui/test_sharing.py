@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+import planners as sp
+from app.standalone import write_html
+
 PATIENCE_MS = 90_000
 MODELS = (
     "const t = JSON.parse(document.getElementById('spillway-data').textContent);"
@@ -87,6 +90,31 @@ def test_a_plan_leaves_as_a_page_that_needs_nothing(
     expect(offline.locator("#blocks")).to_have_attribute("aria-pressed", "true")
     saved = save(offline, "#save-plan", tmp_path)
     assert '"format":"spillway-plan"' in saved.read_text()[:60]
+
+
+def test_hostile_names_are_words_in_a_page(offline: Page, tmp_path: Path) -> None:
+    bad = '</script><img src=x onerror="window.hacked=1"><svg onload=window.hacked=1>'
+    shape = (1, 8, 8, 8)
+    kinds = ("input", "activation", "activation")
+    tensors = [sp.Tensor(f"{bad}{i}", shape, kind) for i, kind in enumerate(kinds)]
+    names = [tensor.name for tensor in tensors]
+    operators = [
+        sp.Operator(f"{bad}op{i}", bad, (names[i],), (names[i + 1],), block=f"{bad}.x{i}")
+        for i in range(2)
+    ]
+    graph = sp.Graph(bad, {t.name: t for t in tensors}, tuple(operators), (names[0],), (names[2],))
+    write_html(sp.plan(graph, time_limit=5), tmp_path / "page.html")
+    offline.goto((tmp_path / "page.html").as_uri())
+    expect(offline.locator("html[data-ready]")).to_have_count(1)
+    expect(offline.locator("h1")).to_contain_text(bad)
+    for k in range(2):
+        told(offline, f"m('nodes').selected.indices = [{k}]")
+        offline.keyboard.press("ArrowRight")
+    offline.locator(".plot.map").hover(position={"x": 300, "y": 150})
+    expect(offline.locator("#details")).to_contain_text("onerror")
+    offline.wait_for_timeout(300)
+    assert offline.evaluate("window.hacked") is None
+    assert offline.locator("img, svg[onload]").count() == 0
 
 
 def test_figures_are_saved_as_pictures_that_refer_to_nothing(
