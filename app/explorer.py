@@ -323,7 +323,7 @@ class Explorer(pn.viewable.Viewer):
         dag = pn.Column(
             DagBar(session, self.dag),
             plot(self.dag),
-            css_classes=["box"],
+            css_classes=["box", "graph-box"],
             stylesheets=[BOX],
             **wide,
         )
@@ -356,11 +356,11 @@ class Explorer(pn.viewable.Viewer):
             pn.Column(
                 ParetoBar(session),
                 plot(self.pareto),
-                css_classes=["box"],
+                css_classes=["box", "pareto-box"],
                 stylesheets=[BOX],
                 **wide,
             ),
-            pn.Column(self.corner, css_classes=["box"], stylesheets=[BOX], **wide),
+            pn.Column(self.corner, css_classes=["box", "corner-box"], stylesheets=[BOX], **wide),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),

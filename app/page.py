@@ -21,10 +21,11 @@ from app.views.copy_link import CopyLink
 from app.views.exporting import ExportPanel
 from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
+from app.views.tour import tour_view
 
 POLL_MS = 120
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
-WORKING += ["pricing", "judging"]
+WORKING += ["pricing", "judging", "touring"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys
@@ -47,6 +48,9 @@ HELP = """
 | `g` | select the fused group or run at the cursor, then the next; or the next kernel that waits |
 | `e` | open all blocks, or close them |
 | `?` | this help |
+
+**Tour** in the header leads through all views in a dozen stops, and brings back what was there.
+Words with a dotted underline tell what they mean: rest the pointer on one, or go there with Tab.
 
 ### Reading the views
 * **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
@@ -142,11 +146,13 @@ def _fill_header(
         pn.Row(
             tagline,
             pn.HSpacer(),
+            button("Tour", "tour", lambda _e: session.tour.start()),
             button("Export", "export", lambda _e: show(export)),
             copy,
             button("Copy as Python", "python", python),
             button("Keys and help  ?", "help", lambda _e: show(text)),
             browser,
+            tour_view(session),
             sizing_mode="stretch_width",
         )
     )
@@ -219,6 +225,8 @@ def _open_link(session: Session) -> None:
     pinned, more = pinned_in(arguments, problem)
     session.open(problem, look, [*wrong, *more])
     session.repins.start(pinned)
+    if arguments.get("tour") == "1":
+        session.tour.start()
 
 
 def _connect(

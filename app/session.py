@@ -29,6 +29,7 @@ from app.streaming import roomy_bytes
 from app.streams import Streams
 from app.sweeping import GRAPH_FIELDS, Sweeps
 from app.teaching import Teaching
+from app.tour import Tour
 from app.uploads import Uploads
 from app.what_if import WhatIf
 
@@ -63,7 +64,8 @@ class Session:
         self.live, self.coding, self.streams = LiveGroups(self), Coding(self), Streams(self)
         self.repins, self.sharing = Repins(self), Sharing(self)
         self.what_if, self.moving = WhatIf(self), Moving(self)
-        others = (self.repins, self.sharing, self.what_if, self.moving)
+        self.tour = Tour(self)
+        others = (self.repins, self.sharing, self.what_if, self.moving, self.tour)
         self._parts = (self.sweeps, self.live, self.coding, self.streams, *others)
         self._plan: Job | None = None
         self._facts: Job | None = None
@@ -210,6 +212,15 @@ class Session:
             self._plan.cancel()
             self.work.progress = {**self.work.progress, "stage": "stopping"}
 
+    def abandon(self) -> None:
+        """Give up planning; nothing that comes of it is shown."""
+        for job in (self._plan, self._facts):
+            if job:
+                job.cancel()
+        self._plan = self._facts = None
+        self.live.forget()
+        self.work.param.update(planning=False, progress={})
+
     def poll(self) -> None:
         """Take all that the workers have said since the last call."""
         plan = self._plan
@@ -254,7 +265,7 @@ class Session:
             self.uploads.take_graph(message)
             self._graph_came = True
         elif kind == "budgets":
-            self._take_budgets(message)
+            self.take_budgets(message)
         elif kind == "infeasible":
             work.infeasible = message
             if message.get("wishes"):
@@ -264,7 +275,8 @@ class Session:
         if kind in ENDS:
             self._ended(kind)
 
-    def _take_budgets(self, message: Message) -> None:
+    def take_budgets(self, message: Message) -> None:
+        """Named budgets of the graph on screen, as a worker has found them."""
         self.work.budgets = {name: message[name] for name in BUDGET_FIELDS}
         self._budgets[self._budget_key()] = self.work.budgets
         self.live.reach()
@@ -272,7 +284,7 @@ class Session:
     def _take_fact(self, message: Message) -> None:
         """What is worked out beside a plan that was kept when its planning was cancelled."""
         if message["type"] == "budgets":
-            self._take_budgets(message)
+            self.take_budgets(message)
         elif message["type"] in ENDS:
             self._facts = None
 

@@ -207,6 +207,7 @@ class Work(param.Parameterized):
     resolved = param.String("", doc="What the sweep of resolutions is doing.")
     streaming = param.Boolean(False, doc="Whether a worker is asked about streamed parameters.")
     planning = param.Boolean(False, doc="Whether a plan is being made.")
+    touring = param.Boolean(False, doc="Whether a plan is being made for the guided tour.")
     progress = param.Dict(default={}, doc="Stage, elapsed seconds, incumbent, bound.")
     history = param.List(default=[], doc="The solver's moments: at_s, stage, best, bound.")
     history_for = param.Dict(default={}, doc="The fields of the problem that they are about.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import planners as sp
 from app.shown import Shown, holes
+from app.views.units import seconds_text
 from planners.program import Compute
 from planners.units import format_bytes
 
@@ -149,3 +150,22 @@ def until_words(shown: Shown, stay: sp.Residency, step: int) -> tuple[str, str]:
 def steps_words(count: int) -> str:
     """A number of steps."""
     return "1 step" if count == 1 else f"{count} steps"
+
+
+def cause_text(shown: Shown, item: sp.Interval) -> str:
+    """Why an interval did not start earlier, in words."""
+    if not item.cause:
+        return "no wait"
+    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
+    if isinstance(blocker, Compute):
+        name = f"operator {blocker.operator}"
+    else:
+        piece = getattr(blocker, "piece", None)
+        name = f"the transfer of {piece.tensor}" if piece else "what came before"
+    reason = {
+        "read after write": f"its data came from {name}",
+        "write after read": f"the bytes it writes were still read by {name}",
+        "write after write": f"the bytes it writes were still written by {name}",
+        "barrier": f"a barrier behind {name}",
+    }[item.cause]
+    return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"

@@ -9,6 +9,7 @@ import numpy as np
 
 import planners as sp
 from app.shown import Shown
+from app.story_why import cause_text
 from app.views.hatched import PLAIN
 from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION, YELLOW
 from app.views.units import seconds_text
@@ -145,22 +146,3 @@ def stall_columns(shown: Shown, items: Iterable[sp.Interval]) -> Columns:
         for name, value in zip(STALL_COLUMNS, row, strict=True):
             columns[name].append(value)
     return columns
-
-
-def cause_text(shown: Shown, item: sp.Interval) -> str:
-    """Why an interval did not start earlier, in words."""
-    if not item.cause:
-        return "no wait"
-    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
-    if isinstance(blocker, Compute):
-        name = f"operator {blocker.operator}"
-    else:
-        piece = getattr(blocker, "piece", None)
-        name = f"the transfer of {piece.tensor}" if piece else "what came before"
-    reason = {
-        "read after write": f"its data came from {name}",
-        "write after read": f"the bytes it writes were still read by {name}",
-        "write after write": f"the bytes it writes were still written by {name}",
-        "barrier": f"a barrier behind {name}",
-    }[item.cause]
-    return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"

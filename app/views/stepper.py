@@ -112,7 +112,10 @@ class Stepper(pn.viewable.Viewer):
                 button("⇥", "peak-after", "next peak: ]", lambda: session.cursor.to_peak(1)),
                 self.title,
                 pn.pane.Bokeh(
-                    self.slider, css_classes=["cursor"], sizing_mode="stretch_width", margin=(6, 8)
+                    self.slider,
+                    css_classes=["cursor"],
+                    sizing_mode="stretch_width",
+                    margin=(6, 16, 6, 8),
                 ),
                 self.teaching,
                 sizing_mode="stretch_width",

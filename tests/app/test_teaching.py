@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 
 from app.explorer import Explorer
@@ -81,7 +83,7 @@ def test_words_are_large_and_a_link_keeps_them(explorer: Explorer) -> None:
     assert stepper.story.height == HEIGHTS[True]
     assert "teach" in stepper.story.css_classes
     query = to_query(session.problem, session.look)
-    given = dict(pair.split("=") for pair in query[1:].split("&"))
+    given = dict(parse_qsl(query[1:]))
     _, look, wrong = from_query(given)
     assert look["teaching"] is True
     assert wrong == []
