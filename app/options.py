@@ -138,6 +138,9 @@ def why_not(problem: Problem) -> dict[str, str]:
 
 def _why_not_fused(problem: Problem) -> dict[str, str]:
     """The same for the options of fused groups."""
+    if problem.planner == FUSION and asked(problem):
+        rule = "wishes go with the search"
+        return {"online": rule, "baseline": rule}
     if problem.baseline:
         rule = OWN_SEARCH.format("the baseline")
         return {"online": rule, "joint": rule}

@@ -55,6 +55,11 @@ class Shown:
         return self.plan.graph
 
     @property
+    def moved(self) -> bool:
+        """Whether something in it was moved by hand."""
+        return bool(self.plan.details.get("by_hand"))
+
+    @property
     def steps(self) -> int:
         return len(self.plan.program.steps)
 

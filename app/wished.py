@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, tuple[str, ...]] = {
     "cosma": ("keep", "spill", "before"),
-    "fusion": ("fuse", "split"),
+    "fusion": ("fuse", "split", "keep", "spill"),
 }
 TAKEN: Mapping[str, Mapping[str, Any]] = {"cosma": COSMA, "fusion": FUSION}
 KNOWN: Mapping[str, tuple[str, ...]] = {
@@ -109,7 +109,7 @@ def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) ->
     """The buttons that make sense for what is selected, under a planner."""
     known, found = KNOWN.get(planner, ()), list[Offer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
-    if tensor and "keep" in known and _planned(shown, tensor):
+    if tensor and "keep" in known and _planned(shown, tensor, planner):
         found += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
         about = "then tap the other operator; Escape gives up"
@@ -120,9 +120,12 @@ def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) ->
     return found
 
 
-def _planned(shown: Shown, tensor: str) -> bool:
-    """Whether a tensor is planned at all: parameters may not count."""
+def _planned(shown: Shown, tensor: str, planner: str) -> bool:
+    """Whether a planner has a choice for a tensor: parameters may not count, groups have what
+    operators make."""
     kind = shown.graph.tensors[tensor].kind
+    if planner == "fusion":
+        return kind == "activation"
     return kind != "parameter" or shown.plan.program.counts_parameters
 
 

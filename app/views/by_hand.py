@@ -41,8 +41,6 @@ if (hit >= 0) {
   h.alpha = [d.fixed[hit] ? 0 : 0.35];
   h.text = [d.fixed[hit] ? 'cannot be moved alone' : ''];
 }
-for (const tool of plot.toolbar.tools)
-  if (hit >= 0 && tool.type === 'HoverTool') tool.active = false;
 held.tags = [hit];
 held.change.emit(); clash.change.emit();
 """
@@ -75,12 +73,11 @@ for (const i of beside) {
   if (!over) over = 'over ' + d.tensor[i];
 }
 h.alpha[0] = over ? 0.15 : 0.45;
-h.text[0] = '0x' + at.toString(16) + (over ? ', ' + over : ', free');
+h.text[0] = d.tensor[hit] + ' → 0x' + at.toString(16) + (over ? ', ' + over : ', free');
 held.change.emit(); clash.change.emit();
 """
 END = """
 const hit = held.tags.length ? held.tags[0] : -1, h = held.data;
-for (const tool of plot.toolbar.tools) if (tool.type === 'HoverTool') tool.active = true;
 if (hit < 0 || !h.left.length) return;
 held.tags = [-1];
 dropped.data = { number: [h.number[0]], offset: [h.bottom[0]], at: [Date.now()] };
@@ -88,6 +85,7 @@ dropped.data = { number: [h.number[0]], offset: [h.bottom[0]], at: [Date.now()] 
 TOOLS = """
 const on = stays.data.left.length > 0;
 for (const tool of plot.toolbar.tools) {
+  if (tool.type === 'HoverTool') tool.active = !on;  // it would lie over what is dragged
   if (!['PanTool', 'BoxZoomTool'].includes(tool.type)) continue;
   if (on) { if (tool.active) { tool.active = false; plot.tags = [tool.id]; } }
   else if (plot.tags.includes(tool.id)) { tool.active = true; plot.tags = []; }
@@ -321,6 +319,7 @@ def hand_html(session: Session, shown: Shown, stay: sp.Residency | None) -> str:
     if moves:
         many = f"{len(moves)} moves" if len(moves) > 1 else f"{moves[-1]['tensor']} moved"
         told.append(f'<span class="holds">✓ check agrees</span>: {escape(many)} by hand')
+        told.append("save the plan to keep it: links have the planner's own")
     if not session.look.by_hand:
         return f'<div class="hand" role="status">{" · ".join(told)}</div>'
     if stay is None:

@@ -103,11 +103,12 @@ def cards_html(shown: Shown, former: bool = False) -> str:
     sign, words, colour = badge(shown)
     held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
     energy = max(trace.energy.items(), key=lambda item: item[1], default=("", 0.0))
+    hand = ", by hand" if shown.moved else ""
     latency = _card(seconds_text(trace.makespan_s), "latency", "latency", title=LATENCY)
     items = [
         _card(
             plan.graph.name,
-            _parts(shown) if shown.stream else f"{plan.planner} · {_parts(shown)}",
+            _parts(shown) if shown.stream else f"{plan.planner}{hand} · {_parts(shown)}",
             "name",
             title=f"{plan.graph.name}: {len(plan.graph.operators)} operators",
         ),

@@ -38,6 +38,7 @@ MARKS = {
     MOVED: ("↕", GREY),
 }
 LISTED = 200
+BY_HAND = ", moved by hand"
 
 
 class ComparePanel(pn.viewable.Viewer):
@@ -79,6 +80,8 @@ class ComparePanel(pn.viewable.Viewer):
         self.rows.rows = compare_rows(work.shown, work.pinned, self.session.look.selection)
         if work.pinned:
             here, there = plan_names(work.shown_for, work.pinned_for)
+            here += BY_HAND if work.shown.moved else ""
+            there += BY_HAND if work.pinned.moved else ""
             self.title.object = f"here <b>{escape(here)}</b> · pinned <b>{escape(there)}</b>"
         else:
             self.title.object = ""

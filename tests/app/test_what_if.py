@@ -80,6 +80,7 @@ def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     assert "replacement" in why_not(problem)
     problem.planner = "fusion"
     assert options(problem).get("wishes", []) == (["fuse a b"] if "fusion" in KNOWN else [])
+    assert ("online" in why_not(problem)) == ("fusion" in KNOWN)
     problem.planner = "streaming"
     assert asked(problem) == []
     assert "wishes" not in options(problem)
@@ -105,7 +106,7 @@ def test_what_is_offered_suits_the_selection_and_the_planner(shown: Shown) -> No
     assert labels("tensor:add_1", "cosma") == ["Keep on chip", "Keep off chip"]
     assert "Run before…" in labels("operator:add_1", "cosma")
     assert "Keep its output on chip" in labels("operator:add_1", "cosma")
-    assert labels("tensor:add_1", "fusion") == []
+    assert labels("tensor:x", "fusion") == []
     fused = labels("operator:add_1", "fusion")
     assert ("Fuse with layer_norm_1" in fused) == ("Split from…" in fused) == ("fusion" in KNOWN)
     assert labels("operator:add_1", "streaming") == []
