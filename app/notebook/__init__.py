@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.display import HTML
+
     import planners as sp
     from app.notebook.inline import Inline
     from app.notebook.panel import WhatIf
 
-__all__ = ["explore", "what_if"]
+__all__ = ["explore", "show", "what_if"]
 
 
 def explore(what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any) -> Inline:
@@ -32,3 +34,16 @@ def what_if(what: sp.Graph | sp.Plan | str = "mobilenet_v2", **asked: Any) -> Wh
     from app.notebook.panel import WhatIf
 
     return WhatIf(what, **asked)
+
+
+def show(plan: sp.Plan) -> HTML:
+    """A plan's picture, however long its program takes to replay; from then on it has its own.
+
+    Raises `InvalidPlan`.
+    """
+    from IPython.display import HTML
+
+    from app.notebook.pages import shown_html
+    from app.notebook.replayed import replayed
+
+    return HTML(shown_html(replayed(plan)))

@@ -106,7 +106,7 @@ class Inline:
                 session.show(shown)
             session.check(text)  # finds its graph's budgets too
             return
-        given = {"name": what.name, "text": json.dumps(what.to_json())}
+        given: dict[str, Any] = {"name": what.name, "text": json.dumps(what.to_json())}
         given |= {"bytes_per_element": what.bytes_per_element, "granularity": what.granularity}
         session.uploads.take_graph(given)
         session.problem.param.update(**self.asked)
@@ -158,7 +158,7 @@ def _serve(ports: SimpleQueue[int | Exception]) -> None:
     except Exception as error:  # told where it was asked for
         ports.put(error)
         return
-    ports.put(int(made.port))
+    ports.put(int(made.port or 0))
     made.io_loop.start()
 
 

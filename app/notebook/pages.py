@@ -126,8 +126,8 @@ def plan_page(plan: sp.Plan, paints: Paints) -> str:
 
 
 LONG = (
-    "A program of so many instructions takes a while to replay: sp.check(plan) does, and "
-    "app.explore(plan) shows it whole."
+    "A program of so many instructions takes long to replay: app.notebook.show(plan) replays and "
+    "draws it, app.explore(plan) opens it."
 )
 
 

@@ -54,7 +54,7 @@ class WhatIf:
                 session.check(json.dumps(what.to_json()))
                 return
             if isinstance(what, sp.Graph):
-                given = {"name": what.name, "text": json.dumps(what.to_json())}
+                given: dict[str, Any] = {"name": what.name, "text": json.dumps(what.to_json())}
                 given |= {"bytes_per_element": what.bytes_per_element}
                 session.uploads.take_graph({**given, "granularity": what.granularity})
             else:

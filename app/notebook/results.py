@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from typing import Any
 
 import ipywidgets as w
 
@@ -35,6 +36,8 @@ class Results:
         self.now: tuple[str, Shown] | None = None
         self.before: tuple[str, Shown] | None = None
         self.kept: tuple[str, Shown] | None = None
+        self._fields_now: dict[str, Any] = {}
+        self._fields_before: dict[str, Any] = {}
         self._make()
         work = session.work
         work.param.watch(lambda *_: self._show_plan(), "shown")
@@ -88,8 +91,7 @@ class Results:
         """Show the plan before this one, with the problem that it answers."""
         if self.before is None:
             return
-        session, (_, shown) = self.session, self.before
-        fields = self._fields_before
+        session, (_, shown), fields = self.session, self.before, self._fields_before
         session.problem.param.update(**fields)
         session.work.shown_for = fields
         session.show(shown)

@@ -14,7 +14,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import planners as sp
-from app.notebook import replayed
+from app.notebook import replayed, show
 from app.notebook.memory import largest
 from app.notebook.network import needs
 from app.views.pool_rows import pool_rows
@@ -143,6 +143,7 @@ def test_plans_of_other_planners() -> None:
 
 def test_a_long_plan_is_shown_once_it_was_replayed() -> None:
     pool = sp.plan(sp.load("mcunet_vww1"), "overlap", "64KB", "stm32f411")
+    assert "sw-memory" in show(pool).data
     shown = replayed.replayed(pool)
     page = page_of(pool)
     assert sp.format_bytes(shown.pool.size_bytes) in page.text
