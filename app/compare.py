@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import planners as sp
+from app.aligning import Warp, rising, spans_of, warp
+from app.options import that_count
 from app.shown import Shown
 from app.streaming import Stream
 
 SPILLED_HERE, SPILLED_THERE = "spilled here only", "spilled in the pinned only"
 ONLY_HERE, ONLY_THERE = "only here", "only in the pinned"
 RETIMED, MOVED, SAME = "at other steps", "at another address", "the same"
-KINDS = (SPILLED_HERE, SPILLED_THERE, ONLY_HERE, ONLY_THERE, RETIMED, MOVED)
+CUT = "in other pieces"
+KINDS = (SPILLED_HERE, SPILLED_THERE, ONLY_HERE, ONLY_THERE, CUT, RETIMED, MOVED)
+ORDER = "runs in another order"
+AS_IS = Warp()
+Columns = tuple[float, float]
+Times = tuple[Sequence[float], Sequence[float]]
+NEVER: Times = ((), ())
+KEPT = "_compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +46,16 @@ def comparable(here: Shown | None, there: Shown | None) -> bool:
     return bool(here and there) and here.graph.digest == there.graph.digest  # type: ignore[union-attr]
 
 
-def differences(here: Shown, there: Shown) -> list[Difference]:
-    """Tensors that differ, those first whose traffic differs most."""
+def differences(here: Shown, there: Shown, by: str = "operator") -> list[Difference]:
+    """Tensors that differ, those first whose traffic differs most.
+
+    `by` says which steps of the two belong together (`app.aligning.ALIGNED`).
+    """
+    both = stays(here, there, by)
     kinds: dict[str, set[str]] = {}
-    for stay, kind in stay_kinds(here, there):
+    for stay, kind in both.kinds:
         kinds.setdefault(stay.tensor, set()).add(kind)
-    for stay in only_in(there, here):
+    for stay, _ in both.only_there:
         kinds.setdefault(stay.tensor, set()).add(ONLY_THERE)
     found = []
     for tensor, seen in kinds.items():
@@ -54,36 +70,131 @@ def differences(here: Shown, there: Shown) -> list[Difference]:
     return sorted(found, key=lambda d: (-abs(d.delta_bytes), KINDS.index(d.kind), d.tensor))
 
 
-def stay_kinds(here: Shown, there: Shown) -> list[tuple[sp.Residency, str]]:
-    """Each stay of one plan, and how the other plan has it."""
-    exact, timed, tensors = set(), set(), _columns_by_tensor(there)
+@dataclass(frozen=True)
+class Stays:
+    """Each stay here and how the other plan has it; stays that the other plan has alone."""
+
+    there: Any
+    by: str
+    kinds: list[tuple[sp.Residency, str]]
+    only_there: list[tuple[sp.Residency, Columns]]
+
+
+def stays(here: Shown, there: Shown, by: str = "operator") -> Stays:
+    """How the stays of two plans differ; that of the last pair is kept with the plan here."""
+    known: Stays | None = here.__dict__.get(KEPT)
+    if known is None or known.there() is not there or known.by != by:
+        moved = warp(here, there, by)
+        kinds, alone = stay_kinds(here, there, moved), only_there(here, there, moved)
+        known = here.__dict__[KEPT] = Stays(weakref.ref(there), by, kinds, alone)
+    return known
+
+
+def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.Residency, str]]:
+    """Each stay of one plan, and how the other plan has it, its steps moved onto those of one."""
+    exact, timed, boxes = set(), set(), set()
+    tensors: dict[str, list[Columns]] = {}
     for stay in there.report.residencies:
-        key = (stay.tensor, stay.piece.box, stay.memory, there.columns(stay))
+        columns = moved_columns(there.columns(stay), moved)
+        tensors.setdefault(stay.tensor, []).append(columns)
+        boxes.add((stay.tensor, stay.piece.box))
+        key = (stay.tensor, stay.piece.box, stay.memory, columns)
         timed.add(key)
         exact.add((*key, _starts(stay)))
+    times = {name: joined(columns) for name, columns in tensors.items()}
     found = []
     for stay in here.report.residencies:
-        key = (stay.tensor, stay.piece.box, stay.memory, here.columns(stay))
+        columns = here.columns(stay)
+        key = (stay.tensor, stay.piece.box, stay.memory, columns)
         if (*key, _starts(stay)) in exact:
             kind = SAME
         elif key in timed:
             kind = MOVED
+        elif not _meets(columns, times.get(stay.tensor, NEVER)):
+            kind = ONLY_HERE
         else:
-            kind = (
-                RETIMED if _meets(here.columns(stay), tensors.get(stay.tensor, [])) else ONLY_HERE
-            )
+            kind = RETIMED if (stay.tensor, stay.piece.box) in boxes else CUT
         found.append((stay, kind))
     return found
 
 
-def only_in(one: Shown, other: Shown) -> list[sp.Residency]:
-    """Stays of one plan in whose steps the other does not have the tensor on chip."""
-    tensors = _columns_by_tensor(other)
-    return [
-        stay
-        for stay in one.report.residencies
-        if not _meets(one.columns(stay), tensors.get(stay.tensor, []))
+def only_there(
+    here: Shown, there: Shown, moved: Warp = AS_IS
+) -> list[tuple[sp.Residency, Columns]]:
+    """Stays of the other plan in whose steps the one here does not have the tensor on chip.
+
+    With their steps on those of the plan here.
+    """
+    tensors: dict[str, list[Columns]] = {}
+    for stay in here.report.residencies:
+        tensors.setdefault(stay.tensor, []).append(here.columns(stay))
+    times = {name: joined(columns) for name, columns in tensors.items()}
+    placed = [(s, moved_columns(there.columns(s), moved)) for s in there.report.residencies]
+    return [(s, at) for s, at in placed if not _meets(at, times.get(s.tensor, NEVER))]
+
+
+def joined(columns: Sequence[Columns]) -> Times:
+    """Beginnings and ends of the times that overlapping ones are together, rising."""
+    starts: list[float] = []
+    stops: list[float] = []
+    for start, stop in sorted(columns):
+        if stops and start <= stops[-1]:
+            stops[-1] = max(stops[-1], stop)
+        else:
+            starts.append(start)
+            stops.append(stop)
+    return starts, stops
+
+
+def moved_columns(columns: tuple[int, int], moved: Warp) -> Columns:
+    """Steps of the other plan on those of the plan here; near whole steps, whole ones."""
+    if moved.same:
+        return columns
+    left, right = (moved(place) for place in columns)
+    return (_whole(left), _whole(right))
+
+
+def _whole(place: float) -> float:
+    return float(round(place)) if abs(place - round(place)) < 0.01 else place
+
+
+def operator_kinds(here: Shown, there: Shown) -> dict[str, str]:
+    """Operators that differ, each with the first of `KINDS` of what it writes, or with `ORDER`."""
+    found: dict[str, str] = {}
+    order = {kind: i for i, kind in enumerate(KINDS)}
+    for item in differences(here, there):
+        writer = here.graph.producer.get(item.tensor)
+        if writer is None:
+            continue
+        name = here.graph.operators[writer].name
+        if name not in found or order[item.kind] < order[found[name]]:
+            found[name] = item.kind
+    for name in reordered(here, there):
+        found.setdefault(name, ORDER)
+    return found
+
+
+def reordered(here: Shown, there: Shown) -> list[str]:
+    """The fewest operators that must change their places to make one order the other."""
+    ours, theirs = spans_of(here), spans_of(there)
+    pairs = [
+        ((float(theirs[name][0]), float(i)), name)
+        for i, name in enumerate(sorted(ours, key=lambda name: ours[name]))
+        if name in theirs
     ]
+    kept = set(rising([(a + 1e-9 * b, b) for (a, b), _ in pairs]))
+    return [name for (a, b), name in pairs if (a + 1e-9 * b, b) not in kept]
+
+
+def fields_that_differ(
+    here: Mapping[str, Any], there: Mapping[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """Name, value there and value here of the fields in which two problems differ."""
+    if not here or not there:
+        return []
+    both = that_count(here), that_count(there)
+    names = [name for name in both[0] if both[0][name] != both[1].get(name)]
+    return [(name, both[1].get(name), both[0][name]) for name in names]
 
 
 def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
@@ -112,15 +223,10 @@ def _streamed(here: Stream, there: Stream) -> list[tuple[str, float, float, str]
     ]
 
 
-def _columns_by_tensor(shown: Shown) -> dict[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
-    for stay in shown.report.residencies:
-        found.setdefault(stay.tensor, []).append(shown.columns(stay))
-    return found
-
-
-def _meets(columns: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
-    return any(a < columns[1] and columns[0] < b for a, b in others)
+def _meets(columns: Columns, times: Times) -> bool:
+    starts, stops = times
+    i = bisect_left(starts, columns[1]) - 1  # the last that begins before the end
+    return i >= 0 and stops[i] > columns[0]
 
 
 def _starts(stay: sp.Residency) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ import panel as pn
 from bokeh.events import Tap
 from bokeh.models import Range1d
 
+from app.aligning import warp
 from app.glossary import term
 from app.live import group_of
 from app.session import Session
@@ -18,6 +19,7 @@ from app.views.bars import DagBar, Message
 from app.views.by_hand import HandBar, hand_switch
 from app.views.cards import CSS as CARDS_CSS
 from app.views.cards import cards_html, preview_html
+from app.views.compare_panel import Comparison, differing
 from app.views.corner import Corner
 from app.views.dag import Dag
 from app.views.following import follow
@@ -29,6 +31,7 @@ from app.views.pareto_bar import ParetoBar
 from app.views.pareto_panel import ParetoPanel
 from app.views.pool_panel import PoolPanel
 from app.views.rows import Rows
+from app.views.split import SplitView
 from app.views.status import Status
 from app.views.stepper import Stepper
 from app.views.stream_panel import MemorySwitch, StreamPanel
@@ -67,8 +70,9 @@ class Explorer(pn.viewable.Viewer):
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
         looks = Looks()
-        self.pareto = Pareto(theme, session.sweeps.load, looks)
+        self.pareto = Pareto(theme, session.sweeps.tap, looks)
         self.planners = ParetoPanel(session, theme, looks)
+        self.compare = Comparison(session, lambda key: self._choose(key))
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
@@ -98,6 +102,8 @@ class Explorer(pn.viewable.Viewer):
         self.legend, self.lanes_legend = map_legend(), timeline_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
         self._follow()
+        above = self.map, self.occupancy, self.timeline  # the split view draws after them
+        self.split = SplitView(session, theme, above, lambda key: self._choose(key))
 
     def _client_models(self) -> dict[str, Any]:
         """What the client moves when the cursor moves."""
@@ -121,7 +127,8 @@ class Explorer(pn.viewable.Viewer):
         follow(self.session.problem, "wishes", lambda: self._show_wishes())
         follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
-        follow(work, "pinned", lambda: self._show_memory())
+        follow(work, "pinned", lambda: self._show_pinned())
+        follow(look, "aligned", lambda: self._show_memory())
         follow(work, "points", lambda: self._show_pareto())
         follow(look, ["metric", "across"], lambda: self._show_pareto())
         follow(look, ["step", "unit"], lambda: self._show_live())
@@ -168,18 +175,24 @@ class Explorer(pn.viewable.Viewer):
         self._place()
         self._highlight()
 
+    def _show_pinned(self) -> None:
+        self._show_memory()
+        if self.session.work.shown and self.session.look.colour == "difference":
+            self._show_dag(refit=False)
+
     def _show_memory(self) -> None:
         """The address map and occupancy, on the same axes as the pinned plan where there is one."""
         shown, pinned = self.session.work.shown, self.session.work.pinned
         if shown is None:
             return
-        end = max(shown.steps, pinned.steps if pinned else 0)
+        by = self.session.look.aligned
+        end = max(shown.steps, warp(shown, pinned, by)(pinned.steps) if pinned else 0)
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         region = shown.stream.region(self.session.look.memory) if shown.stream else None
-        self.map.show(shown, region.memory if region else shown.memories[0], pinned, region)
+        self.map.show(shown, region.memory if region else shown.memories[0], pinned, region, by)
         self.map.highlight(shown, self.session.look.lit)
-        self.occupancy.show(shown, pinned)
+        self.occupancy.show(shown, pinned, by)
         self._show_by_hand()
         comparing = pinned is not None
         self.legend.object = self._legend(differs_html() if comparing else "")
@@ -214,6 +227,7 @@ class Explorer(pn.viewable.Viewer):
 
     def _show_dag(self, *, refit: bool) -> None:
         shown, look = self.session.work.shown, self.session.look
+        self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
         self.dag.place(look.step)
         self.dag.highlight(shown, look.expanded, look.lit)
@@ -365,7 +379,7 @@ class Explorer(pn.viewable.Viewer):
             width=330,
             margin=(0, 0, 0, 8),
         )
-        left = pn.Column(memory, timeline, css_classes=["left"], margin=0, **wide)
+        left = pn.Column(memory, self.split, timeline, css_classes=["left"], margin=0, **wide)
         top = pn.Column(
             self.cards,
             Status(session),
@@ -379,6 +393,7 @@ class Explorer(pn.viewable.Viewer):
         return pn.Column(
             top,
             self.planners,
+            self.compare,
             dag,
             self.pool,
             self.stream,

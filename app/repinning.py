@@ -39,7 +39,7 @@ class Repins:
         session, problem = self.session, Problem(**fields)
         self._fields = {n: v for n, v in fields.items() if n != "time_limit"}
         if self._fields == session.work.shown_for:  # the plan on screen is the one
-            session.work.param.update(pinned=session.work.shown, pinned_for=self._fields)
+            session.pins.keep(session.work.shown, self._fields)
             return
         self._job = session.pool.submit("plan", problem=session.request(problem))
         session.work.pinning = True
@@ -50,7 +50,7 @@ class Repins:
         for message in self._job.drain() if self._job else ():
             kind = message["type"]
             if kind == "plan" and work.pinned is None:
-                work.param.update(pinned=message["shown"], pinned_for=self._fields)
+                self.session.pins.keep(message["shown"], self._fields)
             elif kind == "infeasible":
                 work.notice = FAILED.format("no plan fits its budget.")
             elif kind in ("error", "died"):

@@ -66,7 +66,7 @@ class Session:
         self.what_if, self.moving = WhatIf(self), Moving(self)
         self.tour = Tour(self)
         others = (self.repins, self.sharing, self.what_if, self.moving, self.tour)
-        self._parts = (self.sweeps, self.live, self.coding, self.streams, *others)
+        self._parts = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
         self._plan: Job | None = None
         self._facts: Job | None = None
         self._asked_for: dict[str, Any] = {}

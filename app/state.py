@@ -13,11 +13,12 @@ from planners.overlap.options import OBJECTIVES
 from planners.streaming.pipelines import PIPELINES, STEP_BYTES
 
 GRANULARITIES = ("fused", "folded", "aten")
-COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic")
+COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic", "difference")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("memory", "peak", "latency", "traffic", "energy")
 PANELS = ("details", "solver", "compare", "what if")
+ALIGNED = ("operator", "time", "steps")
 WEIGHED = ("delay", "memory")
 COSMA = sp.planners()["cosma"].options
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
@@ -155,6 +156,14 @@ class Look(param.Parameterized):
     more_bytes = param.Integer(
         65536, bounds=(1, 2**40), doc="How much more memory the table of gains is about."
     )
+    aligned = param.Selector(
+        default="operator",
+        objects=list(ALIGNED),
+        doc="Which steps of two compared plans lie above each other.",
+    )
+    split = param.Boolean(False, doc="Whether the compared plan has views of its own.")
+    comparing = param.Boolean(False, doc="Whether all of the comparison is opened.")
+    taps_pin = param.Boolean(False, doc="Whether a tap on a point pins its plan to compare with.")
     wide = param.Boolean(False, doc="Whether the chart of all planners is opened over the views.")
     memory = param.String("", doc="Which memory the address map shows; empty: all on chip.")
     weighed = param.Selector(
@@ -181,9 +190,10 @@ class Work(param.Parameterized):
     recalled = param.Dict(default={}, doc="Of a plan kept from before: took_s and at; else empty.")
     written = param.Boolean(True, doc="Whether the text of the plan on screen is there to save.")
     shown_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
+    shelf = param.List(default=[], doc="Plans that are kept (`app.pinning.Kept`), six at most.")
+    pinning = param.Boolean(False, doc="Whether a plan to compare with is being read or made.")
     pinned = param.Parameter(None, doc="A plan that was on screen, kept to compare with.")
     pinned_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
-    pinning = param.Boolean(False, doc="Whether the plan that a link compares with is planned.")
     budgets = param.Dict(default={}, doc="MR, MH, MP and more of the graph on screen.")
     why = param.Dict(default={}, doc="By fused group on screen: what else it would cost, and why.")
     reach = param.Dict(default={}, doc="Least and largest budget that a slider can ask of.")

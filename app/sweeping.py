@@ -165,6 +165,14 @@ class Sweeps:
         if any(work.sweep.get(name) != value for name, value in facts.items()):
             work.sweep = {**work.sweep, **facts}
 
+    def tap(self, index: int) -> None:
+        """A point was chosen: show its plan, or pin it to compare with."""
+        if self.session.look.taps_pin:
+            self.session.pins.take_point(index)
+            self.session.look.comparing = True
+        else:
+            self.load(index)
+
     def load(self, index: int) -> None:
         """Show the plan of a point of the sweep; where only its numbers are stored, plan it."""
         session, point = self.session, self.session.work.points[index]

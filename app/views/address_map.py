@@ -206,10 +206,12 @@ class AddressMap:
         memory: str,
         pinned: Shown | None = None,
         region: Region | None = None,
+        by: str = "operator",
     ) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
 
-        `region` is the part of the memory to be shown, of plans that have parts.
+        `region` is the part of the memory to be shown, of plans that have parts; `by` says how the
+        steps of the pinned plan are moved onto those of this one (`app.aligning.ALIGNED`).
         """
         self.rows = rows_of(shown, memory)
         for rect in self.rects:  # of strips a pixel high nothing but outlines would be seen
@@ -217,7 +219,7 @@ class AddressMap:
         self.drawn = None
         self._redraw()
         self.limit.location = limit_bytes(shown)
-        self.outlines.show(shown, pinned, memory)
+        self.outlines.show(shown, pinned, memory, by)
         tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
         self.pool.show(shown)
         self.groups.show(shown, step_places(shown), {})

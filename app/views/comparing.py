@@ -7,36 +7,19 @@ from typing import Any
 
 import panel as pn
 
-from app.compare import (
-    MOVED,
-    ONLY_HERE,
-    ONLY_THERE,
-    RETIMED,
-    SPILLED_HERE,
-    SPILLED_THERE,
-    comparable,
-    differences,
-    totals,
-)
-from app.options import that_count, word
+from app.compare import comparable, differences, fields_that_differ, totals
+from app.options import word
 from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
 from app.style import COMPACT, TEXT
 from app.views.following import follow
-from app.views.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, ink_on
+from app.views.marks import MARKS
+from app.views.palette import ink_on
 from app.views.rows import Rows
 from app.views.units import joules_text, seconds_text
 from planners.units import format_bytes
 
-MARKS = {
-    SPILLED_HERE: ("▲", ORANGE),
-    SPILLED_THERE: ("△", SKY),
-    ONLY_HERE: ("+", GREEN),
-    ONLY_THERE: ("−", PURPLE),
-    RETIMED: ("↔", BLUE),
-    MOVED: ("↕", GREY),
-}
 LISTED = 200
 BY_HAND = ", moved by hand"
 
@@ -50,6 +33,8 @@ class ComparePanel(pn.viewable.Viewer):
         self.pin = self._button("Pin this plan  (p)", "pin", session.pins.pin)
         self.swap = self._button("Swap  (c)", "swap", session.pins.swap)
         self.drop = self._button("Let go", "unpin", session.pins.unpin)
+        self.open = self._button("⤢", "open-compare", self._open)
+        self.open.description = "all of the comparison: shelf, table, both plans' views"
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )
@@ -61,8 +46,11 @@ class ComparePanel(pn.viewable.Viewer):
         )
         self.rows.on_key(lambda key: choose(key))
         follow(session.work, ["shown", "pinned"], lambda: self._show())
-        follow(session.look, "selection", lambda: self._show())
+        follow(session.look, ["selection", "aligned"], lambda: self._show())
         self._show()
+
+    def _open(self) -> None:
+        self.session.look.comparing = True
 
     def _button(self, label: str, name: str, act: Any) -> pn.widgets.Button:
         return pn.widgets.Button(
@@ -77,7 +65,9 @@ class ComparePanel(pn.viewable.Viewer):
         work = self.session.work
         self.swap.visible = self.drop.visible = work.pinned is not None
         self.rows.head = ["", "pinned", "here", "difference"] if work.pinned else []
-        self.rows.rows = compare_rows(work.shown, work.pinned, self.session.look.selection)
+        self.rows.rows = compare_rows(
+            work.shown, work.pinned, self.session.look.selection, self.session.look.aligned
+        )
         if work.pinned:
             here, there = plan_names(work.shown_for, work.pinned_for)
             here += BY_HAND if work.shown.moved else ""
@@ -89,20 +79,23 @@ class ComparePanel(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
-            pn.Row(self.pin, self.swap, self.drop, **wide), self.title, self.rows, **wide
+            pn.Row(self.pin, self.swap, self.drop, self.open, **wide), self.title, self.rows, **wide
         )
 
 
 def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
     """Two plans by what they were asked for differently."""
-    both = that_count(here), that_count(there)
-    names = [name for name in both[0] if both[0][name] != both[1].get(name)] or ["budget"]
-    words = [", ".join(word(name, fields.get(name, "")) for name in names) for fields in both]
-    return words[0], words[1]
+    differ = fields_that_differ(here, there)
+    if not differ:
+        budget = here.get("budget", "")
+        return budget, there.get("budget", budget)
+    mine = ", ".join(word(name, value if value is not None else "") for name, _, value in differ)
+    other = ", ".join(word(name, value if value is not None else "") for name, value, _ in differ)
+    return mine, other
 
 
 def compare_rows(
-    here: Shown | None, there: Shown | None, selection: str = ""
+    here: Shown | None, there: Shown | None, selection: str = "", by: str = "operator"
 ) -> list[dict[str, Any]]:
     """Totals first; then the tensors that differ, with their spill traffic in both plans."""
     if here is None or there is None:
@@ -113,7 +106,7 @@ def compare_rows(
         rows.append({"text": name, "cells": cells})
     if not comparable(here, there):
         return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
-    found = differences(here, there)
+    found = differences(here, there, by)
     for item in found[:LISTED]:
         mark, colour = MARKS[item.kind]
         key = tensor_selection(item.tensor)

@@ -89,6 +89,7 @@ class Dag:
         self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
         self.drawn: Scene | None = None
         self.arcs = False
+        self.differs: Mapping[str, str] | None = None
         self.figure = self._figure(theme)
         self.nodes.selected.on_change("indices", self._tapped)
         self.frames.selected.on_change("indices", self._closed)
@@ -257,7 +258,7 @@ class Dag:
         refit: bool,
     ) -> None:
         """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
-        drawn = scene(shown, expanded, colour)
+        drawn = scene(shown, expanded, colour, self.differs)
         self.drawn = drawn
         self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
         self.curves.data = drawn.curves

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.compare import SAME
 from app.groups import group_line
 from app.shown import Shown
 from app.state import selected_group, selected_operators, selected_tensors
@@ -14,11 +15,13 @@ from app.views.dag_groups import Drawing, Regions, group_words, groups_in, regio
 from app.views.dag_layout import layout
 from app.views.dag_twins import twin_letters, twin_words
 from app.views.hatched import PLAIN
+from app.views.marks import MARKS, PALE, SHORT
 from app.views.palette import DARK_INK, ink_on, kind_of, sequential
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66
+ALONE = "nothing to compare with: pin a plan (p)"
 BLOCK = "right_diagonal_line"
 Columns = dict[str, list[Any]]
 NODE_COLUMNS = ("x", "y", "w", "h", "fill", "dark", "edge", "hatch", "full", "second")
@@ -49,15 +52,21 @@ class Scene:
     twins: list[str] = field(default_factory=list)
 
 
-def scene(shown: Shown, expanded: Collection[str], colour: str) -> Scene:
-    """Place and colour the visible part of a plan's graph."""
+def scene(
+    shown: Shown, expanded: Collection[str], colour: str, differs: Mapping[str, str] | None = None
+) -> Scene:
+    """Place and colour the visible part of a plan's graph.
+
+    `differs` has, by operator, how another plan treats it otherwise: what colour `difference` says;
+    None: there is no other plan.
+    """
     tree, graph = shown.tree, shown.graph
     nodes = tree.nodes(expanded)
     home = {member: i for i, node in enumerate(nodes) for member in node.members}
     edges = _edges(shown, home)
     placed = layout(len(nodes), list(edges))
     curves, tensors, ends = _curves(edges, placed.routes)
-    columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour)
+    columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour, differs)
     letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
     groups = [shown.group_of.get(op.name) for op in graph.operators]
@@ -154,10 +163,17 @@ def _curves(
 
 
 def _nodes(
-    shown: Shown, nodes: list[Node], x: tuple[int, ...], y: tuple[float, ...], colour: str
+    shown: Shown,
+    nodes: list[Node],
+    x: tuple[int, ...],
+    y: tuple[float, ...],
+    colour: str,
+    differs: Mapping[str, str] | None,
 ) -> tuple[Columns, list[tuple[str, str]]]:
-    facts = [_Facts(shown, node) for node in nodes]
+    facts = [_Facts(shown, node, differs or {}) for node in nodes]
+    alone = colour == "difference" and differs is None
     paint, legend = _paint(facts, colour)
+    legend = [(ALONE, PALE)] if alone else legend
     columns: Columns = {name: [] for name in (*NODE_COLUMNS, *HOVER_COLUMNS)}
     for node, fact, at_x, at_y in zip(nodes, facts, x, y, strict=True):
         fill = paint(fact)
@@ -171,7 +187,7 @@ def _nodes(
             "edge": 2.2 if node.is_block else 0.8,
             "hatch": BLOCK if node.is_block and colour == "kind" else PLAIN,
             "full": fact.label,
-            "second": fact.second(colour),
+            "second": "not compared" if alone else fact.second(colour),
             "text_y": at_y - HEIGHT * 0.17,
             "second_y": at_y + HEIGHT * 0.2,
             "is_block": node.is_block,
@@ -189,10 +205,13 @@ def _nodes(
 class _Facts:
     """What is said of a node: sums over its operators."""
 
-    def __init__(self, shown: Shown, node: Node) -> None:
+    def __init__(self, shown: Shown, node: Node, differs: Mapping[str, str]) -> None:
         graph = shown.graph
         operators = [graph.operators[i] for i in node.members]
         self.is_block = node.is_block
+        kinds = [differs[op.name] for op in operators if op.name in differs]
+        self.differs = next((kind for kind in MARKS if kind in kinds), SAME)
+        self.differing = len(kinds)
         written = [name for op in operators for name in op.outputs]
         self.macs = sum(op.macs for op in operators)
         self.written_bytes = sum(graph.size_bytes(name) for name in written)
@@ -220,6 +239,10 @@ class _Facts:
 
     def second(self, colour: str) -> str:
         """The second line of a node: what its colour says, in words."""
+        if colour == "difference":
+            count = f"{self.differing}× " if self.is_block and self.differing else ""
+            mark = MARKS[self.differs][0] + " " if self.differs in MARKS else ""
+            return f"{mark}{count}{SHORT[self.differs]}"
         if colour == "kind":
             return f"⊞ {self.kind.split()[0]} ops" if self.is_block else self.kind
         return _words(self.value(colour), colour)
@@ -239,6 +262,10 @@ def _paint(
     if colour == "kind":
         legend = dict(sorted((fact.family, fact.colour) for fact in facts))
         return (lambda fact: fact.colour), list(legend.items())
+    if colour == "difference":
+        found = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
+        told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in found]
+        return (lambda fact: MARKS.get(fact.differs, ("", PALE))[1]), [*told, (SAME, PALE)]
     highest = max((fact.value(colour) for fact in facts), default=0.0)
 
     shares = (0, 0.25, 0.5, 0.75, 1)

@@ -13,6 +13,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from app.aligning import Warp, warp
 from app.shown import Shown
 from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
 from app.views.hatched import PLAIN, hatched
@@ -101,7 +102,7 @@ class Occupancy:
             plot.add_layout(item)
         return plot
 
-    def show(self, shown: Shown, pinned: Shown | None = None) -> None:
+    def show(self, shown: Shown, pinned: Shown | None = None, by: str = "operator") -> None:
         """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line."""
         held, budget = shown.report.occupancy, shown.plan.budget_bytes
         steps = range(len(held))
@@ -121,7 +122,8 @@ class Occupancy:
         top = max(limit_bytes(s) for s in (shown, pinned) if s) * 1.28
         self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
         other = pinned.report.occupancy if pinned else ()
-        self.pinned.data = {"x": list(range(len(other))), "y": list(other)}
+        moved = warp(shown, pinned, by) if pinned else Warp()
+        self.pinned.data = {"x": [moved(step) for step in range(len(other))], "y": list(other)}
         right_half = peak > len(held) / 2
         self.peak.update(
             x=peak + (1 if right_half else 0),

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.compare import MOVED, ONLY_HERE, ONLY_THERE, RETIMED, comparable, only_in, stay_kinds
+from app.compare import (
+    CUT,
+    MOVED,
+    ONLY_HERE,
+    ONLY_THERE,
+    RETIMED,
+    Columns,
+    comparable,
+    stays,
+)
 from app.shown import Shown
 from app.views.palette import PURPLE, Theme
 
 OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
     ONLY_HERE: (3.0, "solid", "solid"),
+    CUT: (1.2, [10, 2, 2, 2], "dashed"),
     RETIMED: (2.0, [6, 3], "dashed"),
     MOVED: (2.0, [2, 2], "dotted"),
     ONLY_THERE: (1.5, [2, 3], "dotted"),
 }
-MANY = 120
+MANY, MOST = 120, 2500
 """Outlines beyond which thinner ones are drawn, because rectangles are small then."""
 
 SIDES = ("left", "right", "bottom", "top")
@@ -46,9 +58,9 @@ class Outlines:
                 line_dash=dash,
             ).glyph
 
-    def show(self, here: Shown, there: Shown | None, memory: str) -> None:
+    def show(self, here: Shown, there: Shown | None, memory: str, by: str = "operator") -> None:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
-        data = outline_columns(here, there, memory)
+        data = outline_columns(here, there, memory, by)
         self.gone.data = data[ONLY_THERE]
         many = sum(len(columns["left"]) for columns in data.values()) > MANY
         for kind, source in self.lines.items():
@@ -61,18 +73,22 @@ class Outlines:
 
 
 def outline_columns(
-    here: Shown, there: Shown | None, memory: str
+    here: Shown, there: Shown | None, memory: str, by: str = "operator"
 ) -> dict[str, dict[str, list[float]]]:
     """Rectangles of each kind of difference."""
     data: dict[str, dict[str, list[float]]] = {k: {s: [] for s in SIDES} for k in OUTLINES}
     if there is None or not comparable(here, there):
         return data
-    stays = [(here, stay, kind) for stay, kind in stay_kinds(here, there)]
-    stays += [(there, stay, ONLY_THERE) for stay in only_in(there, here)]
-    for shown, stay, kind in stays:
-        if kind not in data or stay.memory != memory:
-            continue
-        left, right = shown.columns(stay)
+    both = stays(here, there, by)
+    rows: list[tuple[Any, str, Columns]] = [
+        (stay, kind, here.columns(stay))
+        for stay, kind in both.kinds
+        if kind in data and stay.memory == memory
+    ]
+    rows += [(stay, ONLY_THERE, at) for stay, at in both.only_there if stay.memory == memory]
+    if len(rows) > MOST:  # more could not be told apart, and take the browser seconds
+        rows = sorted(rows, key=lambda row: (row[2][0] - row[2][1]) * row[0].size_bytes)[:MOST]
+    for stay, kind, (left, right) in rows:
         for span in stay.spans:
             for side, value in zip(SIDES, (left, right, span.start, span.stop), strict=True):
                 data[kind][side].append(value)

@@ -252,7 +252,8 @@ class Pareto:
         if has_bound:
             items.append(LegendItem(label=PROVEN, renderers=[self.marks["bound"]]))
         if has_floor:
-            items.append(LegendItem(label=bounds[0], renderers=[self.marks["floor"]]))
+            label = bounds[0] if self.large else "least possible"
+            items.append(LegendItem(label=label, renderers=[self.marks["floor"]]))
         self.figure.legend[0].items = items
 
     def _fit(self) -> None:

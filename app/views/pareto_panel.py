@@ -23,6 +23,7 @@ from app.views.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.pareto_bar import axis_select, button, progress_text
 from app.views.picture import Picture
 from app.views.rows import Rows
+from app.views.switches import switch
 from planners.units import format_bytes, parse_size
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
@@ -56,7 +57,7 @@ class ParetoPanel(pn.viewable.Viewer):
 
     def _open(self) -> None:
         if self.session.look.wide and self.chart is None:
-            self.chart = Pareto(self.theme, self.session.sweeps.load, self.looks, large=True)
+            self.chart = Pareto(self.theme, self.session.sweeps.tap, self.looks, large=True)
             self._widgets()
             self.box[:] = [self._layout(self.chart)]
         self.box.visible = self.session.look.wide
@@ -106,7 +107,7 @@ class ParetoPanel(pn.viewable.Viewer):
         self.list = Rows(css_classes=["points"], sizing_mode="stretch_width", height=150)
         self.list.empty = "Each point of the chart will be a row here: Enter loads its plan."
         for rows in (self.table, self.list):
-            rows.on_key(lambda key: session.sweeps.load(int(key.removeprefix(LOAD))))
+            rows.on_key(lambda key: session.sweeps.tap(int(key.removeprefix(LOAD))))
         self.picture = Picture(width=0, height=0, margin=0)
 
     def _start(self, *, wide: bool) -> None:
@@ -145,7 +146,11 @@ class ParetoPanel(pn.viewable.Viewer):
             button(k.upper(), f"points-{k}", lambda k=k: self._picture(k)) for k in ("png", "svg")
         ]
         head = pn.Row(title, csv, *kinds, button("Close  ×", "close-planners", close), **WIDE)
-        axes = pn.Row(axis_select(session, "metric"), axis_select(session, "across"), width=330)
+        taps = {"a tap shows it": False, "a tap pins it": True}
+        pick = switch(session, "taps_pin", taps, ["taps-pin"])
+        pick.margin = (14, 6, 0, 6)
+        axes = pn.Row(axis_select(session, "metric"), axis_select(session, "across"), pick)
+        axes.param.update(**WIDE)
         left = pn.Column(axes, pn.pane.Bokeh(chart.figure, **WIDE), **WIDE)
         asked = pn.Row(
             self.more, self.ask, self.sweep, self.stop, self.picture, align="end", **WIDE

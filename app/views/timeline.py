@@ -55,6 +55,7 @@ class Timeline:
         theme: Theme,
         select: Callable[[str, str, int], None],
         select_group: Callable[[int], None],
+        x_range: Range1d | None = None,
     ) -> None:
         self.select = select
         self.bars: Bars | None = None
@@ -66,7 +67,7 @@ class Timeline:
         self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
         self.times = ColumnDataSource({"start": [], "stop": []})
-        self.x_range = Range1d(0, 1)
+        self.x_range = x_range or Range1d(0, 1)
         self.lanes = FactorRange(factors=["compute"])
         self.cursor = cursor_band(theme)
         self.figure = self._figure(theme)

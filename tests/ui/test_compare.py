@@ -1,0 +1,35 @@
+"""Journey: a plan is pinned, another compared with it: table, graph colours, both plans' views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playwright.sync_api import expect
+
+PATIENCE_MS = 60_000
+
+
+def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None:
+    page = open_page()
+    page.keyboard.press("p")
+    page.locator(".open-compare button").click()
+    panel = page.locator(".comparison")
+    expect(panel.locator(".shelf select")).to_have_value("cosma, 738.8 KiB", timeout=PATIENCE_MS)
+    page.locator(".budget-typed input").fill("900 KiB")
+    page.keyboard.press("Enter")
+    expect(page.locator(".card.peak")).to_contain_text("of 900 KiB", timeout=PATIENCE_MS)
+    expect(panel.locator(".asked")).to_contain_text("budget", timeout=PATIENCE_MS)
+    expect(panel.locator(".totals")).to_contain_text("−100.0%", timeout=PATIENCE_MS)
+    rows = panel.locator(".tensor-differences tr.tap")
+    expect(rows.first).to_contain_text("spilled in the pinned only")
+    rows.first.click()
+    expect(panel.locator(".tensor-differences tr.on")).to_have_count(1)
+    panel.locator(".graph-differences button").click()
+    expect(page.locator(".bar")).to_contain_text("△ spilled", timeout=PATIENCE_MS)
+    panel.locator(".split button").nth(1).click()
+    expect(page.locator(".split-title")).to_contain_text("Pinned: cosma, 738.8 KiB")
+    with page.expect_download() as saved:
+        panel.locator(".differences-csv").locator("a, button").first.click()
+    assert saved.value.suggested_filename == "differences.csv"
+    panel.locator(".close-comparison button").click()
+    expect(panel.locator(".totals")).to_be_hidden()
