@@ -71,19 +71,19 @@ def _waits(graph: Graph, before: Iterable[tuple[str, ...]]) -> nx.DiGraph[str]:
 def _groups_exist(
     graph: Graph, fused: Sequence[tuple[str, ...]], apart: Sequence[tuple[str, ...]]
 ) -> bool:
-    """Whether groups without cycles can have these together and those apart.
+    """Whether groups without cycles can have these together and those apart."""
+    if not fused or not apart:
+        return True
+    return not any({a, b} <= names for a, b in apart for names in together(graph, fused))
+
+
+def together(graph: Graph, fused: Iterable[tuple[str, ...]]) -> list[set[str]]:
+    """The smallest groups of two operators or more, without cycles, that have these pairs.
 
     What lies between two operators of a group is in it too: on a cycle with it.
     """
-    if not fused or not apart:
-        return True
     import networkx as nx
 
-    together = _waits(graph, ())
-    together.add_edges_from(pair for a, b in fused for pair in ((a, b), (b, a)))
-    group = {
-        name: number
-        for number, names in enumerate(nx.strongly_connected_components(together))
-        for name in names
-    }
-    return all(group[a] != group[b] for a, b in apart)
+    waits = _waits(graph, ())
+    waits.add_edges_from(pair for a, b in fused for pair in ((a, b), (b, a)))
+    return [names for names in nx.strongly_connected_components(waits) if len(names) > 1]

@@ -19,6 +19,7 @@ from planners.fusion.partition import GroupModel, Traits
 from planners.fusion.refills import Refills
 from planners.fusion.rows import RowTables
 from planners.fusion.ways import Staircase, Steps
+from planners.fusion.wished import Wished
 from planners.graph.model import Graph
 from planners.masks import bits, positions
 from planners.progress import Clock
@@ -34,8 +35,11 @@ class Candidates:
     staircases that the model was asked for.
     """
 
-    def __init__(self, model: GroupModel, graph: Graph, traits: Traits) -> None:
-        self.dag = Dag.of(graph)
+    def __init__(
+        self, model: GroupModel, graph: Graph, traits: Traits, wished: Wished | None = None
+    ) -> None:
+        self.wished = wished or None
+        self.dag = wished.relate(Dag.of(graph)) if wished else Dag.of(graph)
         self.masks: dict[int, None] = {}
         self.complete: int | None = 0
         self.evaluated = 0
@@ -58,7 +62,7 @@ class Candidates:
         Ends early, with all of some size, where the clock does or more than `limit` are found.
         """
         layer = dict(self._singles())
-        self.masks = dict.fromkeys(layer)
+        self.masks = dict.fromkeys((*layer, *(self.wished.classes if self.wished else ())))
         for size in count(1):
             self.complete = size
             if size == cap:
@@ -115,6 +119,8 @@ class Candidates:
 
     def _goes_on(self, mask: int, layer: Container[int], budget_bytes: int) -> bool:
         """Whether a group, or one that it is part of, may fit."""
+        if self.wished and not self.wished.may_grow(mask):
+            return False
         if self.traits.footprint == "any":
             return True
         if not self._floors:

@@ -7,7 +7,7 @@ buffer for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,7 +55,7 @@ class Tensors:
         ]
         self._bytes: dict[int, int] = {0: 0}
 
-    def mask(self, names: set[str] | Sequence[str]) -> int:
+    def mask(self, names: Collection[str]) -> int:
         """A set of tensors; those that nothing reads have no number."""
         return sum(1 << self.number[name] for name in set(names) if name in self.number)
 

@@ -9,7 +9,7 @@ tensors and operators alone: it is asked for where it may be better than what wa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planners.errors import BudgetTooSmall
 from planners.fusion.bound import forced_bytes
@@ -23,10 +23,13 @@ from planners.fusion.lattice import count_downsets
 from planners.fusion.offers import Offers
 from planners.fusion.partition import Partition
 from planners.fusion.search import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
-from planners.fusion.shortest import Lattice, lattice
+from planners.fusion.shortest import NEVER, Lattice, lattice
+from planners.fusion.wished import Wished
+from planners.graph.model import Graph
 from planners.masks import bits
 from planners.plan import Plan
 from planners.progress import Clock
+from planners.wishes import Wish
 
 # Of the time that is left: for groups alone, over all downsets, along one order.
 ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
@@ -53,16 +56,54 @@ class Joint:
     cosma: Plan | None = None
 
 
-def best_joint(model: GroupModel, budget_bytes: int, clock: Clock, double_buffer: bool) -> Joint:
-    """Search for the best groups and residency within a budget.
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Wishes as the search sees them: on `groups`; on those where nothing stays between (`apart`);
+    tensors by name; and what COSMA is asked, None where it has no such plans.
+    """
 
-    Raises `BudgetTooSmall` where an operator does not fit alone.
+    groups: Wished
+    apart: Wished
+    keep: frozenset[str]
+    spill: frozenset[str]
+    cosma: tuple[str, ...] | None
+
+    @staticmethod
+    def of(wishes: Sequence[Wish], graph: Graph) -> Asked:
+        of_groups = [wish for wish in wishes if wish.kind in ("fuse", "split")]
+        of_tensors = [wish for wish in wishes if wish not in of_groups]
+        fused = any(wish.kind == "fuse" for wish in wishes)
+        return Asked(
+            Wished.of(of_groups, graph),
+            Wished.of(wishes, graph),
+            frozenset(wish.names[0] for wish in of_tensors if wish.kind == "keep"),
+            frozenset(wish.names[0] for wish in of_tensors if wish.kind == "spill"),
+            None if fused else tuple(str(wish) for wish in of_tensors),
+        )
+
+
+NOTHING_ASKED = Asked(Wished(), Wished(), frozenset(), frozenset(), ())
+
+
+def best_joint(
+    model: GroupModel,
+    budget_bytes: int,
+    clock: Clock,
+    double_buffer: bool,
+    asked: Asked = NOTHING_ASKED,
+) -> Joint:
+    """Search for the best groups and residency within a budget, of those that are asked for.
+
+    Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
+    not fit alone.
     """
     part = clock.share(ALONE_SHARE, bounds=False)
-    offers = find_groups(model, model.graph, [budget_bytes], part)
+    offers = find_groups(model, model.graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
     (alone,) = settle(offers, model.graph, part)
-    return _Joint(model, offers, alone, low, clock, double_buffer).run()
+    if not all(asked.apart.allows(mask) for mask in alone.groups):
+        alone = replace(alone, objective_bytes=NEVER)  # Of use for its order alone.
+    return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
 
 
 class _Joint:
@@ -74,8 +115,10 @@ class _Joint:
         low: Callable[[int], int | None],
         clock: Clock,
         double_buffer: bool,
+        asked: Asked,
     ) -> None:
-        self.model, self.graph, self.offers = model, model.graph, offers
+        self.model, self.graph, self.offers, self.asked = model, model.graph, offers, asked
+        self.groups = [mask for mask in offers.groups if asked.groups.allows(mask)]
         self.budget, self.clock, self.double_buffer = offers.budgets[0], clock, double_buffer
         self.costs = HeldCosts(model, model.graph)
         self.low = low
@@ -88,20 +131,21 @@ class _Joint:
     def run(self) -> Joint:
         """A quick look, COSMA, then along one order, and over all downsets where these are few."""
         self._tell("groups alone")
-        few = {*self.best.partition.groups, *(m for m in self.offers.groups if m.bit_count() < 3)}
-        self._look_along(sorted(few), WIDTHS[0])
+        few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
+        allowed = (mask for mask in few if self.asked.groups.allows(mask))
+        self._look_along(sorted(allowed), WIDTHS[0])
         if not self._proven() or _shares_parameters(self.model):
             self._ask_cosma()
         if not self._proven():
-            self._look_along(self.offers.groups, WIDTHS[0])
+            self._look_along(self.groups, WIDTHS[0])
         dag = self.offers.candidates.dag
         way = None
         if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
-            way = lattice(dag, dag.downsets(), self.offers.groups, MOST_STEPS)
+            way = lattice(dag, dag.downsets(), self.groups, MOST_STEPS)
         if way is not None:
             self._search_all(way)
         if not self._proven():
-            self._look_along(self.offers.groups, WIDTHS[1])
+            self._look_along(self.groups, WIDTHS[1])
         return self._judged()
 
     def _proven(self) -> bool:
@@ -110,7 +154,7 @@ class _Joint:
     def _search_all(self, way: Lattice) -> None:
         """The best of all, or a bound on it."""
         clock = self.clock.part(SEARCH_SHARE * self.clock.left_s)
-        groups = self.offers.groups
+        groups = self.groups
         search = self._search(way, groups, self.budget, clock)
         if self.offers.candidates.complete is None:
             least = min(search.least, self.best.objective_bytes, self.least_whole)
@@ -155,7 +199,8 @@ class _Joint:
         width: int = 0,
     ) -> Search:
         """Search below the best so far; the bounds of the whole budget hold for less too."""
-        space = Space(way, groups, self.costs, budget_bytes, self.low)
+        keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
+        space = Space(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
         search = Search(space, self.best.objective_bytes, width)
         search.run(clock, MOST_TURNS)
         return search
@@ -185,8 +230,11 @@ class _Joint:
     def _ask_cosma(self) -> None:
         from planners.cosma import plan as cosma_plan
 
+        if self.asked.cosma is None:
+            return
         self._tell("COSMA")
         options = {
+            "wishes": self.asked.cosma,
             "schedule": "joint",
             "parameters": True,
             "time_limit": max(COSMA_S, COSMA_SHARE * self.clock.left_s),
@@ -212,8 +260,8 @@ class _Joint:
         return Joint(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
 
     def _tell(self, stage: str) -> None:
-        bound = min(self.bound, self.best.objective_bytes)
-        self.clock.report(stage, self.best.objective_bytes, bound)
+        cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes
+        self.clock.report(stage, cost, min(self.bound, self.best.objective_bytes))
 
 
 def lower_bounds(model: GroupModel, offers: Offers) -> Callable[[int], int | None]:

@@ -158,7 +158,11 @@ class Search:
         self._expanded[state.done].append((node.cost, state.resident, state.clean))
         for group in self.space.onward[state.done]:
             order, cheaper = self.space.candidates(state, group, last_first=self.width > 0)
-            self._wait(_Step(at, group, sum(order), 0, order, cheaper, False))
+            there, out = sum(order), 0
+            if self.space.keep or self.space.spill:
+                stay, out = self.space.settled(state, group)
+                order = tuple(tensor for tensor in order if not tensor & (stay | out))
+            self._wait(_Step(at, group, there, out, order, cheaper, False))
 
     def _wait(self, step: _Step) -> None:
         """Queue a step with a bound on it and on all with more tensors out."""

@@ -59,7 +59,12 @@ class Space:
         costs: HeldCosts,
         budget_bytes: int,
         low: Callable[[int], int | None] | None = None,
+        *,
+        keep: int = 0,
+        spill: int = 0,
     ) -> None:
+        # Tensors that must stay while they are live, and those that must not without their users.
+        self.keep, self.spill = keep, spill
         self.costs, self.tensors, self.budget = costs, costs.tensors, budget_bytes
         self.downsets = way.downsets
         self.everything = way.downsets[-1]
@@ -107,6 +112,13 @@ class Space:
         last = self._next_reader(state.done | mask) if last_first else lambda k: 0
         order = sorted(bits(there), key=lambda k: (not cheaper >> k & 1, -last(k), -size[k], k))
         return tuple(1 << k for k in order), cheaper
+
+    def settled(self, state: State, mask: int) -> tuple[int, int]:
+        """Of what may be on chip while a group runs: what cannot leave, and what must."""
+        around = self.costs.around(mask)
+        live = self.live[state.done | mask]
+        stay = self.keep & (state.resident | (around.makes & live))
+        return stay, self.spill & state.resident & ~(around.reads | around.makes)
 
     def _next_reader(self, done: int) -> Callable[[int], int]:
         """The position of a tensor's next reader; beyond all for one that is read no more."""

@@ -21,6 +21,12 @@ from planners.progress import Clock
 SHARPENED = 1024
 ASKED = 48
 LAST_LOOKS = 6
+# What an operator costs that wishes want in a group, alone: so many times all operators alone.
+DEAR = 64
+
+
+def _alone(mask: int) -> bool:
+    return mask.bit_count() == 1
 
 
 class Offers:
@@ -31,7 +37,11 @@ class Offers:
 
     def __init__(self, candidates: Candidates, budgets: Sequence[int]) -> None:
         self.candidates, self.budgets = candidates, budgets
-        self.groups = [m for m in candidates.masks if candidates.floor(m) <= max(budgets)]
+        self.groups = [
+            m
+            for m in candidates.masks
+            if candidates.floor(m) <= max(budgets) and (_alone(m) or self.allows(m))
+        ]
         self._alike: dict[object, list[int]] = {}
         for row, mask in enumerate(self.groups):
             self._alike.setdefault(candidates.key(mask), []).append(row)
@@ -42,7 +52,22 @@ class Offers:
             self.costs[rows] = [least if floor <= budget else NEVER for budget in budgets]
         self.known = np.zeros(len(self.groups), dtype=bool)
         self.sharp = np.zeros(len(self.groups), dtype=bool)
-        self.ask(row for row, mask in enumerate(self.groups) if mask.bit_count() == 1)
+        self.ask(row for row, mask in enumerate(self.groups) if _alone(mask))
+        if candidates.wished:
+            self._make_dear()
+
+    def allows(self, mask: int) -> bool:
+        """Whether wishes let a partition have this group."""
+        wished = self.candidates.wished
+        return wished is None or wished.allows(mask)
+
+    def _make_dear(self) -> None:
+        """Operators that are not to be alone cost more alone than any partition would."""
+        alone = [row for row, mask in enumerate(self.groups) if _alone(mask)]
+        dear = DEAR * np.maximum(1, np.where(self.costs < NEVER, self.costs, 0)[alone].sum(axis=0))
+        for row in alone:
+            if not self.allows(self.groups[row]):
+                self.costs[row] = dear
 
     def ask(self, rows: Iterable[int]) -> None:
         """Find what these groups cost, and with them all that look alike."""

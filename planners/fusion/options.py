@@ -16,6 +16,7 @@ DEFAULTS: Mapping[str, Any] = {
     "channel_tile": 1,
     "double_buffer": True,
     "free_local_layers": False,
+    "wishes": (),
     "parameters": True,
     "time_limit": 60.0,
 }
@@ -36,6 +37,9 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInput(f"baseline={chosen['baseline']!r:.40}: choose one of {', '.join(BASELINES)}")
     if chosen["baseline"] and chosen["online"]:
         raise BadInput("online is a search of its own: leave baseline out")
+    if chosen["wishes"] and (chosen["baseline"] or chosen["online"]):
+        scheme = chosen["baseline"] or "online"
+        raise BadInput(f"wishes: {scheme} goes by its own rules: leave it out, or have no wishes")
     if chosen["joint"] and (chosen["baseline"] or chosen["online"] or chosen["free_local_layers"]):
         raise BadInput("joint is a search of its own: leave baseline, online and free layers out")
     tile = chosen["channel_tile"]

@@ -6,21 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from planners.conflicts import require_consistent
 from planners.errors import BadInput
 from planners.fusion.baselines import BASELINES
 from planners.fusion.emit import Laid, emit, lay_out
 from planners.fusion.group import GroupModel
-from planners.fusion.joint import best_joint
 from planners.fusion.online import online_partition, size_table
 from planners.fusion.options import DEFAULTS, checked
 from planners.fusion.partition import Partition, require_singles
 from planners.fusion.search import best_partition
 from planners.fusion.ways import GroupPlan
+from planners.fusion.wished import KNOWN, require_made
+from planners.fusion.wishing import wished_jointly, wished_partition
 from planners.graph.model import Graph
 from planners.machine import Machine, with_scratchpad
 from planners.plan import Claims, Plan
 from planners.progress import Clock, ProgressCallback
 from planners.simulator.account import Account, account
+from planners.wishes import Wish, broken, parse, require_known
 
 SEARCH = "downset search"
 BOUND_ALONE = (
@@ -50,20 +53,47 @@ def plan(
     depth-wise operators alone for free, for comparison; what is claimed and moved counts them),
     `joint` (tensors may stay on chip, whole, between groups: what and when is decided together
     with the groups; never worse than groups alone, or than COSMA with parameters), `time_limit`
-    in seconds. Parameters always count.
+    in seconds, `wishes` (`fuse A B`, `split A B`, and of what operators make `keep T`, `spill T`:
+    the plan is the best of those that respect them). Parameters always count.
 
     The objective is all off-chip traffic in bytes; the bound holds over all partitions into
-    groups of this cost model. Raises `BudgetTooSmall` where an operator does not fit alone, and
-    `BadInput` for options that do not exist.
+    groups of this cost model. Raises `BudgetTooSmall` where an operator does not fit alone,
+    `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
+    exist.
     """
     chosen = checked(options)
+    wishes = parse(chosen["wishes"], graph)
+    chosen["wishes"] = [str(wish) for wish in wishes]
     clock = Clock(chosen["time_limit"], progress)
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen)
     require_singles(model, graph, budget_bytes)
+    if not wishes:
+        if chosen["joint"]:
+            return _plan_jointly(model, budget_bytes, chosen, clock)
+        found = _search(model, budget_bytes, clock, chosen)
+        return plan_partition(model, found, budget_bytes, chosen, clock)
+    plan = _plan_wished(model, wishes, budget_bytes, chosen, clock)
+    if lost := broken(plan, wishes):
+        raise AssertionError(f"the plan breaks {', '.join(map(str, lost))}")
+    return plan
+
+
+def _plan_wished(
+    model: GroupModel,
+    wishes: Sequence[Wish],
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+    clock: Clock,
+) -> Plan:
+    """The best plan that respects wishes. Raises `WishesConflict` where there is none."""
+    graph = model.graph
+    require_known(wishes, KNOWN, "fusion")
+    require_made(wishes, graph)
+    require_consistent(wishes, graph, budget_bytes)
     if chosen["joint"]:
-        return _plan_jointly(model, budget_bytes, chosen, clock)
-    found = _search(model, budget_bytes, clock, chosen)
+        return _plan_jointly(model, budget_bytes, chosen, clock, wishes)
+    found = wished_partition(model, wishes, budget_bytes, clock)
     return plan_partition(model, found, budget_bytes, chosen, clock)
 
 
@@ -88,10 +118,14 @@ def plan_partition(
 
 
 def _plan_jointly(
-    model: GroupModel, budget_bytes: int, chosen: Mapping[str, Any], clock: Clock
+    model: GroupModel,
+    budget_bytes: int,
+    chosen: Mapping[str, Any],
+    clock: Clock,
+    wishes: Sequence[Wish] = (),
 ) -> Plan:
     """The plan of groups with tensors on chip between them, or of what is better without."""
-    found = best_joint(model, budget_bytes, clock, chosen["double_buffer"])
+    found = wished_jointly(model, wishes, budget_bytes, clock, chosen["double_buffer"])
     if found.cosma is not None:
         return _taken_over(found.cosma, found.bound_bytes, chosen, clock)
     if not found.laid:

@@ -32,6 +32,7 @@ from planners.fusion.partition import (
 )
 from planners.fusion.shortest import Bytes, lattice
 from planners.fusion.wide import wide_cover
+from planners.fusion.wished import Wished
 from planners.graph.model import Graph
 from planners.progress import Clock
 
@@ -54,14 +55,17 @@ def best_partition(
     *,
     cap: int | None = None,
     traits: Traits | None = None,
+    wished: Wished | None = None,
 ) -> Partition:
     """The partition of least traffic within a budget, in groups of at most `cap` operators.
 
     `optimal` over all acyclic partitions unless the clock or the cap ends the search; then
-    `feasible`, with a bound, and `cap` says up to which size of group nothing is better.
+    `feasible`, with a bound, and `cap` says up to which size of group nothing is better. Of those
+    that respect what is `wished`, if it can be had: else some operator is alone that should not be.
     Raises `BudgetTooSmall` where an operator alone does not fit, `BadInput` for a cap below 1.
     """
-    return sweep_partitions(model, graph, [budget_bytes], clock, cap=cap, traits=traits)[0]
+    offers = find_groups(model, graph, [budget_bytes], clock, cap=cap, traits=traits, wished=wished)
+    return settle(offers, graph, clock)[0]
 
 
 def sweep_partitions(
@@ -89,6 +93,7 @@ def find_groups(
     *,
     cap: int | None = None,
     traits: Traits | None = None,
+    wished: Wished | None = None,
 ) -> Offers:
     """The groups of at most `cap` operators within some budgets, as far as the clock allows.
 
@@ -97,18 +102,18 @@ def find_groups(
     if cap is not None and cap < 1:
         raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
     require_singles(model, graph, min(budgets))
-    candidates = Candidates(model, graph, traits or traits_of(model))
+    candidates = Candidates(model, graph, traits or traits_of(model), wished)
     alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
     # What is told is one budget's; of several it is the largest's.
-    unfused = sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
-    clock.report("no fusion", unfused, compulsory_bytes(graph))
+    known = None if wished else sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
+    clock.report("no fusion", known, compulsory_bytes(graph))
     wide = count_downsets(candidates.dag) > MOST_DOWNSETS
     share = WIDE_SHARE if wide else SHARE
     share *= BANDED_SHARE if candidates.traits.bands > 1 else 1
     most = MOST_WIDE_PLACES // candidates.dag.count if wide else MOST_GROUPS
     candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), min(most, MOST_GROUPS))
     offers = Offers(candidates, budgets)
-    clock.report(f"{len(offers.groups)} groups", unfused)
+    clock.report(f"{len(offers.groups)} groups", known)
     return offers
 
 
@@ -124,7 +129,8 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     if not banded or all(partition.status == "optimal" for partition in judged):
         return judged
     # Bands let far more groups in than time allows: those that fit without come first.
-    few = Candidates(candidates.model, graph, replace(candidates.traits, bands=1))
+    traits = replace(candidates.traits, bands=1)
+    few = Candidates(candidates.model, graph, traits, candidates.wished)
     few.grow(max(offers.budgets), None, clock.part(SHARE * clock.left_s), MOST_GROUPS)
     others = solve(Offers(few, offers.budgets), clock)
     return [_better(one, other) for one, other in zip(judged, others, strict=True)]

@@ -1,0 +1,175 @@
+"""Fused groups that respect wishes: the best partition of those, by brute force, and conflicts."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+import planners as sp
+from planners.conflicts import consistent
+from planners.fusion import search
+from planners.fusion.group import GroupModel
+from planners.fusion.lattice import Dag
+from planners.fusion.options import DEFAULTS
+from planners.fusion.partition import Traits
+from planners.fusion.search import best_partition
+from planners.fusion.wished import Wished
+from planners.progress import Clock
+from planners.wishes import Wish, broken
+from tests.fusion.models import LineModel, RandomModel, brute_force
+from tests.fusion.networks import CASES, graph_of
+from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
+from tests.random_graphs import random_graph
+
+MACHINE = sp.load_machine("npu_small")
+
+
+def pairs(graph: sp.Graph, seed: int, most: int = 3) -> list[Wish]:
+    """One to `most` pairs to be fused or split, that can be had where all groups can."""
+    rng, names = random.Random(seed), [op.name for op in graph.operators]
+    found: list[Wish] = []
+    for _ in range(rng.randint(1, most)):
+        a, b = rng.sample(range(len(names)), 2)
+        if rng.random() < 0.6:  # Near ones can mostly be had.
+            b = a + 1 if a + 1 < len(names) else a - 1
+        wish = Wish(rng.choice(("fuse", "split")), (names[a], names[b]))
+        new = wish.about not in [other.about for other in found]
+        if new and consistent([*found, wish], graph):
+            found.append(wish)
+    return found
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["lattice", "cover"])
+@pytest.mark.parametrize("block", range(4))
+def test_the_best_partition_that_respects_wishes(
+    block: int, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if wide:
+        monkeypatch.setattr(search, "MOST_DOWNSETS", 0)
+    outcomes = set()
+    for seed in range(25 * block, 25 * block + 25):
+        graph = sized(seed)
+        wished, dag = Wished.of(pairs(graph, seed), graph), Dag.of(graph)
+        for model, traits in (
+            (RandomModel(graph, seed, monotone=False), NOTHING),
+            (RandomModel(graph, seed, monotone=True), Traits("grows", local=False, splits=False)),
+            (LineModel(graph), GROWS),
+        ):
+            budget = random.Random(seed).randint(1, 3) * need(model, dag.count)
+            costs = all_costs(model, dag, budget)
+            best = brute_force(dag, {mask: c for mask, c in costs.items() if wished.allows(mask)})
+            found = best_partition(model, graph, budget, Clock(60), traits=traits, wished=wished)
+            if best is None:
+                assert not all(wished.allows(mask) for mask in found.groups), seed
+            else:
+                verify(found, model, graph, budget)
+                assert all(wished.allows(mask) for mask in found.groups), seed
+                assert (found.status, found.objective_bytes) == ("optimal", best), seed
+            outcomes.add(best is None)
+    assert outcomes == {False, True}
+
+
+def test_the_smallest_groups_hold_what_lies_between() -> None:
+    for seed in range(60):
+        graph = random_graph(seed, 8)
+        wished, dag = Wished.of(pairs(graph, seed), graph), Dag.of(graph)
+        groups = wished.least(dag)
+        assert sum(groups) == dag.everything
+        for mask in groups:
+            assert dag.is_convex(mask)
+            assert wished.allows(mask)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_plans_respect_wishes_and_run(name: str) -> None:
+    module, inputs = CASES[name]
+    graph = graph_of(name)
+    for seed in range(2):
+        wishes = pairs(graph, seed, 2) if len(graph.operators) > 1 else []
+        budget = 3 * sum(graph.size_bytes(t) for t in graph.tensors)
+        texts = [str(wish) for wish in wishes]
+        if not consistent_with_kinds(graph, wishes):
+            with pytest.raises(sp.WishesConflict, match="cannot be one group"):
+                sp.plan(graph, "fusion", budget, time_limit=20, wishes=texts)
+            continue
+        plan = sp.plan(graph, "fusion", budget, time_limit=20, wishes=texts)
+        sp.check(plan)
+        assert broken(plan, wishes) == []
+        assert plan.options["wishes"] == texts
+        done = sp.execute(plan, module, inputs)
+        torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+
+
+def consistent_with_kinds(graph: sp.Graph, wishes: list[Wish]) -> bool:
+    """Whether each of the smallest groups is of operators that fuse at all."""
+    model = GroupModel(graph, MACHINE, {})
+    return all(model.fuses(mask) for mask in Wished.of(wishes, graph).classes)
+
+
+def squeezenet() -> sp.Graph:
+    return sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
+
+
+def test_what_is_kept_does_not_leave_its_group() -> None:
+    graph = squeezenet()
+    free = sp.plan(graph, "fusion", "96KiB", time_limit=20)
+    tensor = next(t for t in graph.producer if broken(free, [Wish("keep", (t,))]))
+    plan = sp.plan(graph, "fusion", "96KiB", time_limit=20, wishes=[f"keep {tensor}"])
+    assert broken(plan, [Wish("keep", (tensor,))]) == []
+    assert plan.claims.status == "optimal"
+    assert plan.claims.objective_bytes > free.claims.objective_bytes
+    spilled = sp.plan(graph, "fusion", "96KiB", time_limit=20, wishes=[f"spill {tensor}"])
+    assert spilled.claims.objective_bytes == free.claims.objective_bytes
+
+
+def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
+    graph = squeezenet()
+    ops = graph.operators
+    wishes = [f"split {ops[0].name} {ops[1].name}", f"fuse {ops[2].name} {ops[20].name}"]
+    with pytest.raises(sp.WishesConflict) as found:
+        sp.plan(graph, "fusion", "40KiB", time_limit=20, wishes=wishes)
+    assert found.value.wishes == (wishes[1],)
+    model = GroupModel(graph, MACHINE, DEFAULTS)
+    mask = Wished.of([Wish("fuse", (ops[2].name, ops[20].name))], graph).classes[0]
+    assert min(p.buffer_bytes for p in model.staircase(mask)) == found.value.need_bytes
+    assert found.value.have_bytes == 40 * 1024
+    enough = sp.plan(graph, "fusion", found.value.need_bytes, time_limit=3, wishes=wishes)
+    assert broken(enough, [Wish("fuse", (ops[2].name, ops[20].name))]) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_plans_with_tensors_on_chip_respect_wishes_too(name: str) -> None:
+    module, inputs = CASES[name]
+    graph = graph_of(name)
+    kept = [t for t in graph.producer if graph.consumers[t]]
+    for seed in range(2):
+        rng = random.Random(seed)
+        wishes = [w for w in pairs(graph, seed, 1) if w.kind == "split"]
+        if kept:
+            wishes.append(Wish("keep" if seed % 2 else "spill", (rng.choice(kept),)))
+        texts = [str(wish) for wish in wishes]
+        budget = sum(graph.size_bytes(t) for t in graph.tensors)
+        plan = sp.plan(graph, "fusion", budget, time_limit=20, joint=True, wishes=texts)
+        assert sp.check(plan).traffic_bytes == plan.claims.objective_bytes
+        assert broken(plan, wishes) == []
+        done = sp.execute(plan, module, inputs)
+        torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"wishes": ["conv2d before cat"]}, 'fusion does not know it; it knows "fuse A B"'),
+        ({"wishes": ["fuse conv2d cat"], "online": True}, "online goes by its own rules"),
+        ({"wishes": ["fuse conv2d cat"], "baseline": "dnnvm"}, "dnnvm goes by its own rules"),
+        ({"wishes": ["keep {input}"]}, "fusion keeps what an operator makes"),
+    ],
+)
+def test_what_cannot_be_wished_for_is_said(options: dict[str, object], says: str) -> None:
+    graph = squeezenet()
+    texts = [str(text).format(input=graph.inputs[0]) for text in options["wishes"]]  # type: ignore[attr-defined]
+    with pytest.raises(sp.BadInput) as found:
+        sp.plan(graph, "fusion", "96KiB", **(options | {"wishes": texts}))  # type: ignore[arg-type]
+    assert says in str(found.value)
