@@ -23,7 +23,7 @@ from planners.progress import Clock, Progress
 KEPT = 3
 REACH_S = 40.0
 PREVIEW_S = 0.08  # asked again, it goes on where it stopped
-GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph")
+GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph", "upload")
 
 
 class Desk(Protocol):

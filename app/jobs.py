@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -49,6 +49,7 @@ class Job:
         self.asked_s = time.monotonic()
         self.cancelled = False
         self.last: Worker | None = None
+        self.limit_s = 0.0
         self._messages: SimpleQueue[Message] = SimpleQueue()
 
     def put(self, message: Message) -> None:
@@ -113,14 +114,17 @@ class Pool:
         owner: Hashable = "",
         background: bool = False,
         fresh: bool = False,
+        limit_s: float = 0.0,
         **fields: Any,
     ) -> Job:
         """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
         Jobs of one home run in the same worker, which keeps what it knows from one to the next.
-        A plan that is known from before comes from the disk, unless it is to be `fresh`.
+        A plan that is known from before comes from the disk, unless it is to be `fresh`. A job that
+        runs for more than `limit_s` seconds, where that is above zero, is ended.
         """
         job = Job(self, next(self._numbers), {"kind": kind, **fields}, home, owner, background)
+        job.limit_s = limit_s
         entry = None
         if kind == "plan" and self.results and not fresh:
             entry = self.results.find(kind, fields["problem"])
@@ -193,9 +197,7 @@ class Pool:
                 self._end(job, {"type": "cancelled"})
                 return
             worker.send({"cancel": job.number})
-        timer = threading.Timer(GRACE_S, self._kill_if_running, (worker, job))
-        timer.daemon = True
-        timer.start()
+        self._later(GRACE_S, self._kill_if_running, worker, job)
 
     def close(self) -> None:
         """End every worker and everything it has started."""
@@ -224,6 +226,8 @@ class Pool:
             if job.home and job.home not in worker.homes:
                 worker.homes.append(job.home)
             worker.send({"job": job.number, **job.request})
+            if job.limit_s:
+                self._later(job.limit_s, self._too_long, worker, job)
         self._forget()
 
     def _forget(self) -> None:
@@ -273,6 +277,17 @@ class Pool:
                         worker.too_much = held
                         worker.kill()
 
+    def _later(self, seconds: float, act: Callable[..., None], *what: Any) -> None:
+        timer = threading.Timer(seconds, act, what)
+        timer.daemon = True
+        timer.start()
+
+    def _too_long(self, worker: Worker, job: Job) -> None:
+        with self._lock:
+            if worker.job is job:
+                worker.too_long = job.limit_s
+                worker.kill()
+
     def _kill_if_running(self, worker: Worker, job: Job) -> None:
         with self._lock:
             if worker.job is job:
@@ -311,7 +326,7 @@ class Pool:
             self._workers.remove(worker)
             job, worker.job = worker.job, None
             if job is not None:
-                text = describe_death(code, worker.too_much, self.memory_bytes)
+                text = describe_death(code, worker.too_much, self.memory_bytes, worker.too_long)
                 died = {"type": "died", "text": text}
                 self._end(job, {"type": "cancelled"} if job.cancelled else died)
             self._dispatch()

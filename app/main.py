@@ -11,5 +11,5 @@ import panel as pn  # noqa: E402
 
 from app.page import template  # noqa: E402
 
-pn.extension()
+pn.extension("filedropper")
 template().servable()

@@ -86,9 +86,11 @@ def limit_this_process() -> None:
             resource.setrlimit(resource.RLIMIT_AS, (limit + ADDRESSES, limit + ADDRESSES))
 
 
-def describe_death(code: int, too_much: int, limit: int) -> str:
+def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) -> str:
     """One line on why a worker is no more: `code` as `Popen.returncode`."""
     unchanged = "What is on screen is unchanged"
+    if too_long:
+        return f"It took more than {too_long:g} seconds and was ended. {unchanged}."
     if too_much:
         return (
             f"The planning process held {format_bytes(too_much)} of memory, more than the "

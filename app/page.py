@@ -16,6 +16,7 @@ from app.scripts import as_python
 from app.session import Session
 from app.style import TEXT, page_css
 from app.url import from_query, link, pinned_in
+from app.views.connection import Connection
 from app.views.controls import Controls
 from app.views.copy_link import CopyLink
 from app.views.exporting import ExportPanel
@@ -153,6 +154,7 @@ def _fill_header(
             button("Keys and help  ?", "help", lambda _e: show(text)),
             browser,
             tour_view(session),
+            Connection(width=0, height=0, margin=0),
             sizing_mode="stretch_width",
         )
     )

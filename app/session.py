@@ -34,6 +34,7 @@ from app.uploads import Uploads
 from app.what_if import WhatIf
 
 TICK_S = 0.5
+IMPORT_S = 120.0  # a model of ten thousand operators takes half a minute
 BUDGET_FIELDS = (
     "MR",
     "MH",
@@ -105,8 +106,7 @@ class Session:
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
         fields = {name: values[name] for name in names}
         fields["parameters"] = counts(values)
-        if text := self.uploads.texts.get(problem.model):
-            fields["graph"] = text
+        fields |= self.uploads.fields(problem.model, problem.upload)
         budget = plain_budget(problem.budget)
         return {**fields, "budget": budget, "options": options(problem)}
 
@@ -146,6 +146,8 @@ class Session:
         """
         if any(getattr(self.problem, name) != value for name, value in fields.items()):
             self._make_room(fields)
+            if "model" in fields:
+                fields.setdefault("upload", self.uploads.tokens.get(fields["model"], ""))
             if OTHER_OPERATORS & fields.keys():
                 fields = {"break_nodes": None, "wishes": [], **fields}
             self.problem.param.update(**fields)
@@ -206,6 +208,11 @@ class Session:
         self._asked_for = asked_for or {}
         self._begin("check", text=text)
 
+    def bring(self, problem: Mapping[str, Any]) -> None:
+        """Have a worker read an uploaded file."""
+        self._asked_for = {}
+        self._begin("import", problem=dict(problem), limit_s=IMPORT_S)
+
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""
         if self._plan:
@@ -264,6 +271,9 @@ class Session:
         elif kind == "graph":
             self.uploads.take_graph(message)
             self._graph_came = True
+        elif kind == "shapeless":  # a model that can be chosen, and planned once it has a shape
+            self.uploads.take_graph(message)
+            work.notice = message["line"]
         elif kind == "budgets":
             self.take_budgets(message)
         elif kind == "infeasible":

@@ -29,6 +29,7 @@ class Problem(param.Parameterized):
     """What a person asks to be planned; a change asks for a new plan."""
 
     model = param.String("vit_b_16", doc="A name of the catalogue, timm:NAME, or an upload's.")
+    upload = param.String("", doc="Of an uploaded model: the name under which its file is kept.")
     input_shape = param.String("", doc="Such as 1x3x224x224, or 8 for a batch; empty: its own.")
     granularity = param.Selector(
         default="fused",

@@ -84,7 +84,7 @@ def run_resolutions(desk: Desk, request: Mapping[str, Any]) -> None:
     from app.worker import load_graph
 
     problem = request["problem"]
-    if problem.get("graph"):
+    if problem.get("graph") or str(problem.get("upload", "")).endswith((".json", ".html", ".pt2")):
         raise sp.BadInput("an uploaded graph has one resolution: choose a model of the catalogue")
     for resolution in request["resolutions"]:
         if desk.stopped:

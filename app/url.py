@@ -16,9 +16,11 @@ from app.blocks_text import blocks_named, blocks_text
 from app.options import OPTIONS, always_counts, fields_of, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
+from app.upload_store import there
 
 VERSION = "1"
 UPLOADED = " (uploaded)"
+MOST_NAME = 100
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
 OF_THE_MOMENT = ("name", "playing", "spoken")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
@@ -74,7 +76,8 @@ def from_query(
     if given["v"] != VERSION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong: list[str] = []
-    problem = _read(Problem, given, wrong)
+    given, brought = _uploaded(given, wrong)
+    problem = {**_read(Problem, given, wrong), **brought}
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
     return problem, look, wrong
 
@@ -96,10 +99,24 @@ def pinned_in(
     if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
         return {}, [cannot]
     wrong: list[str] = []
-    fields = _read(Problem, found, wrong)
+    found, brought = _uploaded(found, wrong)
+    fields = {**_read(Problem, found, wrong), **brought}
     if wrong:  # another problem than the one that was pinned would be compared with
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
     return {**Problem(**problem).values_by_name(), **fields}, []
+
+
+def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """The rest of a link, and the fields of a model that was uploaded: its file may be gone."""
+    rest = dict(given)
+    token, model = rest.pop("upload", ""), rest.get("model", "")
+    if not model.endswith(UPLOADED):
+        return rest, {}
+    del rest["model"]
+    if there(token):
+        return rest, {"model": model[:MOST_NAME], "upload": token}
+    wrong.append(f"{model!r:.60} is a file that is not on this server: upload it again.")
+    return rest, {}
 
 
 def _read(

@@ -24,12 +24,14 @@ import planners as sp
 from app import code_jobs, fused_jobs, hand_jobs, share_jobs, stream_jobs, sweep_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
+from app.import_jobs import plain_name, read_data, read_text, uploaded_graph
 from app.memory import limit_this_process
 from app.options import FUSION, OVERLAP, STREAMING, counts
 from app.results import results, versions
 from app.shown import show
 from app.sizes import plain_shape
 from app.sweep_jobs import make_plan
+from app.upload_store import path_of
 from app.wire import to_wire
 
 Send = Callable[..., None]
@@ -38,6 +40,7 @@ Rest = Mapping[str, Any] | None
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
+TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
 FAILED = "The plan failed its check and is not shown."
 FILES = (".json", ".pt2", ".onnx", ".cfg")
 
@@ -114,23 +117,17 @@ def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
     """
     name, width = problem["model"], problem["bytes_per_element"]
     if text := problem.get("graph"):
-        return sp.Graph.from_json(read_json(text)).with_bytes_per_element(width)
+        return sp.Graph.from_json(read_data(text)).with_bytes_per_element(width)
+    if problem.get("upload"):
+        return uploaded_graph(problem)
     if "/" in name or Path(name).suffix in FILES:
-        raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload its graph JSON")
+        raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload it")
     settings = {"granularity": problem["granularity"], "bytes_per_element": width}
     shape = plain_shape(problem.get("input_shape", ""))
     if isinstance(shape, int):
         shapes = sp.load(name, **settings).source["input_shape"]
         shape = [[shape, *rest] for _, *rest in shapes]
     return sp.load(name, input_shape=shape, **settings)
-
-
-def read_json(text: str) -> Any:
-    """What an uploaded text holds. Raises `BadInput` where it is not JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise sp.BadInput(f"the file is not JSON: {error}") from error
 
 
 def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:
@@ -223,15 +220,41 @@ def run_budgets(desk: Desk, request: Mapping[str, Any]) -> None:
 def run_check(desk: Desk, request: Mapping[str, Any]) -> None:
     """Read a plan or graph that someone uploaded: a plan only if every byte of it is right."""
     desk.send("progress", stage="checking the uploaded file", elapsed_s=0.0)
-    data = read_json(request["text"])
+    check_text(desk, request["text"])
+
+
+def check_text(desk: Desk, text: str) -> None:
+    """The same for the text of one."""
+    data = read_data(text)
     if isinstance(data, dict) and data.get("format") == "spillway-graph":
-        graph = sp.Graph.from_json(data)
-        names = ("name", "granularity", "bytes_per_element")
-        desk.send("graph", text=request["text"], **{name: getattr(graph, name) for name in names})
+        send_graph(desk, sp.Graph.from_json(data), text)
         return
     plan = sp.Plan.from_json(data)
     send_plan(desk, plan)
     desk.send("budgets", **budgets(desk, plan.graph, plan.program.counts_parameters))
+
+
+def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
+    """A graph that could be read; with its text where it is not to be read from its file again."""
+    names = ("name", "granularity", "bytes_per_element")
+    desk.send("graph", text=text, **{name: getattr(graph, name) for name in names})
+
+
+def run_import(desk: Desk, request: Mapping[str, Any]) -> None:
+    """Read a file of any kind that someone uploaded; one that is no plan becomes a model."""
+    path = path_of(request["problem"]["upload"])
+    desk.send("progress", stage="reading the uploaded file", elapsed_s=0.0)
+    if path.suffix in (".json", ".html"):
+        check_text(desk, read_text(path))
+        return
+    try:
+        send_graph(desk, desk.graph(request["problem"]))
+    except sp.BadInput as error:
+        if "input_shape" not in str(error):
+            raise
+        known = {name: request["problem"][name] for name in ("granularity", "bytes_per_element")}
+        name = plain_name(request["problem"]["model"])
+        desk.send("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)
 
 
 def run_warm(_desk: Desk, _request: Mapping[str, Any]) -> None:
@@ -243,6 +266,7 @@ RUN: dict[str, Callable[..., Rest]] = {
     "plan": run_plan,
     "budgets": run_budgets,
     "check": run_check,
+    "import": run_import,
     "warm": run_warm,
     **fused_jobs.RUN,
     **code_jobs.RUN,

@@ -34,11 +34,14 @@ class Owner(Protocol):
 
 
 class Worker:
-    """One process; `job` is what it works on, `too_much` the bytes for which it was ended."""
+    """One process; `job` is what it works on.
+
+    `too_much` and `too_long` are the bytes or the seconds for which it was ended.
+    """
 
     def __init__(self, pool: Owner, command: list[str] | None, memory_bytes: int) -> None:
         self.job: Any = None
-        self.too_much = 0
+        self.too_much, self.too_long = 0, 0.0
         self.homes: deque[str] = deque(maxlen=KEPT)
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         set_here = {"PYTHONPATH": os.pathsep.join(paths), LIMIT_NAME: str(memory_bytes)}

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 from io import StringIO
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
+import panel.models.file_dropper  # a page knows only models that were there before it
+import param
 
 from app.session import Session
 from app.style import COMPACT
-from planners.units import format_bytes
+from app.upload_store import LARGEST, too_large
 
-UPLOAD_LIMIT = 12 * 2**20  # the web socket takes messages of 20 MB, and base64 adds a third
+CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB
+LOOK = """
+.filepond--root { margin: 0; min-height: 34px; font: inherit; font-size: 12px; }
+.filepond--panel-root { background: transparent; border: 1px dashed var(--sw-faint);
+  border-radius: 4px; }
+.filepond--drop-label { min-height: 34px; color: inherit; }
+.filepond--drop-label label { font-size: 12px; padding: 4px; }
+.filepond--credits { display: none; }
+"""
+
+
+class Dropper(pn.widgets.FileDropper):
+    """A field for one file, which arrives in pieces; no more of it is taken than is allowed."""
+
+    _rename: ClassVar[dict[str, str | None]] = {"whole": None}
+
+    whole = param.Parameter(None, doc="The name and the bytes of the last file.")
+
+    def _process_event(self, event: Any) -> None:
+        data = event.data
+        if event.event_name == "delete_event":
+            return
+        name = str(data["name"])
+        if data["chunk"] == 1:
+            self._file_buffer = {name: []}
+        parts = self._file_buffer.setdefault(name, [])
+        piece = data["data"]
+        parts.append(piece if isinstance(piece, bytes) else str(piece).encode())
+        if sum(map(len, parts)) > LARGEST:
+            self._file_buffer = {}
+            self.whole = (name, None)
+        elif data["chunk"] == data["total_chunks"]:
+            self._file_buffer = {}
+            self.whole = (name, b"".join(parts))
 
 
 class FilesField(pn.viewable.Viewer):
@@ -34,14 +69,19 @@ class FilesField(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.upload = pn.widgets.FileInput(
-            accept=".json",
+        self.upload = Dropper(
+            label="",
+            multiple=False,
+            chunk_size=CHUNK,
+            max_file_size=f"{LARGEST // 10**6}MB",
+            previews=[],
+            layout="compact",
             css_classes=["upload"],
-            stylesheets=[COMPACT],
+            stylesheets=[LOOK],
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.upload.param.watch(self._uploaded, "value")
+        self.upload.param.watch(self._uploaded, "whole")
 
     def _show_download(self) -> None:
         """A long plan is on screen before it is written down."""
@@ -53,11 +93,11 @@ class FilesField(pn.viewable.Viewer):
         return StringIO(shown.text)
 
     def _uploaded(self, event: Any) -> None:
-        if event.new and len(event.new) > UPLOAD_LIMIT:
-            limit = format_bytes(UPLOAD_LIMIT)
-            self.session.work.notice = f"The file is larger than {limit}; load it in a notebook."
-        elif event.new:
-            self.session.uploads.take(event.new)
+        name, content = event.new
+        if content is None:
+            self.session.work.notice = too_large(LARGEST)
+        else:
+            self.session.uploads.take(content, name)
 
     def __panel__(self) -> pn.Column:
         return pn.Column(self.upload, self.download, sizing_mode="stretch_width", margin=0)

@@ -1,0 +1,87 @@
+"""What a planning process does with a file that someone brought: reads it as data, runs nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import planners as sp
+from app.sizes import plain_shape
+from app.upload_store import path_of
+from planners.pages import is_page, plan_text_in
+
+OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
+MOST_NAME = 60
+
+
+def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
+    """The graph of an uploaded file, with the shape and granularity that are chosen.
+
+    Raises `SpillwayError` with a line that names the file as its visitor does.
+    """
+    token, width = str(problem["upload"]), int(problem["bytes_per_element"])
+    path, name = path_of(token), plain_name(str(problem["model"]))
+    shape = plain_shape(problem.get("input_shape", ""))
+    kind = path.suffix[1:]
+    if kind in ("json", "html"):
+        if shape is not None:
+            raise sp.BadInput(f"{name}: {OWN_SHAPE}")
+        return graph_in(read_data(read_text(path))).with_bytes_per_element(width)
+    with tempfile.TemporaryDirectory(prefix="spillway-") as place:
+        named = Path(place) / f"{name}.{kind}"  # messages name it; data beside it is not there
+        os.symlink(path, named) if kind != "onnx" else named.write_bytes(path.read_bytes())
+        try:
+            return _imported(named, shape, str(problem["granularity"]), width)
+        except sp.SpillwayError as error:
+            raise sp.BadInput(str(error).replace(f"{place}/", "")) from error
+
+
+def _imported(path: Path, shape: Any, granularity: str, width: int) -> sp.Graph:
+    reader: Callable[..., sp.Graph] = {
+        ".onnx": sp.from_onnx,
+        ".cfg": sp.from_darknet,
+        ".pt2": sp.from_pt2,
+    }[path.suffix]
+    if isinstance(shape, int):  # a batch of the file's own shape
+        own = reader(path, None, granularity, width).source["input_shape"]
+        shape = [[shape, *rest] for _, *rest in own]
+    try:
+        return reader(path, shape, granularity, width)
+    except ImportError as error:
+        raise sp.BadInput(f"{path.name}: this server cannot read it: {error}") from error
+
+
+def graph_in(data: Any) -> sp.Graph:
+    """The graph of a graph's or a plan's JSON."""
+    if isinstance(data, dict) and data.get("format") == "spillway-graph":
+        return sp.Graph.from_json(data)
+    return sp.Plan.from_json(data).graph
+
+
+def read_text(path: Path) -> str:
+    """An uploaded text; of a page, the plan that it carries."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise sp.BadInput("the file is not UTF-8 text") from error
+    return plan_text_in(text) if is_page(text) else text
+
+
+def read_data(text: str) -> Any:
+    """What an uploaded text holds. Raises `BadInput` where it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise sp.BadInput(f"the file is not JSON: {error}") from error
+
+
+def plain_name(label: str) -> str:
+    """A model's name, or a file's, as a name of a file that can do no harm."""
+    stem = re.sub(r" \(uploaded\)$", "", label).rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+    stem = re.sub(r"\.(json|html?|cfg|onnx|pt2)$", "", stem, flags=re.IGNORECASE)
+    return re.sub(r"[^\w.-]+", "_", stem).strip("._")[:MOST_NAME] or "model"
