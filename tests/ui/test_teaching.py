@@ -42,6 +42,7 @@ def test_the_tour_leads_through_all_views_and_back(open_page: Any) -> None:
     page = open_page()
     page.locator(".budget-MP button").click()
     expect(page.locator(".card.extra")).to_contain_text("0 B", timeout=PATIENCE_MS)
+    start = step(page)
     page.locator(".header-button.tour button").click()
     for number in range(1, 13):
         at_stop(page, number)
@@ -53,9 +54,10 @@ def test_the_tour_leads_through_all_views_and_back(open_page: Any) -> None:
     expect(page.locator(".card.name")).to_contain_text("vit_b_16")
     expect(page.locator(".card.extra")).to_contain_text("0 B")
     expect(page).to_have_url(re.compile("model=vit_b_16.*|.*budget=MP"))
-    before = step(page)
+    now = page.locator(".step-title .now")
+    expect(now).to_contain_text(f"Step {start} of 113", timeout=PATIENCE_MS)
     page.keyboard.press("ArrowRight")
-    expect(page.locator(".step-title .now")).to_contain_text(f"Step {before + 1} of")
+    expect(now).to_contain_text(f"Step {start + 1} of 113", timeout=PATIENCE_MS)
 
 
 def test_a_link_starts_the_tour_and_escape_ends_it(open_page: Any) -> None:
