@@ -13,6 +13,7 @@ from app.jobs import ENDS, Job, Message
 from app.options import FUSION
 from app.shown import Shown
 from app.sweeping import front_budgets
+from app.wished import asked
 
 if TYPE_CHECKING:
     from app.session import Session
@@ -36,8 +37,12 @@ class LiveGroups:
 
     @property
     def offered(self) -> bool:
-        """Whether the chosen planner can say at once what another budget gives."""
-        return self.session.problem.planner == FUSION
+        """Whether the chosen planner can say at once what another budget gives.
+
+        The search that answers at once knows of no wishes: it would tell of other groups.
+        """
+        problem = self.session.problem
+        return problem.planner == FUSION and not asked(problem)
 
     @property
     def least_bytes(self) -> int | None:

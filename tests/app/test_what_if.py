@@ -79,7 +79,7 @@ def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     assert options(problem)["wishes"] == ["keep t"]
     assert "replacement" in why_not(problem)
     problem.planner = "fusion"
-    assert options(problem).get("wishes", []) == (["fuse a b"] if "fusion" in KNOWN else [])
+    assert options(problem).get("wishes", []) == (problem.wishes if "fusion" in KNOWN else [])
     assert ("online" in why_not(problem)) == ("fusion" in KNOWN)
     problem.planner = "streaming"
     assert asked(problem) == []
@@ -255,3 +255,26 @@ def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any)
     session.what_if.undo()
     assert session.problem.wishes == []
     assert not session.stale
+
+
+@pytest.mark.skipif("fusion" not in KNOWN, reason="fused groups take no wishes here")
+def test_groups_are_split_where_it_is_wished(session: Session, until: Any) -> None:
+    session.change(model="squeezenet1_1", input_shape="1x3x64x64", planner="fusion", budget="96KiB")
+    settle(session, until)
+    before = session.work.shown
+    group = next(group for group in before.groups if len(group.operators) > 1)
+    one, other = group.operators[0], group.operators[-1]
+    session.look.selection = f"operator:{one}"
+    assert "Split from" in words(sections(session))
+    assert session.live.offered
+    session.what_if.act(f"pick split {one}")
+    assert session.what_if.picked(f"operator:{other}")
+    settle(session, until)
+    assert session.work.notice == ""
+    after = session.work.shown
+    assert after.group_of[one] != after.group_of[other]
+    assert not session.live.offered
+    assert session.work.wished["traffic_bytes"] == before.report.traffic_bytes
+    session.what_if.act("clear")
+    settle(session, until)
+    assert session.work.shown.report.traffic_bytes == before.report.traffic_bytes
