@@ -13,7 +13,7 @@ from planners.fusion.options import DEFAULTS
 
 DNC = "dnc"
 WISHES = "wishes"
-FUSION, OVERLAP, STREAMING = "fusion", "overlap", "streaming"
+AUTO, FUSION, OVERLAP, STREAMING = "auto", "fusion", "overlap", "streaming"
 COSMA_OPTIONS = (
     "schedule",
     "objective",
@@ -33,6 +33,7 @@ FUSION_OPTIONS = (
     "free_local_layers",
 )
 OVERLAP_OPTIONS = ("pool_objective", "fuse")
+AUTO_OPTIONS = ("goal",)
 STREAMING_OPTIONS = (
     "pipeline",
     "stages",
@@ -45,8 +46,16 @@ STREAMING_OPTIONS = (
     "spread",
     "draws",
 )
-OPTIONS = (*COSMA_OPTIONS, *FUSION_OPTIONS, *OVERLAP_OPTIONS, *STREAMING_OPTIONS, WISHES)
+OPTIONS = (
+    *COSMA_OPTIONS,
+    *FUSION_OPTIONS,
+    *OVERLAP_OPTIONS,
+    *AUTO_OPTIONS,
+    *STREAMING_OPTIONS,
+    WISHES,
+)
 CALLED = {
+    AUTO: {"goal": "objective"},
     OVERLAP: {"pool_objective": "objective"},
     STREAMING: {"ring_bytes": "ring", "ring_step": "step", "one_memory": "joint"},
 }
@@ -67,6 +76,8 @@ def solver_names() -> tuple[str, ...]:
 def takes(planner: str) -> frozenset[str]:
     """The options that a planner has."""
     info = sp.planners().get(planner)
+    if planner == AUTO:
+        return frozenset(AUTO_OPTIONS)
     if planner == OVERLAP:
         return frozenset(OVERLAP_OPTIONS)
     if planner == STREAMING:

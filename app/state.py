@@ -8,6 +8,7 @@ from typing import Any
 import param
 
 import planners as sp
+from planners.auto.candidates import OBJECTIVES as GOALS
 from planners.fusion.baselines import BASELINES
 from planners.overlap.options import OBJECTIVES
 from planners.streaming.pipelines import PIPELINES, STEP_BYTES
@@ -97,6 +98,11 @@ class Problem(param.Parameterized):
         doc="Of overlap within the budget: the least work that is done again, or the least RAM.",
     )
     fuse = param.Boolean(True, doc="Whether operators may run together in the circular pool.")
+    goal = param.Selector(
+        default=GOALS[0],
+        objects=list(GOALS),
+        doc="What the best of all planners' plans has the least of.",
+    )
     pipeline = param.Selector(
         default="exact",
         objects=list(PIPELINES),

@@ -11,7 +11,7 @@ import planners as sp
 from app.glossary import term
 from app.options import DNC, STREAMING, STREAMING_OPTIONS, USUAL, solver_names, takes, why_not
 from app.session import Session
-from app.state import COSMA
+from app.state import COSMA, GOALS
 from app.style import COMPACT, TEXT
 from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
@@ -64,6 +64,9 @@ class PlannerOptions(pn.viewable.Viewer):
                 **WIDE,
             ),
             "objective": choice("objective", "Objective"),
+            "goal": pn.widgets.Select(
+                label="Best for", options=list(GOALS), css_classes=["goal"], **WIDE
+            ),
             "schedule": choice("schedule", "Order"),
             "time_limit": pn.widgets.IntInput(
                 label="Limit (s)",
@@ -221,7 +224,14 @@ class PlannerOptions(pn.viewable.Viewer):
         w, row = self.widgets, {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
             w["planner"],
-            pn.Row(w["objective"], self.fused.search, self.pool.objective, w["time_limit"], **row),
+            pn.Row(
+                w["objective"],
+                w["goal"],
+                self.fused.search,
+                self.pool.objective,
+                w["time_limit"],
+                **row,
+            ),
             self.fused.joint,
             self.pool.fuse,
             self.streamed.front,
