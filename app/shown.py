@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import planners as sp
 from app.packing import packed, unpacked
 from app.pool import Pool, pool_of
@@ -233,15 +235,29 @@ class Shown:
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
         """What is resident while a step computes, largest first; of a tile, at its fullest."""
-        found = [
-            r
-            for r, (a, b) in zip(self.report.residencies, self._columns, strict=True)
-            if a <= step < b
-        ]
+        if step not in self._lived:  # several views ask for the same step
+            self._lived.clear()
+            self._lived[step] = self._live(step)
+        return self._lived[step]
+
+    def _live(self, step: int) -> tuple[sp.Residency, ...]:
+        left, right = self._sides
+        stays = self.report.residencies
+        found = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups:
             moment = _fullest(found, self.by_step[step])
             found = [r for r in found if r.start_instruction <= moment < _stop(r)]
         return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
+
+    @cached_property
+    def _lived(self) -> dict[int, tuple[sp.Residency, ...]]:
+        return {}
+
+    @cached_property
+    def _sides(self) -> tuple[Any, Any]:
+        """The first step of each stay, and the one after its last."""
+        sides = np.array(self._columns, dtype=np.int64).reshape(-1, 2)
+        return sides[:, 0], sides[:, 1]
 
     @cached_property
     def _columns(self) -> tuple[tuple[int, int], ...]:
