@@ -10,19 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.state import TENSOR, Problem, selected_operators
-from planners.cosma.options import DEFAULTS as COSMA
-from planners.fusion.options import DEFAULTS as FUSION
 
 if TYPE_CHECKING:
     from app.shown import Shown
 
-KINDS: Mapping[str, tuple[str, ...]] = {
+KNOWN: Mapping[str, tuple[str, ...]] = {
     "cosma": ("keep", "spill", "before"),
     "fusion": ("fuse", "split", "keep", "spill"),
-}
-TAKEN: Mapping[str, Mapping[str, Any]] = {"cosma": COSMA, "fusion": FUSION}
-KNOWN: Mapping[str, tuple[str, ...]] = {
-    name: kinds for name, kinds in KINDS.items() if "wishes" in TAKEN[name]
 }
 """The kinds of wishes that each planner knows; the others know none."""
 
@@ -82,7 +76,7 @@ def why_not_asked(text: str, planner: str) -> str:
     known = KNOWN.get(planner, ())
     if kind_of(text) in known:
         return ""
-    who = [TITLES[name] for name, kinds in KINDS.items() if kind_of(text) in kinds]
+    who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
     return f"{planner} does not know it" + (f": {' and '.join(who)} does" if who else "")
 
 

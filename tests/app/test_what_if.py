@@ -19,8 +19,6 @@ from app.views.what_if import sections
 from app.views.wish_marks import tensor_marks, wish_columns
 from app.wished import KNOWN, added, asked, kind_of, names_of, offers, picked_wish, why_not_asked
 
-known = pytest.mark.skipif("cosma" not in KNOWN, reason="cosma takes no wishes here")
-
 
 def settle(session: Session, until: Any) -> None:
     def done() -> bool:
@@ -73,14 +71,20 @@ def test_a_wish_takes_the_place_of_what_it_contradicts(
     assert added([held], text) == [*left, text]
 
 
-@known
+def test_the_kinds_are_those_that_the_planners_know() -> None:
+    from planners.cosma.wished import KNOWN as COSMA
+    from planners.fusion.wished import KNOWN as FUSION
+
+    assert {"cosma": COSMA, "fusion": FUSION} == KNOWN
+
+
 def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     problem = Problem(wishes=["keep t", "fuse a b"], replacement="belady")
     assert options(problem)["wishes"] == ["keep t"]
     assert "replacement" in why_not(problem)
     problem.planner = "fusion"
-    assert options(problem).get("wishes", []) == (problem.wishes if "fusion" in KNOWN else [])
-    assert ("online" in why_not(problem)) == ("fusion" in KNOWN)
+    assert options(problem)["wishes"] == problem.wishes
+    assert "online" in why_not(problem)
     problem.planner = "streaming"
     assert asked(problem) == []
     assert "wishes" not in options(problem)
@@ -98,7 +102,6 @@ def test_a_link_carries_the_wishes() -> None:
         assert "wishes" in wrong[0]
 
 
-@known
 def test_what_is_offered_suits_the_selection_and_the_planner(shown: Shown) -> None:
     def labels(selection: str, planner: str, *wishes: str) -> list[str]:
         return [offer.label for offer in offers(shown, selection, wishes, planner)]
@@ -108,7 +111,8 @@ def test_what_is_offered_suits_the_selection_and_the_planner(shown: Shown) -> No
     assert "Keep its output on chip" in labels("operator:add_1", "cosma")
     assert labels("tensor:x", "fusion") == []
     fused = labels("operator:add_1", "fusion")
-    assert ("Fuse with layer_norm_1" in fused) == ("Split from…" in fused) == ("fusion" in KNOWN)
+    assert "Fuse with layer_norm_1" in fused
+    assert "Split from…" in fused
     assert labels("operator:add_1", "streaming") == []
     assert labels("tensor:no such", "cosma") == []
     pressed = offers(shown, "tensor:add_1", ["keep add_1"], "cosma")[0]
@@ -146,7 +150,6 @@ def test_wishes_are_marked_on_the_views(shown: Shown) -> None:
 # ---- wishes in a session ---------------------------------------------------------------------
 
 
-@known
 def test_a_wish_is_kept_in_the_problem_until_the_model_changes(session: Session) -> None:
     session.look.selection = "tensor:add_1"
     press(session, "k", lambda: None)
@@ -165,7 +168,6 @@ def test_a_wish_is_kept_in_the_problem_until_the_model_changes(session: Session)
     assert "not on screen yet" in session.work.notice
 
 
-@known
 def test_two_operators_are_tapped_one_after_the_other(session: Session) -> None:
     session.look.selection = "operator:linear_2"
     session.what_if.act("pick before linear_2")
@@ -183,7 +185,6 @@ def test_two_operators_are_tapped_one_after_the_other(session: Session) -> None:
     assert session.look.selection == "operator:linear_2"
 
 
-@known
 def test_a_wish_that_the_planner_does_not_know_says_so(session: Session) -> None:
     session.what_if.add("fuse conv2d cat")
     assert "Optimus does" in session.work.notice
@@ -192,7 +193,6 @@ def test_a_wish_that_the_planner_does_not_know_says_so(session: Session) -> None
     assert "not asked: cosma does not know it" in words(sections(session))
 
 
-@known
 def test_a_plan_respects_the_wish_and_says_what_it_costs(session: Session, until: Any) -> None:
     bare = session.work.shown
     name = next(r.tensor for r in bare.report.residencies if r.ending == "spill")
@@ -213,7 +213,6 @@ def test_a_plan_respects_the_wish_and_says_what_it_costs(session: Session, until
     assert session.work.wished == {}
 
 
-@known
 def test_the_price_is_found_beside_where_no_plan_without_is_known(
     session: Session, until: Any
 ) -> None:
@@ -225,7 +224,6 @@ def test_the_price_is_found_beside_where_no_plan_without_is_known(
     assert not session.work.pricing
 
 
-@known
 def test_wishes_in_the_way_are_named_and_can_be_dropped(session: Session, until: Any) -> None:
     message, before = Message(session), session.work.shown
     session.what_if.add("keep add_1")
@@ -244,7 +242,6 @@ def test_wishes_in_the_way_are_named_and_can_be_dropped(session: Session, until:
     assert not message.row.visible
 
 
-@known
 def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any) -> None:
     before = session.work.shown
     session.change(wishes=["keep ad_1"])
@@ -257,7 +254,6 @@ def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any)
     assert not session.stale
 
 
-@pytest.mark.skipif("fusion" not in KNOWN, reason="fused groups take no wishes here")
 def test_groups_are_split_where_it_is_wished(session: Session, until: Any) -> None:
     session.change(model="squeezenet1_1", input_shape="1x3x64x64", planner="fusion", budget="96KiB")
     settle(session, until)
