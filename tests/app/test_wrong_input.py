@@ -1,0 +1,81 @@
+"""Nonsense in every field of a link, and in fields that are typed: clear words, nothing lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import planners as sp
+from app.session import Session
+from app.sizes import plain_budget, plain_shape
+from app.state import Look, Problem
+from app.url import LOOKED_AT, VERSION, from_query
+
+NONSENSE = ("nonsense", "-1", "1e308", "nan", "∞", "[" * 500, "<script>", "../../etc/passwd", "\0")
+FREE = {"selection", "memory", "expanded", "across", "pinned"}
+"""Fields of the look that may be any text: what they do not find, they do not show."""
+
+
+@pytest.mark.parametrize("name", sorted(set(Problem.param) - {"name", "upload"}))
+def test_nonsense_in_a_link_is_said_by_its_field(name: str) -> None:
+    for text in NONSENSE:
+        problem, _, wrong = from_query({"v": VERSION, name: text})
+        if name in problem:
+            setattr(Problem(), name, problem[name])  # then it is a value that the field may have
+        else:
+            assert len(wrong) == 1
+            assert name in wrong[0] or text[:20] in wrong[0]
+            assert len(wrong[0]) < 200
+            assert "\n" not in wrong[0]
+    refused = {"v": VERSION, name: "nonsense"}
+    if name not in ("break_nodes", "wishes"):
+        assert name not in from_query(refused)[0]
+
+
+@pytest.mark.parametrize("name", sorted(set(LOOKED_AT) - FREE))
+def test_nonsense_in_how_it_is_looked_at_is_said_too(name: str) -> None:
+    for text in NONSENSE:
+        _, look, wrong = from_query({"v": VERSION, name: text})
+        assert (name in look) != bool(wrong)
+        if name in look:
+            setattr(Look(), name, look[name])
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", "-5 KiB", "0", "1e400 KiB", "nan", "KiB", "12 parsecs", "∞", "9" * 400]
+)
+def test_a_budget_that_is_none_says_what_to_write(text: str) -> None:
+    with pytest.raises(sp.SpillwayError) as found:
+        plain_budget(text)
+    assert "\n" not in str(found.value)
+    assert len(str(found.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", "0", "-1", "1x3x", "1.5x3", "1x3x1e9", "x", "9" * 40, "1x3xNaN", "1x-3"]
+)
+def test_a_shape_that_is_none_says_what_to_write(text: str) -> None:
+    with pytest.raises(sp.BadInput, match="1x3x224x224"):
+        plain_shape(text)
+
+
+def test_a_link_of_nonsense_opens_a_page_with_a_plan() -> None:
+    given = {"v": VERSION, **dict.fromkeys(Problem.param, "nonsense")}
+    problem, look, wrong = from_query({k: v for k, v in given.items() if k != "name"})
+    session = Session(Pool())  # type: ignore[arg-type]
+    session.open(problem, look, wrong)
+    assert session.work.shown is not None
+    assert "cannot be used" in session.work.notice
+
+
+class Pool:
+    """Takes jobs and does nothing."""
+
+    def submit(self, kind: str, **fields: Any) -> Any:
+        from app.jobs import Job
+
+        return Job(self, 1, {"kind": kind})  # type: ignore[arg-type]
+
+    def ahead(self, job: Any) -> int:
+        return 0
