@@ -11,6 +11,7 @@ from app.page import press
 from app.session import Session
 from app.shown import Shown
 from app.views.by_hand import HandBar, refused_columns, stay_rows
+from app.views.comparing import ComparePanel
 
 
 def settle(session: Session, until: Any) -> None:
@@ -134,3 +135,25 @@ def test_rows_of_stays_say_what_cannot_move(shown: Shown) -> None:
     assert len(rows) == len(shown.report.residencies)
     assert not any(row["fixed"] for row in rows)
     assert all(row["first"] < row["last"] for row in rows)
+
+
+def test_a_moved_plan_is_compared_with_the_planners_and_loaded_again(
+    session: Session, until: Any
+) -> None:
+    panel = ComparePanel(session, lambda _key: None, 250)
+    session.pins.pin()
+    number, offset = movable(session.work.shown)
+    session.moving.drop(number, offset)
+    text = session.work.shown.text
+    assert "moved by hand" in panel.title.object
+    assert any("at another address" in row["text"] for row in panel.rows.rows)
+    session.moving.back()
+    session.uploads.take(text.encode())
+    settle(session, until)
+    assert session.work.notice == ""
+    assert session.work.shown.moved
+    assert session.moving.moves == 1
+    assert not session.moving.can_undo
+    session.moving.back()
+    settle(session, until)
+    assert not session.work.shown.moved
