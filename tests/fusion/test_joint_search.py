@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from functools import cache
+from typing import TypeAlias
 
 import pytest
 
@@ -21,6 +22,9 @@ from tests.random_graphs import random_graph
 
 # FUSION_CASES=500 runs as many graphs against brute force.
 CASES = int(os.environ.get("FUSION_CASES", "30"))
+
+
+Wishes: TypeAlias = tuple[set[str], set[str]]  # tensors to be kept, and to be spilled
 
 
 class HeldLines:
@@ -78,10 +82,14 @@ class Exhaustive:
     """The least traffic over all acyclic partitions, orders of groups and residency.
 
     For each group any tensors are on chip, whole, that can be: left from before, loaded, or made
-    there. Nothing is lazy, and nothing is asked of the code under test.
+    there. Nothing is lazy, and nothing is asked of the code under test. What is wished to be kept
+    is on chip from the group that makes it on, what is to be spilled with its users only.
     """
 
-    def __init__(self, graph: sp.Graph, model: HeldModel, budget: int) -> None:
+    def __init__(
+        self, graph: sp.Graph, model: HeldModel, budget: int, wished: Wishes = (set(), set())
+    ) -> None:
+        self.keep, self.spill = wished
         self.graph, self.model, self.budget = graph, model, budget
         self.dag = Dag.of(graph)
         self.size = {t: graph.size_bytes(t) for t in graph.tensors}
@@ -102,8 +110,16 @@ class Exhaustive:
                 pool = sorted(there | stored | (made & self.needed(done | mask)))
                 for chosen in range(1 << len(pool)):
                     on_chip = frozenset(pool[k] for k in bits(chosen))
+                    if not self._respects(mask, made, done, on_chip):
+                        continue
                     best = min(best, self._run(mask, made, done, (there, stored, on_chip)))
         return best
+
+    def _respects(self, mask: int, made: set[str], done: int, on_chip: frozenset[str]) -> bool:
+        used = made | {t for i in bits(mask) for t in self.graph.operators[i].inputs}
+        known = {t for t in self.keep if done >> self.graph.producer[t] & 1}
+        must = (known & self.needed(done)) | (self.keep & made & self.needed(done | mask))
+        return must <= on_chip and not (on_chip & self.spill) - used
 
     def _run(self, mask: int, made: set[str], done: int, sets: tuple[frozenset[str], ...]) -> float:
         """Run a group with these tensors on chip, and all that follows."""
@@ -130,18 +146,24 @@ class Exhaustive:
         return min(traffic) + cost + self.least(*after)
 
 
-def brute_force(graph: sp.Graph, model: HeldModel, budget: int) -> float:
-    found = Exhaustive(graph, model, budget)
+def brute_force(
+    graph: sp.Graph, model: HeldModel, budget: int, wished: Wishes = (set(), set())
+) -> float:
+    found = Exhaustive(graph, model, budget, wished)
     return found.least(0, frozenset(), frozenset(graph.inputs))
 
 
-def search(graph: sp.Graph, model: HeldModel, budget: int) -> Search:
+def search(
+    graph: sp.Graph, model: HeldModel, budget: int, wished: Wishes = (set(), set())
+) -> Search:
     """The search over all groups and all downsets, with nothing known."""
     dag = Dag.of(graph)
     groups = [m for m in subsets(dag.everything) if dag.is_convex(m)]
     way = lattice(dag, dag.downsets(), groups, 1_000_000)
     assert way is not None
-    space = Space(way, groups, HeldCosts(model, graph, local=False), budget)
+    costs = HeldCosts(model, graph, local=False)
+    keep, spill = (costs.tensors.mask(names) for names in wished)
+    space = Space(way, groups, costs, budget, keep=keep, spill=spill)
     found = Search(space, 10**9)
     found.run(Clock(60), 10**7)
     return found
@@ -165,3 +187,22 @@ def test_brute_force_agrees(seed: int, odd: bool) -> None:
         route = found.route()
         assert route is not None
         assert route.cost_bytes == found.least == brute_force(graph, model, budget)
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["lines", "odd"])
+def test_brute_force_agrees_on_tensors_that_are_wished_for(odd: bool) -> None:
+    outcomes = set()
+    for seed in range(CASES):
+        graph, rng = random_graph(seed, 2 + seed % 4), random.Random(seed)
+        model = HeldLines(graph, seed, odd)
+        names = [t for t in graph.producer if graph.consumers[t]]
+        keep = set(rng.sample(names, min(len(names), rng.randint(0, 2))))
+        spill = set(rng.sample(names, min(len(names), rng.randint(0, 2)))) - keep
+        low = least_budget(graph, model)
+        everything = sum(graph.size_bytes(t) for t in graph.tensors)
+        for budget in (low, rng.randint(low, everything + low)):
+            found = search(graph, model, budget, (keep, spill))
+            best, route = brute_force(graph, model, budget, (keep, spill)), found.route()
+            assert best == (float("inf") if route is None else route.cost_bytes), seed
+            outcomes.add(route is None)
+    assert outcomes == {False, True}
