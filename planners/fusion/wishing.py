@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planners.conflicts import smallest
-from planners.errors import WishesConflict
+from planners.errors import BudgetTooSmall, WishesConflict
 from planners.fusion.group import GroupModel
 from planners.fusion.joint import Asked, Joint, best_joint
 from planners.fusion.lattice import Dag
@@ -63,7 +63,29 @@ def wished_jointly(
     def possible(some: Sequence[Wish]) -> bool:
         return search(some, Clock(QUESTION_S)).objective_bytes < NEVER
 
-    raise _conflict(model, wishes, budget_bytes, possible)
+    error = _conflict(model, wishes, budget_bytes, possible)
+    least = [wish for wish in wishes if str(wish) in error.wishes]
+    raise _by_cosma(model, least, error)
+
+
+def _by_cosma(model: GroupModel, wishes: Sequence[Wish], error: WishesConflict) -> WishesConflict:
+    """What COSMA needs for the wishes, where that is less: whole tensors and operators alone."""
+    from planners.cosma import plan as cosma_plan
+
+    asked = Asked.of(wishes, model.graph).cosma
+    if not asked:
+        return error
+    settings = {"parameters": True, "schedule": "joint", "time_limit": QUESTION_S, "wishes": asked}
+    have = error.have_bytes
+    try:
+        cosma_plan(model.graph, model.machine, have, settings)
+    except WishesConflict as other:
+        if error.need_bytes == have or other.need_bytes < error.need_bytes:
+            names = (other.operator, other.tensors)
+            return WishesConflict(error.wishes, other.need_bytes, have, *names)
+    except BudgetTooSmall:
+        return error
+    return error
 
 
 def _best(model: GroupModel, wished: Wished, budget_bytes: int, clock: Clock) -> Partition | None:

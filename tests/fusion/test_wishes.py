@@ -22,6 +22,7 @@ from tests.fusion.models import LineModel, RandomModel, brute_force
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
 from tests.random_graphs import random_graph
+from tests.test_wishes import chain
 
 MACHINE = sp.load_machine("npu_small")
 
@@ -173,3 +174,11 @@ def test_what_cannot_be_wished_for_is_said(options: dict[str, object], says: str
     with pytest.raises(sp.BadInput) as found:
         sp.plan(graph, "fusion", "96KiB", **(options | {"wishes": texts}))  # type: ignore[arg-type]
     assert says in str(found.value)
+
+
+def test_with_tensors_on_chip_a_conflict_needs_no_more_than_cosma() -> None:
+    graph = chain("x:4 a:4 b:6 c:6 d:1")
+    with pytest.raises(sp.WishesConflict) as found:
+        sp.plan(graph, "fusion", 12, joint=True, time_limit=5, wishes=["keep a", "split A B"])
+    error = found.value
+    assert (error.wishes, error.operator, error.need_bytes) == (("keep a",), "C", 16)
