@@ -129,7 +129,8 @@ def _fill_header(
         page.open_modal()
 
     def python(_event: Any = None) -> None:
-        lines = as_python(session.problem)
+        named = session.uploads.names.get(session.problem.model, "")
+        lines = as_python(session.problem, named)
         code.object = f"<h4>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
         browser.copy(lines)
         show(code)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from planners.display import Displayed, Fact
 from planners.errors import BadInput
-from planners.files import read_json, write_json
+from planners.files import read_plan_json, write_json
 from planners.graph.relations import Slide, boxes, full
 from planners.units import format_bytes
 
@@ -199,8 +199,14 @@ class Graph(Displayed):
 
     @staticmethod
     def load(path: str | Path) -> Graph:
-        """Read a graph that `save` wrote. Raises `BadInput` with the reason."""
-        return Graph.from_json(read_json(path))
+        """Read a graph that `save` wrote, or that of a plan or of a page that shows one.
+
+        Raises `BadInput` with the reason.
+        """
+        data = read_plan_json(path)
+        if isinstance(data, dict) and data.get("format") == "spillway-plan":
+            data = data.get("graph")
+        return Graph.from_json(data)
 
     @staticmethod
     def from_json(data: Any) -> Graph:

@@ -155,6 +155,9 @@ def test_a_graph_that_was_uploaded_is_expected_as_its_file(tmp_path: Path) -> No
     script = as_python(problem)
     assert script.startswith("# Expects mine.json, the file that was uploaded")
     assert printed(script, tmp_path) == expected(planned(problem, text))
+    plan = sp.plan(graph, time_limit=10)
+    plan.save(tmp_path / "brought.json")  # of a plan that was brought, its graph
+    assert printed(as_python(problem, "brought.json"), tmp_path) == printed(script, tmp_path)
     page = as_python(problem, "my page.html")
     assert "sp.Plan.load('my page.html').graph.with_bytes_per_element(2)" in page
 
