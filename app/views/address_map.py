@@ -50,6 +50,7 @@ AXIS_WIDTH = 82
 WHOLE = (-1.0, -1.0)
 MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
 FIT_LABELS = """
+if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
 const data = source.data;

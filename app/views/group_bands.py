@@ -15,6 +15,7 @@ from app.views.palette import DARK_INK, Theme, group_colour, ink_on, tooltip
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 COLUMNS = ("left", "right", "colour", "ink", "name", "who", "line", "dark", "light")
 FIT_NAMES = """
+if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
 const wide = plot.inner_width / (range.end - range.start);
 const data = source.data;
 const fits = (i) => (data.right[i] - data.left[i]) * wide > 6.4 * data.name[i].length + 3;

@@ -25,7 +25,8 @@ def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None
     rows.first.click()
     expect(panel.locator(".tensor-differences tr.on")).to_have_count(1)
     panel.locator(".graph-differences button").click()
-    expect(page.locator(".bar")).to_contain_text("△ spilled", timeout=PATIENCE_MS)
+    legend = page.locator(".legend span", has_text="△ spilled in the pinned only")
+    expect(legend.first).to_be_visible(timeout=PATIENCE_MS)
     panel.locator(".split button").nth(1).click()
     expect(page.locator(".split-title")).to_contain_text("Pinned: cosma, 738.8 KiB")
     with page.expect_download() as saved:
