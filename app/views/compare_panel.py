@@ -147,6 +147,8 @@ class Comparison(pn.viewable.Viewer):
             self.file,
             **WIDE,
         )
+        for item in shelf[2:]:
+            item.align = "end"
         looks = pn.Row(
             switch(session, "split", views, ["split"]),
             pn.pane.HTML(
