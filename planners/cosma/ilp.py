@@ -27,6 +27,7 @@ from itertools import combinations, product
 from math import gcd
 from typing import Any, Literal
 
+from planners.cosma.ilp_wishes import add_order, add_residency
 from planners.cosma.problem import Problem
 from planners.cosma.wished import NO_WISHES
 from planners.errors import BadInput, Cancelled
@@ -182,12 +183,12 @@ def build(
     ilp = Ilp(problem, kind, paper_strict, Windows(problem, kind == "fixed"), unit, lp)
     builder = _Builder(ilp, pulp, should_stop)
     builder.add_schedule()
-    builder.add_order_wished()
+    add_order(builder)
     if kind == "mpmf":
         builder.add_peak()
     else:
         builder.add_replacement()
-        builder.add_replacement_wished()
+        add_residency(builder)
         builder.add_addresses()
         if tighten:
             builder.add_capacity()
@@ -298,29 +299,6 @@ class _Builder:
                     users = (self.graph.operators[i].outputs[0] for i in self.windows.births[x])
                     used = self.pulp.lpSum(self.created(a, t) for a in users)
                     self.add("eq5b", (x, t), self.created(x, t) <= used)
-
-    def add_order_wished(self) -> None:
-        """Wishes of operators before others, where the schedule is open."""
-        for pair in self.ilp.problem.wished.before if self.ilp.kind != "fixed" else ():
-            first, then = (self.graph.operators[self.graph.index[name]].outputs[0] for name in pair)
-            at = [
-                self.pulp.lpSum(t * self.created(a, t) for t in self.windows.created(a))
-                for a in (first, then)
-            ]
-            self.add("before", (first, then), at[0] + 1 <= at[1])
-
-    def add_replacement_wished(self) -> None:
-        """Wishes of tensors that stay, and of those that leave."""
-        wished = self.ilp.problem.wished
-        for a in self.ilp.tensors:
-            for t in self.windows.kept(a) if a in wished.keep | wished.spill else ():
-                if a in wished.keep:
-                    self.add("keep", (a, t), self.retrieved(a, t) == 0)
-                else:
-                    readers = (self.graph.operators[i] for i in self.graph.consumers[a])
-                    used = self.pulp.lpSum(self.created(op.outputs[0], t) for op in readers)
-                    there = self.preserved(a, t) + self.retrieved(a, t)
-                    self.add("spill", (a, t), there <= used)
 
     def add_peak(self) -> None:
         """(14) and (15)."""
