@@ -7,14 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planners.conflicts import require_consistent
 from planners.cosma.ilp import Ilp, Kind, build
 from planners.cosma.ilp_solve import write_lp, write_mps
 from planners.cosma.options import checked
 from planners.cosma.peak import minimum_peak
 from planners.cosma.problem import Problem
+from planners.cosma.wished import KNOWN, Wished, reordered, require_counted
 from planners.errors import BadInput
 from planners.graph.model import Graph
 from planners.progress import Clock, ProgressCallback
+from planners.wishes import parse, require_known
 
 
 def export_ilp(
@@ -52,14 +55,20 @@ def export_ilp(
 def _model(graph: Graph, budget_bytes: int, chosen: Mapping[str, Any], clock: Clock) -> Ilp:
     schedule, parameters = chosen["schedule"], chosen["parameters"]
     kind: Kind = "full" if schedule == "joint" else "fixed"
-    order = tuple(range(len(graph.operators)))
-    problem = Problem(graph, order, parameters, budget_bytes, chosen["paper_strict"])
+    wishes = parse(chosen["wishes"], graph)
+    require_known(wishes, KNOWN, "cosma")
+    require_counted(wishes, graph, parameters)
+    require_consistent(wishes, graph, budget_bytes)
+    wished = Wished.of(wishes)
+    graph, order = reordered(graph, wished.before), tuple(range(len(graph.operators)))
+    problem = Problem(graph, order, parameters, budget_bytes, chosen["paper_strict"], wished)
     if chosen["objective"] == "peak":
         if schedule == "default":
             raise BadInput("the peak of the default schedule needs no ILP: use --schedule mpmf")
         kind = "mpmf"
     elif schedule == "mpmf":
-        peak = minimum_peak(graph, parameters, clock=clock.part(0.5 * clock.left_s))
+        part = clock.part(0.5 * clock.left_s)
+        peak = minimum_peak(graph, parameters, clock=part, before=wished.before)
         problem = replace(problem, schedule=peak.schedule)
 
     def stop() -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 import planners as sp
+from planners.cosma.ilp_export import export_ilp
 from planners.cosma.joint import Search
 from planners.cosma.net import net_of
 from planners.cosma.orders import _largest
@@ -19,6 +21,7 @@ from planners.wishes import Wish, broken, parse
 from tests.cosma.brute_force import NEVER, optimum, optimum_by_size
 from tests.cosma.small_cases import Case, crowded_case, small_case
 from tests.cosma.wishful import random_wishes
+from tests.test_wishes import chain
 
 CASES = int(os.environ.get("SPILLWAY_CASES", "60"))
 
@@ -218,3 +221,12 @@ def test_without_spills_too_small_a_memory_is_no_wishs_fault() -> None:
             wishes=[f"keep {tensor}"],
         )
     assert not isinstance(found.value, sp.WishesConflict)
+
+
+def test_an_exported_ilp_has_rows_for_wishes(tmp_path: Path) -> None:
+    graph = chain()
+    wishes = ["keep a", "spill b", "A before D"]
+    settings = {"schedule": "joint", "wishes": wishes}
+    export_ilp(graph, 12, settings, lp=tmp_path / "wished.lp")
+    text = (tmp_path / "wished.lp").read_text()
+    assert all(row in text for row in ("keep_a_t", "spill_b_t", "before_a_d"))
