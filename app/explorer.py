@@ -26,7 +26,7 @@ from app.views.following import follow
 from app.views.live_solver import LiveSolver
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
-from app.views.pareto import Looks, Pareto, draw
+from app.views.pareto import Pareto, draw
 from app.views.pareto_bar import ParetoBar
 from app.views.pareto_panel import ParetoPanel
 from app.views.pool_panel import PoolPanel
@@ -69,9 +69,8 @@ class Explorer(pn.viewable.Viewer):
         )
         self.occupancy = Occupancy(theme, self.steps)
         self.timeline = Timeline(theme, self._select_label, self._select_group)
-        looks = Looks()
-        self.pareto = Pareto(theme, session.sweeps.tap, looks)
-        self.planners = ParetoPanel(session, theme, looks)
+        self.pareto = Pareto(theme, session.sweeps.tap)
+        self.planners = ParetoPanel(session, theme, self.pareto.looks)
         self.compare = Comparison(session, lambda key: self._choose(key))
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
@@ -128,14 +127,13 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_pinned())
-        follow(look, "aligned", lambda: self._show_memory())
-        follow(work, "points", lambda: self._show_pareto())
-        follow(look, ["metric", "across"], lambda: self._show_pareto())
+        follow(work, "points", lambda: draw(self.pareto, self.session))
+        follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
         follow(look, ["step", "unit"], lambda: self._show_live())
         follow(look, "step", lambda: self._mark_distance())
         follow(look, ["selection", "spoken"], lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
-        follow(look, "memory", lambda: self._show_memory())
+        follow(look, ["memory", "aligned"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
         follow(work, "attempt", lambda: self._show_attempt())
         follow(look, "memory", lambda: self._show_live())
@@ -171,7 +169,7 @@ class Explorer(pn.viewable.Viewer):
         self._show_memory()
         self._show_dag(refit=True)
         self._show_timeline()
-        self._show_pareto()
+        draw(self.pareto, self.session)
         self._place()
         self._highlight()
 
@@ -253,9 +251,6 @@ class Explorer(pn.viewable.Viewer):
         )
         self.timeline.place(look.step)
         self.timeline.highlight(shown, look.lit)
-
-    def _show_pareto(self) -> None:
-        draw(self.pareto, self.session)
 
     def _show_live(self) -> None:
         shown, look = self.session.work.shown, self.session.look
