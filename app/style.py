@@ -9,9 +9,9 @@ from app.views.palette import FONT, Theme
 
 def variables(theme: Theme) -> str:
     """The theme's colours, and the font, as variables that style sheets read."""
-    hover = "#27323c" if theme.dark else "#e8f1f8"
     return f"""--sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
-  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {hover}; --sw-font: {FONT};"""
+  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {theme.hover};
+  --sw-alarm: {theme.alarm}; --sw-accent: {theme.accent}; --sw-font: {FONT};"""
 
 
 def page_css(theme: Theme) -> str:
@@ -45,7 +45,8 @@ TIP = """
 .term { text-decoration: underline dotted 1px var(--sw-faint);
   text-underline-offset: 2px; cursor: help; anchor-name: --term; anchor-scope: --term; }
 .term.term { margin: 0; color: inherit; font-size: inherit; }
-.term:focus-visible { outline: 2px solid #0072B2; outline-offset: 1px; border-radius: 2px; }
+.term:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: 1px;
+  border-radius: 2px; }
 .term::after { content: attr(data-tip); display: none; position: fixed; z-index: 3000;
   box-sizing: border-box; width: max-content; max-width: 290px; padding: 6px 9px;
   margin: 1.35em 0 0; white-space: normal; text-align: left; pointer-events: none;
@@ -77,7 +78,7 @@ pre { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5
   overflow-x: auto; user-select: all; }
 .faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
 label { font-size: 11.5px; color: var(--sw-faint); }
-.wrong { color: #D55E00; font-weight: 600; }
+.wrong { color: var(--sw-alarm); font-weight: 600; }
 .notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
   border-radius: 4px; line-height: 1.45; }
 .infeasible { border-left-color: #D55E00; }
@@ -117,7 +118,7 @@ TICKS = """
 
 PLOT = """
 .quiet, .key { color: var(--sw-faint); font-size: 11px; margin: 3px 0 2px; }
-.key b { color: #0072B2; } .key i { color: #D55E00; font-style: normal; }
+.key b { color: var(--sw-accent); } .key i { color: var(--sw-alarm); font-style: normal; }
 .tick { font-size: 10px; fill: var(--sw-faint); }
 .gap { font-size: 11px; fill: var(--sw-text); font-weight: 650; }
 .axis { fill: none; stroke: var(--sw-faint); }

@@ -17,7 +17,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """What differs between light and dark."""
+    """What differs between light and dark; `alarm` and `accent` are for words, which need more
+    contrast than areas."""
 
     dark: bool
     text: str
@@ -25,12 +26,39 @@ class Theme:
     grid: str
     panel: str
     page: str
+    hover: str
     cursor: str
     outline: str
+    alarm: str
+    accent: str
 
 
-LIGHT = Theme(False, "#1f2933", "#5f6b76", "#e4e8ec", "#ffffff", "#f4f6f8", "#1f2933", "#ffffff")
-DARK = Theme(True, "#e6eaee", "#a3afba", "#333c45", "#1c2228", "#12161a", "#f5f7fa", "#1c2228")
+LIGHT = Theme(
+    dark=False,
+    text="#1f2933",
+    faint="#5f6b76",
+    grid="#e4e8ec",
+    panel="#ffffff",
+    page="#f4f6f8",
+    hover="#e8f1f8",
+    cursor="#1f2933",
+    outline="#ffffff",
+    alarm="#b34700",
+    accent="#0072b2",
+)
+DARK = Theme(
+    dark=True,
+    text="#e6eaee",
+    faint="#a3afba",
+    grid="#333c45",
+    panel="#1c2228",
+    page="#12161a",
+    hover="#27323c",
+    cursor="#f5f7fa",
+    outline="#1c2228",
+    alarm="#ff8a3d",
+    accent="#56b4e9",
+)
 
 Style = tuple[str, str]
 """A colour and a hatch: the second channel for those who cannot tell the first."""
@@ -104,8 +132,20 @@ def sequential(value: float, highest: float) -> str:
 
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return DARK_INK if 0.299 * red + 0.587 * green + 0.114 * blue > 130 else "#ffffff"
+    return max((DARK_INK, "#ffffff"), key=lambda ink: contrast(ink, colour))
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21; text needs 4.5 (WCAG 2.2, 1.4.3)."""
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of `#rrggbb`, from 0 to 1 (WCAG 2.2, sRGB)."""
+    shares = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def dress(plot: figure, theme: Theme) -> figure:

@@ -48,7 +48,7 @@ class RunBars:
         self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
         self.chip = Span(dimension="width", line_color=VERMILLION, line_dash="dashed", line_width=2)
         self.pool = Span(dimension="width", line_color=theme.text, line_width=1.5)
-        self.chip_name, self.pool_name = _label(VERMILLION), _label(theme.text)
+        self.chip_name, self.pool_name = _label(theme.alarm), _label(theme.text)
         self.ticker = FixedTicker(ticks=[])
         self.figure = self._figure(theme)
         for source in (self.source, self.between):
