@@ -100,6 +100,7 @@ td:first-child { overflow-wrap: anywhere; }
 .bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
 .tap { cursor: pointer; }
 .tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
+.tap:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: -2px; }
 .title td { font-weight: 600; color: var(--sw-faint); padding-top: 6px; }
 .on td { background: var(--sw-hover); font-weight: 600; }
 .empty { color: var(--sw-faint); padding: 4px; }
@@ -205,6 +206,7 @@ export function render({ model, el }) {
       event.preventDefault();
       model.send_msg({ key: 'undo' });
     }
+    if (event.defaultPrevented) return;  // a slider in focus has taken it
     if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
     if (typing && !(event.key === 'Escape')) return;
     if (event.key === ' ' && pressed(at)) return;  // a button takes it
@@ -222,6 +224,27 @@ export function render({ model, el }) {
     const at = event.composedPath()[0];
     if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
   });
+  const named = (view) => {  // what shows a sign or a placeholder alone, for those who listen
+    const { model } = view, kind = (model.css_classes || [])[0] || '';
+    const told = (model.tooltip || model.description || {}).content || model.description;
+    const at = view.button_el || view.input_el, words = kind.replaceAll('-', ' ');
+    const about = told || (view.button_el ? '' : model.placeholder || words);
+    const silent = !/[A-Za-z]{2}/.test(model.label || model.title || '');
+    if (at && silent && about && typeof about === 'string') at.setAttribute('aria-label', about);
+    if (/Slider$/.test(model.type) && view.slider_el)
+      view.slider_el.querySelector('.noUi-handle').setAttribute('aria-label', words || 'step');
+    if (model.type === 'Figure') {
+      view.el.setAttribute('role', 'img');
+      view.el.setAttribute('aria-label', words);
+    }
+    for (const child of view.child_views || []) named(child);
+  };
+  const nameAll = () => {
+    const page = window.Bokeh && Bokeh.documents[0];
+    if (page && page.is_idle) for (const root of Bokeh.index.roots) named(root);
+    else setTimeout(nameAll, 200);
+  };
+  nameAll();
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {

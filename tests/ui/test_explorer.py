@@ -252,3 +252,20 @@ def test_figures_and_files_are_saved(open_page: Any, tmp_path: Path) -> None:
         download.value.save_as(path)
         assert path.name.startswith("vit_b_16-")
         assert sign in path.read_bytes()[:200]
+
+
+def test_keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(
+    open_page: Any,
+) -> None:
+    page = open_page()
+    expect(page.locator(".step-before button")).to_have_attribute("aria-label", re.compile("←"))
+    expect(page.locator(".budget-typed input")).to_have_attribute("aria-label", re.compile("KiB"))
+    handle = page.locator(".stepper .noUi-handle")
+    expect(handle).to_have_attribute("aria-label", "step")
+    before = int(page.locator(".step-title .now b").inner_text())
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
+    page.wait_for_timeout(400)
+    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
+    assert page.locator(".budget-typed input").input_value() == "MR"
