@@ -41,6 +41,9 @@ from app.views.wish_marks import DROOP, DagWishes
 
 FIT_LABELS = """
 const px = plot.inner_width / (range.end - range.start) * 0.80;
+const known = [px.toPrecision(6), source.data.full, tabs.data.name];
+if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
+source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
 const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
   : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
@@ -160,7 +163,7 @@ class Dag:
                 text_align="center",
                 text_baseline="middle",
             )
-        self._marks(plot)
+        self._marks(plot, theme)
         self.wishes = DagWishes(plot, theme)
         for renderer in (frames, tabs):
             renderer.nonselection_glyph = renderer.selection_glyph = None
@@ -197,7 +200,7 @@ class Dag:
             )
         return tabs
 
-    def _marks(self, plot: figure) -> None:
+    def _marks(self, plot: figure, theme: Theme) -> None:
         """A dashed line behind each break node, and scissors at it."""
         plot.segment(
             x0="x",
@@ -214,7 +217,7 @@ class Dag:
             y="top",
             text="text",
             source=self.breaks,
-            text_color=VERMILLION,
+            text_color=theme.alarm,
             text_font_size="14px",
             text_align="center",
             text_baseline="middle",

@@ -19,13 +19,14 @@ class PoolLayer:
 
     def __init__(self, plot: figure, theme: Theme, fit_labels: str) -> None:
         self.names = ColumnDataSource({name: [] for name in NAMES})
+        self.fitting = ColumnDataSource({name: [] for name in ("label_x", "label_y", "label")})
         self.arrow = ColumnDataSource({name: [] for name in ("x", "y0", "y1")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "y", "angle")})
         plot.text(
             x="label_x",
             y="label_y",
             text="label",
-            source=self.names,
+            source=self.fitting,
             text_color=DARK_INK,
             text_align="center",
             text_baseline="middle",
@@ -62,6 +63,7 @@ class PoolLayer:
         )
         plot.add_layout(self.label)
         args = {"plot": plot, "steps": plot.x_range, "range": plot.y_range, "source": self.names}
+        args["names"] = self.fitting
         fit = CustomJS(args=args, code=fit_labels)
         for around in (plot.x_range, plot.y_range):
             around.js_on_change("end", fit)
