@@ -1,0 +1,250 @@
+"""Seconds and bytes of the explorer, with a server and a browser of its own.
+
+    python benchmarks/explorer.py [--quick] [--only paint,moves] [--json FILE]
+
+Parts: `paint` (first paint of a warm server), `moves` (cursor and selection), `budgets` (from a
+typed budget to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after
+50 plans of one visitor), `large` (20,000 rectangles, 5,000 operators). Each figure is the median
+over repeats, with the worst. Chromium draws without a GPU; what else the machine does counts too,
+so the table names its load. Prints Markdown, and writes JSON where a file is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from explorer_parts.browser import Screen, chromium
+from explorer_parts.graphs import many_rectangles
+from explorer_parts.server import Server
+from explorer_parts.visitors import Visitor
+from nas_like import nas_like_of
+
+PLANNERS = {
+    "cosma": ("resnet50", ("600 KiB", "700 KiB", "800 KiB")),
+    "fusion": ("squeezenet1_0", ("128 KiB", "160 KiB", "200 KiB")),
+    "overlap": ("mcunet_vww1", ("40 KiB", "48 KiB", "64 KiB")),
+    "streaming": ("mobilenet_v2", ("2 MiB", "3 MiB", "4 MiB")),
+}
+SEEN = {"v": "1", "parameters": "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured value: its median, the worst of `count`, and in what."""
+
+    part: str
+    name: str
+    median: float
+    worst: float
+    count: int
+    unit: str
+
+    @property
+    def row(self) -> str:
+        return (
+            f"| {self.part} | {self.name} | {self.median:,.4g} {self.unit} "
+            f"| {self.worst:,.4g} {self.unit} | {self.count} |"
+        )
+
+
+class Bench:
+    """Parts add figures; each is printed as soon as it is known."""
+
+    def __init__(self, server: Server, quick: bool) -> None:
+        self.server, self.quick = server, quick
+        self.figures: list[Figure] = []
+
+    def add(self, part: str, name: str, values: Iterable[float], unit: str = "ms") -> None:
+        known = list(values)
+        if not known:
+            return
+        figure = Figure(part, name, statistics.median(known), max(known), len(known), unit)
+        self.figures.append(figure)
+        print(figure.row, flush=True)
+
+    def repeats(self, many: int) -> int:
+        return max(2, many // 3) if self.quick else many
+
+
+def paint(bench: Bench) -> None:
+    """From asking for the page to the first frame with rectangles in the address map."""
+    with chromium() as context:
+        Screen(context, bench.server.address).close()  # server and cache are warm
+        shown, idle, got, foreign = [], [], [], 0.0
+        for _ in range(bench.repeats(9)):
+            screen = Screen(context, bench.server.address)
+            shown.append(screen.first_rectangles_ms)
+            idle.append(screen.idle_ms)
+            got.append(screen.received_bytes / 1024)
+            foreign += len(screen.foreign)
+            screen.close()
+    bench.add("paint", "first plan on screen", shown)
+    bench.add("paint", "all views drawn", idle)
+    bench.add("paint", "web socket", got, "KiB")
+    bench.add("paint", "requests that leave the machine", [foreign], "")
+
+
+def moves(bench: Bench) -> None:
+    """The cursor by key and by slider; a selection by a row and by a key that takes it away."""
+    with chromium() as context:
+        screen = Screen(context, bench.server.address)
+        times = bench.repeats(30)
+        keys = [screen.press("ArrowRight") for _ in range(times)]
+        slid = [screen.slide(7 + k) for k in range(times)]
+        taps, cleared = [], []
+        for k in range(bench.repeats(15)):
+            taps.append(screen.tap_row(k % 3))
+            cleared.append(screen.press("Escape"))
+        screen.close()
+    for name, found in (("→", keys), ("slider", slid)):
+        bench.add("moves", f"{name}: cursor on screen", [m.first_ms for m in found])
+        bench.add("moves", f"{name}: all views", [m.last_ms for m in found])
+        bench.add("moves", f"{name}: web socket", [m.bytes / 1024 for m in found], "KiB")
+    bench.add("moves", "row tapped: all views", [m.last_ms for m in taps])
+    bench.add("moves", "row tapped: web socket", [m.bytes / 1024 for m in taps], "KiB")
+    bench.add("moves", "Esc: all views", [m.last_ms for m in cleared])
+
+
+def budgets(bench: Bench) -> None:
+    """From Enter in the field of the budget to the new plan on screen."""
+    with chromium() as context:
+        for planner, (model, sizes) in PLANNERS.items():
+            query = {**SEEN, "model": model, "planner": planner, "budget": "8 MiB"}
+            screen = Screen(context, f"{bench.server.address}?{urlencode(query)}")
+            screen.planned()
+            sizes = sizes[:2] if bench.quick else sizes
+            new = [screen.type_budget(size) for size in sizes]
+            again = [screen.type_budget(size) for size in sizes]
+            screen.close()
+            bench.add("budgets", f"{planner}, {model}: new", [m.first_ms for m in new])
+            bench.add("budgets", f"{planner}, {model}: planned before", [m.first_ms for m in again])
+            bench.add("budgets", f"{planner}: web socket", [m.bytes / 1024 for m in new], "KiB")
+
+
+def sessions(bench: Bench) -> None:
+    """Visitors that all step, then all ask for plans, then step while those are made."""
+    count = 8 if bench.quick else 20
+    found = asyncio.run(crowd(bench.server.address, count))
+    for name, values in found.items():
+        bench.add("sessions", f"{count} visitors: {name}", values, "" if name == "errors" else "ms")
+
+
+async def crowd(address: str, count: int) -> dict[str, list[float]]:
+    """What each of some visitors waits for; an error is an answer that did not come."""
+    visitors = [Visitor(address) for _ in range(count)]
+    errors = 0
+
+    async def every(act: Callable[[Visitor], Any]) -> list[float]:
+        nonlocal errors
+        answers = await asyncio.gather(*map(act, visitors), return_exceptions=True)
+        errors += sum(isinstance(answer, BaseException) for answer in answers)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                print(f"  {type(answer).__name__}: {answer}")
+        return [1e3 * answer for answer in answers if not isinstance(answer, BaseException)]
+
+    found = {"page and document": await every(lambda v: v.open())}
+    steps = [await every(lambda v, k=k: v.step(3 + k)) for k in range(5)]  # type: ignore[misc]
+    found["step"] = [value for row in steps for value in row]
+    sizes = {visitor: f"{1800 + 16 * k} KiB" for k, visitor in enumerate(visitors)}
+    asked = [asyncio.create_task(visitor.budget(sizes[visitor])) for visitor in visitors]
+    await asyncio.sleep(0.3)
+    steps = [await every(lambda v, k=k: v.step(20 + k)) for k in range(5)]  # type: ignore[misc]
+    found["step while all are planned for"] = [value for row in steps for value in row]
+    answers = iter(asked)
+    found["budget"] = await every(lambda _visitor: next(answers))
+    for visitor in visitors:
+        visitor.close()
+    return {**found, "errors": [float(errors)]}
+
+
+def memory(bench: Bench) -> None:
+    """The server's resident bytes before and after the plans of one visitor, and once they left."""
+    plans = 10 if bench.quick else 50
+    rss = bench.server.resident_mib
+
+    async def plan_much() -> tuple[float, float, float]:
+        visitor = Visitor(bench.server.address)
+        await visitor.open()
+        for k in range(3):
+            await visitor.budget(f"{1500 + k} KiB")
+        before = rss()
+        for k in range(plans):
+            await visitor.budget(f"{1510 + 8 * k} KiB")
+        after = rss()
+        visitor.close()
+        await asyncio.sleep(40)  # Bokeh looks for sessions without a page every 17 s
+        return before, after, rss()
+
+    before, after, left = asyncio.run(plan_much())
+    bench.add("memory", "server with one visitor", [before], "MiB")
+    bench.add("memory", f"a plan more, over {plans}", [(after - before) / plans], "MiB")
+    bench.add("memory", "server when the visitor has gone", [left], "MiB")
+
+
+def large(bench: Bench) -> None:
+    """A plan with 20,000 rectangles; then a graph of 5,000 operators without any block."""
+    with tempfile.TemporaryDirectory() as folder, chromium() as context:
+        file = Path(folder) / "plan.json"
+        many_rectangles(5000, 3).save(file)
+        screen = Screen(context, bench.server.address)
+        bench.add("large", "20,000 rectangles: to draw", [screen.upload(file).first_ms])
+        for figure in ("address-map", "timeline"):
+            bench.add("large", f"{figure}: pan, frame", screen.pan(figure), "ms")
+            bench.add("large", f"{figure}: zoom, frame", screen.zoom(figure), "ms")
+        steps = [screen.press("ArrowRight") for _ in range(bench.repeats(9))]
+        bench.add("large", "20,000 rectangles: → on screen", [m.first_ms for m in steps])
+        bench.add("large", "20,000 rectangles: → all views", [m.last_ms for m in steps])
+        taps = [screen.tap_row(k % 3) for k in range(bench.repeats(6))]
+        bench.add("large", "20,000 rectangles: row tapped", [m.last_ms for m in taps])
+        screen.close()
+        graph = Path(folder) / "graph.json"
+        graph.write_text(json.dumps(nas_like_of(5000, 1).to_json()))
+        screen = Screen(context, bench.server.address)
+        bench.add("large", "5,000 operators: to plan and draw", [screen.upload(graph).first_ms])
+        bench.add("large", "dag: pan, frame", screen.pan("dag"), "ms")
+        bench.add("large", "dag: zoom, frame", screen.zoom("dag"), "ms")
+        steps = [screen.press("ArrowRight") for _ in range(bench.repeats(9))]
+        bench.add("large", "5,000 operators: → on screen", [m.first_ms for m in steps])
+        screen.close()
+
+
+PARTS = {part.__name__: part for part in (paint, moves, budgets, sessions, memory, large)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, fewer visitors")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between")
+    parser.add_argument("--json", type=Path, help="where to write the figures")
+    given = parser.parse_args()
+    chosen = [PARTS[name] for name in given.only.split(",")]
+    with ExitStack() as stack:
+        server = stack.enter_context(Server())
+        bench = Bench(server, given.quick)
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before\n")
+        print("| part | what | median | worst | of |\n|---|---|--:|--:|--:|")
+        for part in chosen:
+            part(bench)
+            gc.collect()
+    print(f"\nload {os.getloadavg()[0]:.1f} after")
+    if given.json:
+        given.json.write_text(json.dumps([asdict(figure) for figure in bench.figures], indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""A page in Chromium, and when its frames show what was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, sync_playwright
+
+PATIENCE_MS = 180_000
+QUIET_MS = 600
+WATCH = (Path(__file__).parent / "watch.js").read_text()
+OUTSIDE = re.compile(r"(https?|wss?)://(?!localhost[:/])")
+CURSOR = "(e) => e.model.type === 'BoxAnnotation' && e.attr === 'left'"
+PLAN = "(e) => e.attr === 'data' && 'tensor' in e.model.data && 'story' in e.model.data"
+ANY = "() => true"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """How long after an event the first and the last of what it changed was on screen."""
+
+    first_ms: float
+    last_ms: float
+    bytes: int
+
+
+@contextmanager
+def chromium() -> Iterator[BrowserContext]:
+    """The system's Chromium at 1280 × 720, without a window, a GPU, or anything in its cache."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
+        yield browser.new_context(viewport={"width": 1280, "height": 720})
+
+
+class Screen:
+    """The explorer in a tab of its own, with what tells when its frames are painted."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.page = context.new_page()
+        self.foreign: list[str] = []
+        self.received_bytes = 0
+        self.page.on("request", lambda r: self.foreign.append(r.url) if OUTSIDE.match(r.url) else 0)
+        self.page.on("websocket", lambda ws: ws.on("framereceived", self._received))
+        self.page.add_init_script(WATCH)
+        self.page.goto(address)
+        self.first_rectangles_ms = self._wait("bench.rectangles")
+        self.idle_ms = self._wait("bench.idle")
+        self.page.evaluate("bench.listen()")
+
+    def _received(self, frame: str | bytes) -> None:
+        self.received_bytes += len(frame)
+
+    def _wait(self, what: str) -> float:
+        self.page.wait_for_function(f"{what} > 0", timeout=PATIENCE_MS, polling=20)
+        return float(self.page.evaluate(what))
+
+    def close(self) -> None:
+        """Leave the page; the browser keeps its cache."""
+        self.page.close()
+
+    def planned(self) -> None:
+        """Wait until nothing changes any more."""
+        self.page.wait_for_function("bench.quiet(2500)", timeout=PATIENCE_MS)
+
+    def press(self, key: str) -> Moved:
+        """Press a key: until the cursor, or whatever moves first, is on screen."""
+        self._arm("keydown", CURSOR if key.startswith("Arrow") else ANY)
+        self.page.keyboard.press(key)
+        return self._settled()
+
+    def slide(self, step: int) -> Moved:
+        """Move the slider of steps, as its handle does."""
+        self._arm("", CURSOR)
+        self.page.evaluate(f"bench.slide({step})")
+        return self._settled()
+
+    def tap_row(self, number: int) -> Moved:
+        """Tap a row of what is live at the cursor."""
+        row = self.page.locator(".live tr.tap").nth(number)
+        row.scroll_into_view_if_needed()
+        self._arm("click", ANY)
+        row.click()
+        return self._settled()
+
+    def type_budget(self, size: str) -> Moved:
+        """Type a budget: until its plan is in the address map."""
+        field = self.page.locator(".budget-typed input")
+        field.fill(size)
+        self._arm("keydown", PLAN)
+        field.press("Enter")
+        return self._settled(quiet_ms=2500)
+
+    def upload(self, file: Path) -> Moved:
+        """Bring a plan or graph: until it is in the address map."""
+        self._arm("", PLAN)
+        self.page.evaluate("bench.began = performance.now()")
+        self.page.locator(".upload input[type=file]").set_input_files(file)
+        return self._settled(quiet_ms=2500)
+
+    def pan(self, figure: str, frames: int = 15) -> list[float]:
+        """Milliseconds of each frame while a figure is moved sideways."""
+        return self._frames(figure, frames, "pan")
+
+    def zoom(self, figure: str, frames: int = 15) -> list[float]:
+        """Milliseconds of each frame while a figure is zoomed in and out."""
+        return self._frames(figure, frames, "zoom")
+
+    def _frames(self, figure: str, frames: int, how: str) -> list[float]:
+        found: list[float] = self.page.evaluate(f"bench.frames('{figure}', {frames}, '{how}')")
+        return found
+
+    def _arm(self, event: str, first: str) -> None:
+        self.page.wait_for_function(f"bench.quiet({QUIET_MS})", timeout=PATIENCE_MS)
+        self.received_bytes = 0
+        self.page.evaluate(f"bench.arm('{event}', {first})")
+
+    def _settled(self, quiet_ms: int = QUIET_MS) -> Moved:
+        self.page.wait_for_function("bench.first > 0", timeout=PATIENCE_MS, polling=50)
+        self.page.wait_for_function(f"bench.quiet({quiet_ms})", timeout=PATIENCE_MS, polling=50)
+        found: Any = self.page.evaluate("[bench.first - bench.began, bench.last - bench.began]")
+        return Moved(found[0], found[1], self.received_bytes)

@@ -1,0 +1,64 @@
+"""A server process of its own, as a person starts it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Server:
+    """`panel serve app/main.py` on a free port, until the `with` ends."""
+
+    def __enter__(self) -> Self:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        self.log = tempfile.NamedTemporaryFile("w", suffix=".log")
+        self.process = subprocess.Popen(
+            [
+                str(Path(sys.executable).with_name("panel")),
+                "serve",
+                "app/main.py",
+                f"--port={port}",
+            ],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+        )
+        self.address = f"http://localhost:{port}/main"
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(self.address, timeout=60).close()
+                return self
+            except OSError:
+                time.sleep(0.2)
+        raise RuntimeError(Path(self.log.name).read_text()[-2000:])
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        said = Path(self.log.name).read_text()
+        if "Traceback" in said:
+            print(said[-3000:], file=sys.stderr)
+
+    def resident_mib(self) -> float:
+        """What the server holds of memory, its workers apart, in MiB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+        return int(line.split()[1]) / 1024

@@ -1,0 +1,131 @@
+"""A visitor without a browser: speaks Bokeh's protocol, so that twenty cost the machine little."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.websocket import WebSocketClientConnection, websocket_connect
+
+PATIENCE_S = 120.0
+READY = {"type": "event", "name": "document_ready", "values": {"type": "map", "entries": []}}
+
+
+class Visitor:
+    """A page as far as the server knows of it: its document, and what comes over the web socket."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.received = 0
+        self._numbers = itertools.count(1)
+        self._socket: WebSocketClientConnection | None = None
+
+    async def open(self) -> float:
+        """Ask for the page and its document; seconds until both are there."""
+        began = time.perf_counter()
+        page = await AsyncHTTPClient().fetch(self.address, request_timeout=PATIENCE_S)
+        token = re.search(r'"token":\s*"([^"]+)"', page.body.decode())
+        assert token is not None
+        self._socket = await websocket_connect(
+            HTTPRequest(self.address.replace("http", "ws", 1) + "/ws"),
+            subprotocols=["bokeh", token[1]],
+            max_message_size=2**28,
+        )
+        await self._until(lambda kind, _: kind == "ACK")
+        await self._send("PULL-DOC-REQ", {})
+        reply = await self._until(lambda kind, _: kind == "PULL-DOC-REPLY")
+        seconds = time.perf_counter() - began
+        self._find(json.loads(reply))
+        await self._event({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": READY})
+        return seconds
+
+    def _find(self, document: Any) -> None:
+        """The models that a visitor uses and looks at."""
+        self.slider = self.title = self.typed = self.map = ""
+        for found in models(document):
+            attributes = found.get("attributes", {})
+            classes = attributes.get("css_classes", [])
+            if found["name"] == "Slider" and not self.slider:
+                self.slider = found["id"]
+            elif "step-title" in classes:
+                self.title = found["id"]
+            elif "budget-typed" in classes:
+                self.typed = found["id"]
+            elif found["name"] == "ColumnDataSource":
+                names = {entry[0] for entry in attributes.get("data", {}).get("entries", [])}
+                if {"tensor", "story"} <= names:
+                    self.map = found["id"]
+        assert all((self.slider, self.title, self.typed, self.map))
+
+    async def step(self, step: int) -> float:
+        """Move the cursor; seconds until the server says which step it is."""
+        words = f"<b>{step + 1}</b>"
+        return await self._change(self.slider, step, lambda text: self._of(self.title, text, words))
+
+    async def budget(self, size: str) -> float:
+        """Ask for a plan; seconds until the address map has it."""
+        return await self._change(self.typed, size, lambda text: self._of(self.map, text, "tensor"))
+
+    def close(self) -> None:
+        """Leave."""
+        if self._socket:
+            self._socket.close()
+
+    def _of(self, model: str, text: str, words: str) -> bool:
+        return f'"id":"{model}"' in text and words in text
+
+    async def _change(self, model: str, value: Any, done: Callable[[str], bool]) -> float:
+        began = time.perf_counter()
+        event = {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": value}
+        await self._event(event)
+        await self._until(lambda kind, text: kind == "PATCH-DOC" and done(text))
+        return time.perf_counter() - began
+
+    async def _event(self, event: dict[str, Any]) -> None:
+        await self._send("PATCH-DOC", {"events": [event]})
+
+    async def _send(self, kind: str, content: dict[str, Any]) -> None:
+        assert self._socket is not None
+        header = {"msgid": f"bench-{next(self._numbers)}", "msgtype": kind}
+        for part in (header, {}, content):
+            await self._socket.write_message(json.dumps(part))
+
+    async def _until(self, done: Callable[[str, str], bool]) -> str:
+        """The first message that is meant; those before it are let go."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                header = json.loads(await self._read())
+                await self._read()  # metadata
+                text = await self._read()
+                for _ in range(2 * header.get("num_buffers", 0)):
+                    await self._read()
+                if header["msgtype"] == "ERROR":
+                    raise RuntimeError(text[:500])
+                if done(header["msgtype"], text):
+                    return text
+
+    async def _read(self) -> str:
+        assert self._socket is not None
+        message = await self._socket.read_message()
+        if message is None:
+            raise ConnectionError("the server has closed the web socket")
+        self.received += len(message)
+        return message if isinstance(message, str) else ""
+
+
+def models(data: Any) -> Iterator[dict[str, Any]]:
+    """All models that a document holds, at any depth."""
+    if isinstance(data, dict):
+        if data.get("type") == "object" and "id" in data:
+            yield data
+        for value in data.values():
+            yield from models(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from models(value)

@@ -1,0 +1,80 @@
+// Runs in the page before anything else: when do frames show what the server has sent?
+const bench = {
+  rectangles: 0, idle: 0, began: 0, first: 0, last: 0, changed: 0, wanted: () => true,
+
+  models() { return [...Bokeh.documents[0]._all_models.values()]; },
+
+  // The frame after the next one has been painted with what has changed by now.
+  painted(then) { requestAnimationFrame(() => setTimeout(() => then(performance.now()))); },
+
+  figure(name) {
+    const walk = (view) => {
+      if (view.model.type === 'Figure' && view.model.css_classes.includes(name)) return view;
+      for (const child of view.child_views || []) { const hit = walk(child); if (hit) return hit; }
+    };
+    for (const root of Bokeh.index.roots) { const hit = walk(root); if (hit) return hit; }
+  },
+
+  listen() {
+    Bokeh.documents[0].on_change((event) => {
+      bench.changed = performance.now();
+      const counts = bench.wanted(event);
+      bench.painted((now) => {
+        bench.last = Math.max(bench.last, now);
+        if (counts && !bench.first) bench.first = now;
+      });
+    }, false);
+  },
+
+  arm(event, wanted) {
+    Object.assign(bench, { first: 0, last: 0, wanted, began: performance.now() });
+    if (event) document.addEventListener(event, () => { bench.began = performance.now(); },
+      { capture: true, once: true });
+  },
+
+  quiet(ms) { return performance.now() - bench.changed > ms; },
+
+  slide(step) {
+    const slider = bench.models().find((m) => m.type === 'Slider');
+    bench.began = performance.now();
+    slider.value = step;
+  },
+
+  // Moves a figure's range a little in each frame, and says how long the frames took.
+  frames(name, count, how) {
+    const range = bench.figure(name).model.x_range;
+    const { start, end } = range, width = end - start, middle = (start + end) / 2, found = [];
+    return new Promise((done) => {
+      let before = performance.now();
+      const frame = (k) => requestAnimationFrame(() => setTimeout(() => {
+        const now = performance.now();
+        if (k) found.push(now - before);
+        before = now;
+        if (k === count) { range.setv({ start, end }); done(found); return; }
+        const share = Math.sin((k + 1) / count * Math.PI);
+        if (how === 'pan') range.setv({ start: start + share * width / 3, end: end + share * width / 3 });
+        else {
+          const half = width / 2 * (1 - 0.9 * share);
+          range.setv({ start: middle - half, end: middle + half });
+        }
+        frame(k + 1);
+      }));
+      frame(0);
+    });
+  },
+};
+window.bench = bench;
+(function look() {
+  const ready = window.Bokeh && Bokeh.documents && Bokeh.documents[0];
+  if (ready && !bench.idle) {
+    const figure = bench.figure('address-map');
+    const source = bench.models().find((m) => m.type === 'ColumnDataSource'
+      && m.data.tensor && m.data.story);
+    if (!bench.rectangles && figure && figure._has_finished !== false && figure.el.isConnected
+      && figure.bbox && figure.bbox.width > 0 && source && source.data.tensor.length)
+      bench.painted((now) => { bench.rectangles = bench.rectangles || now; });
+    if (Bokeh.documents[0].is_idle && bench.rectangles)
+      bench.painted((now) => { bench.idle = bench.idle || now; });
+  }
+  if (!bench.idle) requestAnimationFrame(look);
+})();
