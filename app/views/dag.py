@@ -40,6 +40,7 @@ from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 from app.views.wish_marks import DROOP, DagWishes
 
 FIT_LABELS = """
+if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
 const px = plot.inner_width / (range.end - range.start) * 0.80;
 const known = [px.toPrecision(6), source.data.full, tabs.data.name];
 if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;

@@ -10,8 +10,9 @@ from app.code_jobs import can_write_code
 from app.session import Session
 from app.sizes import format_exact
 from app.state import run_selection, tensor_selection
-from app.style import BOX, COMPACT, TEXT
+from app.style import COMPACT, TEXT
 from app.views.following import follow
+from app.views.later import fill, hidden_box
 from app.views.palette import Theme
 from app.views.ram_front import RamFront
 from app.views.ring import Ring
@@ -37,7 +38,7 @@ class PoolPanel(pn.viewable.Viewer):
             margin=(0, 6),
             visible=False,
         )
-        self.box = self._box()
+        self.box = hidden_box("pool")
         work, look = session.work, session.look
         follow(work, "shown", lambda: self._show())
         follow(work, "coding", lambda: self._show_code())
@@ -54,6 +55,7 @@ class PoolPanel(pn.viewable.Viewer):
         self._show_code()
         self._step()
         self._highlight()
+        fill(self.box, self._rows)
 
     def _show_code(self) -> None:
         work = self.session.work
@@ -81,7 +83,7 @@ class PoolPanel(pn.viewable.Viewer):
     def _ask(self, size: int) -> None:
         self.session.change(budget=format_exact(size), pool_objective="macs")
 
-    def _box(self) -> pn.Column:
+    def _rows(self) -> list[Any]:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         legend = pn.pane.HTML(
             pool_legend_html(),
@@ -96,14 +98,7 @@ class PoolPanel(pn.viewable.Viewer):
             pn.pane.Bokeh(self.front.figure, margin=0, width=270),
             **wide,
         )
-        return pn.Column(
-            pn.Row(legend, self.code, **wide),
-            plots,
-            css_classes=["box", "pool"],
-            stylesheets=[BOX],
-            visible=False,
-            sizing_mode="stretch_width",
-        )
+        return [pn.Row(legend, self.code, **wide), plots]
 
     def __panel__(self) -> pn.Column:
         return self.box

@@ -10,9 +10,10 @@ from app.session import Session
 from app.sizes import format_exact
 from app.state import WEIGHED
 from app.streams import AMONG
-from app.style import BOX, COMPACT, TEXT
+from app.style import COMPACT, TEXT
 from app.views.delay_front import DelayFront
 from app.views.following import follow
+from app.views.later import fill, hidden_box
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme
 from app.views.resolution_chart import ResolutionChart
 from app.views.switches import switch
@@ -71,7 +72,7 @@ class StreamPanel(pn.viewable.Viewer):
         self.front = DelayFront(theme, lambda size, fields: self._ask(size, fields))
         self.chart = ResolutionChart(theme)
         self._make_sweep()
-        self.box = self._box()
+        self.box = hidden_box("streams")
         work, look = session.work, session.look
         follow(work, ["shown", "fronts"], lambda: self._show())
         follow(work, "under", lambda: self.front.move(work.under, work.fronts))
@@ -117,6 +118,7 @@ class StreamPanel(pn.viewable.Viewer):
         if streamed:
             self.front.show(work.shown, work.fronts)
             self.front.move(work.under, work.fronts)
+            fill(self.box, self._rows)
 
     def _show_chart(self) -> None:
         self.chart.show(self.session.work.resolutions, self.session.look.weighed)
@@ -129,7 +131,7 @@ class StreamPanel(pn.viewable.Viewer):
     def _ask(self, size: int, fields: dict[str, Any]) -> None:
         self.session.change(budget=format_exact(size), **fields)
 
-    def _box(self) -> pn.Column:
+    def _rows(self) -> list[Any]:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         legend = pn.pane.HTML(
             legend_html(),
@@ -148,13 +150,7 @@ class StreamPanel(pn.viewable.Viewer):
             margin=0,
         )
         left = pn.Column(legend, pn.pane.Bokeh(self.front.figure, **wide), **wide)
-        return pn.Column(
-            pn.Row(left, right, **wide),
-            css_classes=["box", "streams"],
-            stylesheets=[BOX],
-            visible=False,
-            sizing_mode="stretch_width",
-        )
+        return [pn.Row(left, right, **wide)]
 
     def __panel__(self) -> pn.Column:
         return self.box

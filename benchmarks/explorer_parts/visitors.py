@@ -14,6 +14,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 PATIENCE_S = 120.0
+WAITS = {"connect_timeout": PATIENCE_S, "request_timeout": PATIENCE_S}
 READY = {"type": "event", "name": "document_ready", "values": {"type": "map", "entries": []}}
 
 
@@ -29,7 +30,7 @@ class Visitor:
     async def open(self) -> float:
         """Ask for the page and its document; seconds until both are there."""
         began = time.perf_counter()
-        page = await AsyncHTTPClient().fetch(self.address, request_timeout=PATIENCE_S)
+        page = await AsyncHTTPClient().fetch(self.address, **WAITS)
         token = re.search(r'"token":\s*"([^"]+)"', page.body.decode())
         assert token is not None
         self._socket = await websocket_connect(
@@ -65,7 +66,7 @@ class Visitor:
 
     async def step(self, step: int) -> float:
         """Move the cursor; seconds until the server says which step it is."""
-        words = f"<b>{step + 1}</b>"
+        words = f"b&gt;{step + 1}&lt;/b"  # as Panel sends HTML
         return await self._change(self.slider, step, lambda text: self._of(self.title, text, words))
 
     async def budget(self, size: str) -> float:
