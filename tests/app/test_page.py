@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from unittest.mock import Mock
 
 import panel as pn
@@ -11,6 +10,7 @@ from bokeh.document import Document
 from panel.io.state import set_curdoc
 
 from app import page
+from app.jobs import Pool
 
 
 class Watch:
@@ -26,20 +26,13 @@ class Watch:
         self.running = False
 
 
-class Silent:
-    """A pool whose workers never say anything."""
-
-    def submit(self, kind: str, **fields: Any) -> Any:
-        return type("Silent", (), {"cancel": lambda self: None, "drain": lambda self: []})()
-
-
 def test_workers_are_heard_when_the_browser_has_built_the_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A view that is connected and not yet rendered fails where its model changes."""
     watch = Watch()
     monkeypatch.setattr(pn.state, "add_periodic_callback", lambda *_a, **_k: watch)
-    monkeypatch.setattr(page, "shared_pool", Silent)
+    monkeypatch.setattr(page, "shared_pool", lambda: Pool(0))
     monkeypatch.setattr(page, "from_query", lambda _given: ({"budget": "MH"}, {}, []))
     document, context = Document(), Mock()
     context.request.arguments = {}
