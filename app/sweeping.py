@@ -13,7 +13,7 @@ from app.jobs import ENDS, Job, Message
 from app.options import USUAL, always_counts, fields_of, series
 from app.packing import unpacked
 from app.pareto import GRAPH_FIELDS as GRAPH_FIELDS
-from app.sizes import NAMED_BUDGETS, format_exact
+from app.sizes import NAMED_BUDGETS, format_exact, plain_budget
 from app.sweep_lines import CHOSEN, PROBE, Line, lines_of
 from app.sweep_lines import sweep_budgets as sweep_budgets
 from planners.units import format_bytes
@@ -39,14 +39,22 @@ class Sweeps:
         """Whether a sweep runs."""
         return bool(self._jobs or self._lines)
 
+    @property
+    def budget_bytes(self) -> int:
+        """The budget that is chosen, also where nothing fits it; until it is known, the plan's."""
+        work, chosen = self.session.work, plain_budget(self.session.problem.budget)
+        if isinstance(chosen, str):
+            chosen = work.budgets.get(chosen, 0)
+        return chosen or (work.shown.plan.budget_bytes if work.shown else 0)
+
     def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
-        """Plan with each of these planners (of `SWEPT`) at the budget on screen, with the typed
+        """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed
         bytes more, and, if `wide`, at budgets from its least to where nothing more is gained."""
         self.cancel()
         session, work, look = self.session, self.session.work, self.session.look
         if work.shown is None:
             return
-        now = work.shown.plan.budget_bytes
+        now = self.budget_bytes
         lines = lines_of(
             session.problem, session.request(), names, [now, now + look.more_bytes], wide
         )

@@ -51,6 +51,7 @@ class ParetoPanel(pn.viewable.Viewer):
         follow(session.look, "wide", lambda: self._open())
         work, look = session.work, session.look
         follow(work, ["points", "sweep", "shown", "shown_for"], lambda: self._show())
+        follow(session.problem, "budget", lambda: self._show())
         follow(look, ["metric", "across", "more_bytes", "swept"], lambda: self._show())
         follow(work, ["sweeping", "sweep_progress", "sweep"], lambda: self._tell())
         self._open()
@@ -87,7 +88,7 @@ class ParetoPanel(pn.viewable.Viewer):
         self.more.param.watch(lambda event: self._typed(event.new), "value")
         self.wrong = pn.pane.HTML("", stylesheets=[TEXT], margin=(0, 4))
         self.ask = button("What does it buy?", "ask-more", lambda: self._start(wide=False))
-        self.ask.description = "plan at the budget on screen, and with that much more"
+        self.ask.description = "plan at the chosen budget, and with that much more"
         self.sweep = button("Sweep all budgets", "sweep-all", lambda: self._start(wide=True))
         self.sweep.param.update(color="primary")
         self.sweep.description = "from each planner's least budget to where nothing more is gained"
@@ -174,7 +175,7 @@ class ParetoPanel(pn.viewable.Viewer):
         if self.chart is None or not look.wide or work.shown is None:
             return
         draw(self.chart, self.session)
-        points, budget = self._points(), work.shown.plan.budget_bytes
+        points, budget = self._points(), self.session.sweeps.budget_bytes
         axis = look.metric if look.metric not in ("memory", "peak") else "latency"
         self.more.value = format_exact(look.more_bytes)
         rows = buys(

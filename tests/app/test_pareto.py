@@ -218,6 +218,16 @@ def test_planners_are_compared_with_parameters_counted_in_all() -> None:
     assert joint.problem["options"]["schedule"] == "joint"
 
 
+def test_gains_are_asked_for_at_the_chosen_budget_though_nothing_fits_it(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.work.shown = shown
+    assert session.sweeps.budget_bytes == shown.plan.budget_bytes  # MR is not known yet
+    session.work.budgets = {"MR": 5000}
+    assert session.sweeps.budget_bytes == 5000
+    session.problem.budget = "2 KiB"
+    assert session.sweeps.budget_bytes == 2048
+
+
 def test_a_link_keeps_the_chart() -> None:
     session = Session(None)  # type: ignore[arg-type]
     session.look.param.update(across="peak", metric="energy", swept=["fusion"], more_bytes=1024)
