@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Server:
-    """`panel serve app/main.py` on a free port, until the `with` ends."""
+    """`panel serve app/main.py` on a free port, until the `with` ends.
+
+    It keeps no plans on disk: what is measured is planned.
+    """
 
     def __enter__(self) -> Self:
         with socket.socket() as probe:
@@ -32,7 +35,7 @@ class Server:
                 f"--port={port}",
             ],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "SPILLWAY_CACHE_SIZE": "0"},
             stdout=self.log,
             stderr=subprocess.STDOUT,
         )

@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
@@ -15,6 +15,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 PATIENCE_S = 120.0
 WAITS = {"connect_timeout": PATIENCE_S, "request_timeout": PATIENCE_S}
+Meant = Callable[[str, str], bool]  # of a kind of message and its text
 READY = {"type": "event", "name": "document_ready", "values": {"type": "map", "entries": []}}
 
 
@@ -26,6 +27,8 @@ class Visitor:
         self.received = 0
         self._numbers = itertools.count(1)
         self._socket: WebSocketClientConnection | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: dict[asyncio.Future[str], Meant] = {}
 
     async def open(self) -> float:
         """Ask for the page and its document; seconds until both are there."""
@@ -38,9 +41,12 @@ class Visitor:
             subprotocols=["bokeh", token[1]],
             max_message_size=2**28,
         )
-        await self._until(lambda kind, _: kind == "ACK")
+        acknowledged = self._coming(lambda kind, _: kind == "ACK")
+        self._reading = asyncio.create_task(self._read_all())
+        await acknowledged
+        pulled = self._coming(lambda kind, _: kind == "PULL-DOC-REPLY")
         await self._send("PULL-DOC-REQ", {})
-        reply = await self._until(lambda kind, _: kind == "PULL-DOC-REPLY")
+        reply = await pulled
         seconds = time.perf_counter() - began
         self._find(json.loads(reply))
         await self._event({"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": READY})
@@ -75,6 +81,8 @@ class Visitor:
 
     def close(self) -> None:
         """Leave."""
+        if self._reading:
+            self._reading.cancel()
         if self._socket:
             self._socket.close()
 
@@ -83,9 +91,10 @@ class Visitor:
 
     async def _change(self, model: str, value: Any, done: Callable[[str], bool]) -> float:
         began = time.perf_counter()
+        changed = self._coming(lambda kind, text: kind == "PATCH-DOC" and done(text))
         event = {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": value}
         await self._event(event)
-        await self._until(lambda kind, text: kind == "PATCH-DOC" and done(text))
+        await changed
         return time.perf_counter() - began
 
     async def _event(self, event: dict[str, Any]) -> None:
@@ -97,19 +106,28 @@ class Visitor:
         for part in (header, {}, content):
             await self._socket.write_message(json.dumps(part))
 
-    async def _until(self, done: Callable[[str, str], bool]) -> str:
-        """The first message that is meant; those before it are let go."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                header = json.loads(await self._read())
-                await self._read()  # metadata
-                text = await self._read()
-                for _ in range(2 * header.get("num_buffers", 0)):
-                    await self._read()
+    def _coming(self, meant: Meant) -> Awaitable[str]:
+        """The first message from now on that is meant."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._waiting[future] = meant
+        future.add_done_callback(lambda done: self._waiting.pop(done, None))
+        return asyncio.wait_for(future, PATIENCE_S)
+
+    async def _read_all(self) -> None:
+        """Hand each message to those who wait for it: steps are taken while a plan is made."""
+        while True:
+            header = json.loads(await self._read())
+            await self._read()  # metadata
+            text = await self._read()
+            for _ in range(2 * header.get("num_buffers", 0)):
+                await self._read()
+            for future, meant in list(self._waiting.items()):
+                if future.done():
+                    continue
                 if header["msgtype"] == "ERROR":
-                    raise RuntimeError(text[:500])
-                if done(header["msgtype"], text):
-                    return text
+                    future.set_exception(RuntimeError(text[:500]))
+                elif meant(header["msgtype"], text):
+                    future.set_result(text)
 
     async def _read(self) -> str:
         assert self._socket is not None
