@@ -315,7 +315,7 @@ def legend_of(renderer: GlyphRenderer, theme: Theme, columns: int) -> Legend:
         inactive_fill_color=theme.panel,
         inactive_fill_alpha=0.7,
         border_line_color=None,
-        spacing=0,
+        spacing=10,
         padding=2,
         glyph_height=14,
         glyph_width=18,
