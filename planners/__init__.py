@@ -31,7 +31,7 @@ from planners.errors import (
     WishesConflict,
 )
 from planners.graph.model import Graph, Operator, Tensor
-from planners.machine import Machine, load_machine, presets
+from planners.machine import Machine, load_machine, presets, with_numbers
 from planners.plan import Claims, Plan
 from planners.progress import Progress
 from planners.registry import PlannerInfo, planners
@@ -85,6 +85,7 @@ __all__ = [
     "stream",
     "summary",
     "sweep",
+    "with_numbers",
     "write_code",
     "write_weights",
 ]

@@ -258,3 +258,69 @@ def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
     size = f"{machine.onchip}.size_bytes"
     sources = {**machine.sources, size: "the budget"} if machine.sources else {}
     return replace(machine, memories=memories, sources=sources)
+
+
+_ROLES = ("title", "onchip", "offchip", "parameters")
+_WHOLE = ("bits_per_mac", ".size_bytes")
+
+
+def _number(name: str, value: Any) -> float:
+    """A value of the type that a number has. Raises `BadInput` for what is no such number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadInput(f"{name} must be a number, not {value!r:.40}")
+    if not name.endswith(_WHOLE):
+        if not abs(value) < 1e30:  # NaN too, and integers too long for a float
+            raise BadInput(f"{name} must be a finite number, zero or above, not {value!r:.40}")
+        return float(value)
+    if not abs(value) < 1e30 or int(value) != value:
+        raise BadInput(f"{name} must be a whole number, not {value!r:.40}")
+    return int(value)
+
+
+def _with_parts(item: Any, parts: Mapping[str, dict[str, Any]]) -> Any:
+    """A memory or an engine with the fields that are given for its name.
+
+    A memory and an engine may share a name: each takes what it has.
+    """
+    own = {f.name for f in fields(item)}
+    return replace(item, **{k: v for k, v in parts.get(item.name, {}).items() if k in own})
+
+
+def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machine:
+    """A machine, or a preset by name, with other numbers, by the names that `Machine.numbers` has.
+
+    Units are in the names. Raises `UnknownName` with the nearest names, and `BadInput` naming the
+    number that makes no sense.
+
+    >>> with_numbers("npu_small", {"host.read_bytes_per_s": 4e9}).memory("host").read_bytes_per_s
+    4000000000.0
+    """
+    machine = load_machine(machine)
+    known, sources = machine.numbers(), dict(machine.sources)
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in numbers.items():
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 3)
+            raise UnknownName(f"number of machine {machine.name!r}:", name, nearest)
+        item, _, field_name = name.rpartition(".")
+        parts.setdefault(item, {})[field_name] = _number(name, value)
+        if sources:
+            sources[name] = f"given, in place of {known[name]:g}"
+    levels, engines = (
+        tuple(_with_parts(item, parts) for item in items)
+        for items in (machine.memories, machine.engines)
+    )
+    return replace(machine, memories=levels, engines=engines, sources=sources, **parts.get("", {}))
+
+
+def changed_numbers(machine: Machine) -> dict[str, float] | None:
+    """The numbers in which a machine differs from the preset of its name, but for what a budget
+    replaces; None where no numbers make it of that preset.
+    """
+    preset = presets().get(machine.name)
+    if preset is None or preset.numbers().keys() != machine.numbers().keys():
+        return None
+    if any(getattr(preset, role) != getattr(machine, role) for role in _ROLES):
+        return None
+    ours, bounded = preset.numbers(), f"{machine.onchip}.size_bytes"
+    return {k: v for k, v in machine.numbers().items() if v != ours[k] and k != bounded}

@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planners.errors import BadInput, UnknownName
-from planners.machine import Machine, load_machine, presets, with_scratchpad
+from planners.machine import (
+    Machine,
+    changed_numbers,
+    load_machine,
+    presets,
+    with_numbers,
+    with_scratchpad,
+)
 
 ROOT = Path(__file__).parents[1]
 KIB = 1024
@@ -235,3 +242,52 @@ def test_an_unknown_memory_or_engine_is_named() -> None:
         presets()["npu_small"].memory("cache")
     with pytest.raises(BadInput, match="'npu_small' has no engine 'gpu'"):
         presets()["npu_small"].engine("gpu")
+
+
+def test_numbers_of_a_preset_are_changed_by_their_names() -> None:
+    given = {"host.read_bytes_per_s": 4_000_000_000, "mac_pj": 1, "storage.latency_s": 2e-7}
+    machine = with_numbers("npu_small", given)
+    preset = presets()["npu_small"]
+    assert {**preset.numbers(), **given} == machine.numbers()
+    assert type(machine.memory("host").read_bytes_per_s) is float
+    assert machine.sources["host.read_bytes_per_s"] == "given, in place of 8e+09"
+    assert machine.sources["clock_hz"] == preset.sources["clock_hz"]
+    assert Machine.from_json(machine.to_json()) == machine
+    assert changed_numbers(with_scratchpad(machine, 4096)) == given
+    assert with_numbers(preset, {}) == preset
+
+
+@pytest.mark.parametrize("name", SPECIFIED)
+def test_no_number_of_a_preset_is_left_out(name: str) -> None:
+    preset = presets()[name]
+    double = {name: value * 2 for name, value in preset.numbers().items()}
+    assert with_numbers(name, double).numbers() == double
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error", "line"),
+    [
+        ({"host.read_bytes": 1.0}, UnknownName, "did you mean 'host.read_bytes_per_s'"),
+        ({"host.read_bytes_per_s": -1.0}, BadInput, "host.read_bytes_per_s must be a finite"),
+        ({"host.read_bytes_per_s": 0}, BadInput, "host.read_bytes_per_s must be above zero"),
+        ({"mac_pj": float("nan")}, BadInput, "mac_pj must be a finite number"),
+        ({"mac_pj": 10**400}, BadInput, "mac_pj must be a finite number"),
+        ({"mac_pj": "much"}, BadInput, "mac_pj must be a number, not 'much'"),
+        ({"clock_hz": True}, BadInput, "clock_hz must be a number"),
+        ({"bits_per_mac": 7.5}, BadInput, "bits_per_mac must be a whole number"),
+        ({"host.size_bytes": float("inf")}, BadInput, "host.size_bytes must be a whole number"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_named(
+    numbers: dict[str, Any], error: type[Exception], line: str
+) -> None:
+    with pytest.raises(error, match=re.escape(line)):
+        with_numbers("npu_small", numbers)
+
+
+def test_another_machine_is_no_preset_with_other_numbers() -> None:
+    mine = Machine.from_json(table())
+    assert changed_numbers(mine) is None
+    data = {**presets()["npu_small"].to_json(), "title": "Another"}
+    assert changed_numbers(Machine.from_json(data)) is None
+    assert changed_numbers(presets()["npu_small"]) == {}
