@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.export_tables import residencies_csv, steps_csv, tensors_csv, timeline_csv
+from app.machines import title_of
 from app.shown import Shown
 
 MICROSECONDS = 1e6
@@ -41,7 +42,7 @@ def trace_json(shown: Shown, serial: bool = False) -> str:
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": engine}}
         for engine, tid in threads.items()
     ]
-    name = f"{shown.graph.name}, {shown.plan.machine.title}"
+    name = f"{shown.graph.name}, {title_of(shown.plan.machine)}"
     events.append({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}})
     events += [
         {

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 import planners as sp
+from app.machines import ON_MACHINE, machine_of
 from planners.fusion.bound import compulsory_bytes
 from planners.fusion.explain import Explainer
 from planners.fusion.live import Live
@@ -37,7 +38,7 @@ class Desk(Protocol):
 
 def home_of(problem: Mapping[str, Any]) -> str:
     """Equal for problems that share what is known of their groups: all but the budget."""
-    names = (*GRAPH_KEYS, "machine", "options")
+    names = (*GRAPH_KEYS, *ON_MACHINE, "options")
     return json.dumps([problem.get(name) for name in names], sort_keys=True)
 
 
@@ -48,7 +49,7 @@ def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
     """What is known of a problem's groups; that of the last few is kept."""
     home = home_of(problem)
     if home not in _known:
-        graph, machine = desk.graph(problem), sp.load_machine(problem["machine"])
+        graph, machine = desk.graph(problem), machine_of(problem)
         _known[home] = Live(graph, machine, problem["options"])
         while len(_known) > KEPT:
             _known.popitem(last=False)

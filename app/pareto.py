@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.machines import ON_MACHINE
 from app.options import OVERLAP, STREAMING, series
 from planners.machine import Machine
 from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
@@ -76,11 +77,11 @@ def indexed(
     not as the last of them does: those need other memory and traffic. Of one planner and budget
     only the last.
     """
-    same = (*GRAPH_FIELDS[:-1], "machine") if asked else ()
+    same = (*GRAPH_FIELDS[:-1], *ON_MACHINE) if asked else ()
     found = [
         {**p, "index": i, "series": series(p["problem"])}
         for i, p in enumerate(points)
-        if not asked or all(p["problem"].get(k) == asked.get(k) for k in same)
+        if not asked or all((p["problem"].get(k) or "") == (asked.get(k) or "") for k in same)
     ]
     last = {
         (p["series"], p["budget_bytes"]): p
@@ -247,5 +248,7 @@ def points_csv(points: Sequence[Point]) -> str:
         asked = p["problem"]
         options = ";".join(f"{name}={chosen}" for name, chosen in sorted(asked["options"].items()))
         row = [series(asked), *(asked[name] for name in head[1:])]
+        if changed := asked.get("machine_fields"):
+            row[head.index("machine")] += f" {changed}"
         writer.writerow([*row, *(p[name] for name in (*CSV_COLUMNS, *CSV_MORE)), options])
     return out.getvalue()

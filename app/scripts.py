@@ -7,10 +7,12 @@ from pathlib import PurePath
 from typing import Any
 
 import planners as sp
+from app.machines import numbers_in
 from app.options import counts, options
 from app.sizes import plain_shape
 from app.state import Problem
 from app.url import UPLOADED
+from planners.machine import changed_numbers
 
 OF_THE_RUN = ("parameters", "time_limit")
 """Options that a script names apart from the planner's own."""
@@ -31,12 +33,15 @@ def as_python(problem: Problem, file: str = "") -> str:
     chosen = {
         "planner": p.planner,
         "budget": p.budget,
-        "machine": p.machine,
+        "machine": p.machine if not p.machine_fields else _Name("machine"),
         "parameters": counts(p.values_by_name()),
         "time_limit": p.time_limit,
         **options(p),
     }
-    return _script(*_graph_lines(p, file), chosen)
+    about, lines = _graph_lines(p, file)
+    if p.machine_fields:
+        lines.append(_machine_line(p.machine, numbers_in(p.machine, p.machine_fields)))
+    return _script(about, lines, chosen)
 
 
 def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
@@ -48,8 +53,8 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
     name, shapes = source.get("catalogue"), source.get("input_shape")
     chosen: dict[str, Any] = {"planner": plan.planner, "budget": plan.budget_bytes}
     chosen |= {"machine": plan.machine.name, "parameters": plan.program.counts_parameters}
-    preset = sp.presets().get(plan.machine.name)
-    known_machine = preset is not None and preset.title == plan.machine.title
+    changed = changed_numbers(plan.machine)
+    known_machine = changed is not None
     known_graph = isinstance(name, str) and shapes is not None
     about, lines = "", []
     if not (known_machine and known_graph):
@@ -60,8 +65,11 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
         lines.append(_call("graph = sp.load", [repr(name)], asked | _width(graph)))
     else:
         lines.append("graph = kept.graph")
-    if not known_machine:
+    if changed is None:
         chosen["machine"] = _Name("kept.machine")
+    elif changed:
+        lines.append(_machine_line(plan.machine.name, changed))
+        chosen["machine"] = _Name("machine")
     if (limit := plan.options.get("time_limit")) is not None:
         chosen["time_limit"] = limit
     own = {k: v for k, v in plan.options.items() if k not in OF_THE_RUN}
@@ -82,6 +90,12 @@ def _script(about: str, graph: Sequence[str], chosen: Mapping[str, Any]) -> str:
     arguments = "".join(f"    {name}={value!r},\n" for name, value in chosen.items())
     made = f"plan = sp.plan(\n    graph,\n{arguments})\n"
     return "\n".join([*head, *graph, ""]) + made + PRINTED
+
+
+def _machine_line(preset: str, numbers: Mapping[str, float]) -> str:
+    """A preset with other numbers."""
+    items = "".join(f"    {name!r}: {value!r},\n" for name, value in numbers.items())
+    return f"machine = sp.with_numbers({preset!r}, {{\n{items}}})"
 
 
 def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:

@@ -104,8 +104,10 @@ class Session:
         problem = of or self.problem
         values = problem.values_by_name()
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
+        changed = values["machine_fields"]
         fields = {name: values[name] for name in names}
         fields["parameters"] = counts(values)
+        fields |= {"machine_fields": changed} if changed else {}
         fields |= self.uploads.fields(problem.model, problem.upload)
         budget = plain_budget(problem.budget)
         return {**fields, "budget": budget, "options": options(problem)}
@@ -142,7 +144,8 @@ class Session:
     def change(self, **fields: Any) -> None:
         """Change the problem and plan it, unless it is what it was.
 
-        Break nodes chosen by hand and wishes are of one graph: another model has none.
+        Break nodes chosen by hand and wishes are of one graph: another model has none. Numbers
+        changed of a preset are of that machine: another one has its own.
         """
         if any(getattr(self.problem, name) != value for name, value in fields.items()):
             self._make_room(fields)
@@ -150,6 +153,8 @@ class Session:
                 fields.setdefault("upload", self.uploads.tokens.get(fields["model"], ""))
             if OTHER_OPERATORS & fields.keys():
                 fields = {"break_nodes": None, "wishes": [], **fields}
+            if fields.get("machine", self.problem.machine) != self.problem.machine:
+                fields = {"machine_fields": "", **fields}
             self.problem.param.update(**fields)
             self.plan()
         elif not self.work.planning:

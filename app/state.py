@@ -40,6 +40,9 @@ class Problem(param.Parameterized):
     bytes_per_element = param.Integer(1, bounds=(1, 8), doc="Bytes of each element.")
     parameters = param.Boolean(False, doc="Whether parameters count against the budget too.")
     machine = param.String("npu_small", doc="A preset of the machine to plan for.")
+    machine_fields = param.String(
+        "", doc="Numbers changed of the preset, such as host.read_bytes_per_s=4e9; with commas."
+    )
     budget = param.String("MR", doc="MR, MH, MP, or a size such as 262144 or 256 KiB.")
     planner = param.String("cosma", doc="A name of a planner.")
     schedule = param.Selector(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import planners as sp
+from app.machines import title_of
 from app.sentence import Sentence
 from app.shown import Shown
 from app.story_pool import pool_story
@@ -170,4 +171,6 @@ def assumptions(shown: Shown) -> str:
     plan, graph = shown.plan, shown.graph
     counted = "counted" if plan.program.counts_parameters else "not counted"
     width = f"{graph.bytes_per_element} B an element"
-    return f"{graph.granularity} operators · {width} · parameters {counted} · {plan.machine.title}"
+    return (
+        f"{graph.granularity} operators · {width} · parameters {counted} · {title_of(plan.machine)}"
+    )

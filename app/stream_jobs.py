@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import planners as sp
+from app.machines import machine_of
 from planners.progress import Clock
 from planners.streaming.activations import pack_activations
 from planners.streaming.exact import Point, curve_two_stages, front_three_stages, front_two_stages
@@ -35,7 +36,7 @@ class Desk(Protocol):
 def run_fronts(desk: Desk, request: Mapping[str, Any]) -> None:
     """Delay against memory: every breakpoint, the exact fronts, the paper's search and points."""
     problem = request["problem"]
-    graph, machine = desk.graph(problem), sp.load_machine(problem["machine"])
+    graph, machine = desk.graph(problem), machine_of(problem)
     held = pack_activations(graph, Clock(FRONTS_S)).size_bytes
     step = int(problem["options"].get("step", STEP_BYTES))
     for name, points in fronts(graph, machine, problem["options"].get("times", ""), step):
@@ -92,7 +93,7 @@ def run_resolutions(desk: Desk, request: Mapping[str, Any]) -> None:
         desk.send("progress", stage=f"{resolution} × {resolution}", elapsed_s=0.0)
         shape = resized(request["shape"], resolution)
         graph = load_graph({**problem, "input_shape": shape})
-        planned = Planned(graph, sp.load_machine(problem["machine"]), problem["options"])
+        planned = Planned(graph, machine_of(problem), problem["options"])
         for pipeline in request["pipelines"]:
             if desk.stopped:
                 return

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import ENDS, Job, Message
+from app.machines import ON_MACHINE
 from app.options import STREAMING
 from app.shown import Shown
 from app.sizes import format_exact
@@ -183,4 +184,4 @@ def key_of(problem: Mapping[str, Any], *, of_sweep: bool = False) -> str:
     names = [name for name in GRAPH_FIELDS if not (of_sweep and name == "input_shape")]
     chosen = problem["options"]
     more = [chosen.get("times", ""), None if of_sweep else chosen.get("step")]
-    return json.dumps([*(problem.get(name) for name in (*names, "machine")), *more])
+    return json.dumps([*(problem.get(name) for name in (*names, *ON_MACHINE)), *more])

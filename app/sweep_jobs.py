@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import planners as sp
+from app.machines import machine_of
 from app.options import counts
 from app.packing import packed
 from app.results import results
@@ -32,7 +33,7 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
         graph,
         planner=problem["planner"],
         budget=budget,
-        machine=problem["machine"],
+        machine=machine_of(problem),
         time_limit=problem["time_limit"],
         parameters=counts(problem),
         progress=desk.reporter(),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from app.jobs import ENDS, Job, Message
+from app.machines import ON_MACHINE
 from app.options import USUAL, always_counts, fields_of, series
 from app.packing import unpacked
 from app.pareto import GRAPH_FIELDS as GRAPH_FIELDS
@@ -199,6 +200,7 @@ def fields_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the problem that a point answers."""
     asked = point["problem"]
     fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
+    fields["machine_fields"] = asked.get("machine_fields", "")
     if always_counts(asked["planner"]):
         del fields["parameters"]
     chosen = {**USUAL, **fields_of(asked["planner"], asked["options"])}
@@ -223,7 +225,7 @@ def points_beside(
 
     Those of the sweep's own planners stay where they were planned in the same way.
     """
-    same = (*GRAPH_FIELDS, "machine")
+    same = (*GRAPH_FIELDS, *ON_MACHINE)
     swept = {series(problem): problem for problem in problems}
     found = []
     for point in points:

@@ -13,10 +13,12 @@ import param
 
 import planners as sp
 from app.blocks_text import blocks_named, blocks_text
+from app.machines import fields_text, numbers_in
 from app.options import OPTIONS, always_counts, fields_of, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
 from app.state import WIDTHS, Look, Problem
 from app.upload_store import there
+from planners.machine import changed_numbers
 
 VERSION = "1"
 UPLOADED = " (uploaded)"
@@ -24,6 +26,7 @@ MOST_NAME = 100
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
 OF_THE_MOMENT = ("name", "playing", "spoken")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
+CANNOT = "The link's {} = {!r:.60} cannot be used."
 LONGEST = 8000
 """Letters of a link: some programs that pass links on cut longer ones off."""
 
@@ -99,6 +102,8 @@ def pinned_in(
     if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
         return {}, [cannot]
     wrong: list[str] = []
+    if "machine" in problem:  # numbers changed of a preset are read as of that
+        found = {"machine": problem["machine"], **found}
     found, brought = _uploaded(found, wrong)
     fields = {**_read(Problem, found, wrong), **brought}
     if wrong:  # another problem than the one that was pinned would be compared with
@@ -133,10 +138,22 @@ def _read(
             setattr(blank, name, value)
             _known(name, value)
         except (ValueError, sp.SpillwayError):
-            wrong.append(f"The link's {name} = {given[name]!r:.60} cannot be used.")
+            wrong.append(CANNOT.format(name, given[name]))
         else:
             values[name] = value
+    if "machine_fields" in values:
+        try:
+            values["machine_fields"] = _changes(values)
+        except sp.SpillwayError:
+            wrong.append(CANNOT.format("machine_fields", values.pop("machine_fields")))
     return values
+
+
+def _changes(values: Mapping[str, Any]) -> str:
+    """Numbers changed of a preset, as they are written. Raises `SpillwayError` where it has none
+    such."""
+    machine = values.get("machine", Problem.param["machine"].default)
+    return fields_text(machine, numbers_in(machine, values["machine_fields"]))
 
 
 def _known(name: str, value: Any) -> None:
@@ -205,6 +222,7 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
         "parameters": plan.program.counts_parameters,
         "budget": format_exact(plan.budget_bytes),
         "machine": plan.machine.name,
+        "machine_fields": fields_text(plan.machine.name, changed_numbers(plan.machine) or {}),
         "planner": plan.planner,
         "model": source.get("catalogue", graph.name),
     }

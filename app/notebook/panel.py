@@ -15,6 +15,7 @@ import pandas as pd
 
 import planners as sp
 from app.jobs import Pool, shared_pool
+from app.machines import called
 from app.notebook.asking import checked
 from app.notebook.fields import Fields
 from app.notebook.replayed import plan_of
@@ -183,7 +184,7 @@ def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
     return {
         "model": shown.graph.name,
         "planner": shown.plan.planner,
-        "machine": shown.plan.machine.name,
+        "machine": called(shown.plan.machine),
         "budget_bytes": shown.plan.budget_bytes,
         "options": {k: v for k, v in chosen.items() if usual.get(k) != v},
         "status": shown.plan.claims.status,

@@ -14,6 +14,7 @@ from typing import Any
 
 from bokeh.resources import Resources
 
+from app.machines import title_of
 from app.shown import Shown
 from app.story import assumptions
 from app.style import variables
@@ -199,7 +200,7 @@ def _about(shown: Shown, parts: Parts) -> str:
         "network": f"{graph.name}: {len(graph.operators):,} operators, {macs} M MACs",
         "input": " and ".join(shapes),
         "operators": f"{graph.granularity}, {graph.bytes_per_element} byte(s) an element",
-        "machine": plan.machine.title,
+        "machine": title_of(plan.machine),
         "budget": f"{format_bytes(plan.budget_bytes)} ({plan.budget_bytes:,} bytes)",
         "planner": plan.planner,
         "options": ", ".join(f"{name}={value}" for name, value in plan.options.items()),

@@ -20,6 +20,7 @@ from app.compare import (
     totals,
 )
 from app.export_tables import differences_csv
+from app.machines import called, summary_of
 from app.options import word
 from app.session import Session
 from app.shown import Shown
@@ -239,7 +240,7 @@ def asked_html(session: Session) -> str:
         for name, there, here in fields_that_differ(work.shown_for, work.pinned_for)
     ]
     lines = [", ".join(told) or "Both were asked the same."]
-    machines = work.pinned.plan.machine.name, work.shown.plan.machine.name
+    machines = called(work.pinned.plan.machine), called(work.shown.plan.machine)
     if machines[0] != machines[1]:
         lines.append(
             f"Latency and energy: pinned on {escape(machines[0])}, here on {escape(machines[1])}."
@@ -254,6 +255,8 @@ def text(name: str, value: Any, shown: Shown) -> str:
     if name == "budget":
         size = format_bytes(shown.plan.budget_bytes)
         return size if str(value)[:1].isdigit() else f"{value} ({size})"
+    if name == "machine_fields" and value:
+        return summary_of(shown.plan.machine.name, str(value))
     return word(name, value if value is not None else "") or "none"
 
 

@@ -14,6 +14,7 @@ from app.state import GRANULARITIES, WIDTHS
 from app.style import COMPACT, TEXT, wrong_html
 from app.views.budget_field import BudgetField
 from app.views.files_field import FilesField
+from app.views.machine_field import MachineField
 from app.views.model_field import ModelField
 from app.views.planner_options import PlannerOptions
 from app.views.words import budget_words, planner_words
@@ -68,10 +69,7 @@ class Controls(pn.viewable.Viewer):
             css_classes=["parameters"],
             **{**wide, "margin": (20, 8, 0, 8)},
         )
-        machines = {f"{m.title}": name for name, m in sp.presets().items()}
-        self.machine = pn.widgets.Select(
-            label="Machine", options=machines, css_classes=["machine"], **wide
-        )
+        self.machine = MachineField(self.session)
         for name, widget in self._widgets().items():
             widget.param.watch(self._changed(name), "value")
 
@@ -80,7 +78,6 @@ class Controls(pn.viewable.Viewer):
             "granularity": self.granularity,
             "bytes_per_element": self.width,
             "parameters": self.parameters,
-            "machine": self.machine,
         }
 
     def _changed(self, name: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from planners.errors import BadInput
 from planners.graph.model import Graph
-from planners.machine import Machine
+from planners.machine import Machine, changed_numbers
 from planners.program import (
     AddressSpace,
     Compute,
@@ -141,7 +141,8 @@ class Roofline:
 def times_of(graph: Graph, machine: Machine, source: str = "") -> Times:
     """The times of a graph on a machine.
 
-    `source` is empty for what suits the machine best (its fitted model, else its roofline),
+    `source` is empty for what suits the machine best (its fitted model, as long as its numbers are
+    those that were measured, else its roofline),
     `roofline`, or the path of a table (`planners.streaming.table`). Raises `BadInput`.
     """
     from planners.streaming.table import read_table
@@ -149,6 +150,6 @@ def times_of(graph: Graph, machine: Machine, source: str = "") -> Times:
 
     if source not in ("", "roofline"):
         return read_table(graph, source)
-    if machine.name == NAME and not source:
+    if machine.name == NAME and not source and not changed_numbers(machine):
         return Xavier(graph)
     return Roofline(graph, machine)

@@ -132,6 +132,9 @@ def fitting(spec: param.Parameter, name: str) -> st.SearchStrategy[object]:
         return st.one_of(st.sampled_from(["MR", "MH", "MP"]), sizes)
     if name == "input_shape":
         return st.sampled_from(["", "8", "1x3x64x64", "1x3 and 2x4"])
+    if name == "machine_fields":
+        changed = "clock_hz=123456,mac_pj=0.515625,host.read_bytes_per_s=1.25e9"
+        return st.sampled_from(["", "dma_in.latency_s=1.25e-7", changed])
     if name == "upload":  # a file that is on the server, and here there is none
         return st.just("")
     if name == "expanded":
