@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.machine import load_machine
+from planners.machine import load_machine, with_numbers
 from planners.streaming.exact import front_two_stages
 from planners.streaming.layers import sliced_units, units_of
 from planners.streaming.pipelines import fixed, minimal_delay, sizes_of, sweep, zero_copy
@@ -100,3 +100,10 @@ def test_the_planner_chooses_slices_that_are_no_worse_than_any_of_one_size(joint
             rows[name] = rows.get(name, 0) + box[0][1] - box[0][0]
     assert rows
     assert all(graph.tensors[name].shape[0] == count for name, count in rows.items())
+
+
+def test_measured_times_are_those_of_the_machine_that_was_measured() -> None:
+    graph, name = sp.load("mcunet_in2"), "jetson_xavier_980pro"
+    assert times_of(graph, load_machine(name)).own
+    changed = times_of(graph, with_numbers(name, {"storage.read_bytes_per_s": 1e9}))
+    assert not changed.own
