@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -189,7 +190,7 @@ def test_a_link_brings_streaming_options_back() -> None:
     session.problem.param.update(**fields, ring_bytes=2**25, twice=True)
     session.look.memory = "gpu"
     query = to_query(session.problem, session.look)
-    given = dict(pair.split("=") for pair in query[1:].replace("%3A", ":").split("&"))
+    given = dict(parse_qsl(query[1:], keep_blank_values=True))
     problem, look, wrong = from_query(given)
     assert not wrong
     assert {name: problem[name] for name in fields} == fields
