@@ -74,3 +74,13 @@ def test_a_saved_plan_is_the_same_plan(tmp_path: object) -> None:
     again = sp.Plan.load(path)
     assert again.details == plan.details
     assert sp.check(again).macs == graph.macs
+
+
+def test_no_bound_that_is_told_is_above_a_plan() -> None:
+    """A bound of operators that run alone is none for those that run together."""
+    told: list[sp.Progress] = []
+    graph = sp.load("mobilenet_v2", input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, "overlap", "1 MiB", progress=told.append)
+    bounds = [now.bound_bytes for now in told if now.bound_bytes is not None]
+    assert bounds
+    assert max(bounds) <= plan.claims.objective_bytes
