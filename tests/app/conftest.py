@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import planners as sp
 from app.first import first_shown
 from app.jobs import Pool
 from app.results import SIZE_NAME
 from app.session import Session
-from app.shown import Shown
+from app.shown import Shown, show
+from app.wire import from_wire, to_wire
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
@@ -23,6 +26,19 @@ Until = Callable[[Callable[[], object]], None]
 def shown() -> Shown:
     """The stored first plan, checked."""
     return first_shown()
+
+
+@pytest.fixture(scope="session")
+def fused() -> Shown:
+    """SqueezeNet in fused groups of many tiles."""
+    plan = sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024)
+    return show(json.dumps(plan.to_json()))
+
+
+@pytest.fixture(scope="session")
+def drawn(fused: Shown) -> Shown:
+    """The same as it comes out of a worker."""
+    return from_wire(json.loads(json.dumps(to_wire(fused))))
 
 
 @pytest.fixture
