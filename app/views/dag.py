@@ -42,7 +42,7 @@ from app.views.wish_marks import DROOP, DagWishes
 FIT_LABELS = """
 if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
 const px = plot.inner_width / (range.end - range.start) * 0.80;
-const known = [px.toPrecision(6), source.data.full, tabs.data.name];
+const known = [px.toPrecision(6), source.data.full, tabs.data.name, frames.data.block];
 if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
 source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
@@ -59,6 +59,10 @@ const fits = (s, i) => s.length * 6.2 < (names.room[i] - 0.2) * px / 0.8 ? s : '
 names.on_dark = names.name.map((s, i) => names.dark[i] ? fits(s, i) : '');
 names.on_light = names.name.map((s, i) => names.dark[i] ? '' : fits(s, i));
 tabs.change.emit();
+const around = frames.data;
+around.text = around.block.map((s, i) =>
+  cut('⊟ ' + s, Math.floor(((around.right[i] - around.left[i]) * px / 0.80 - 6) / 5.6)));
+frames.change.emit();
 """
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
@@ -115,13 +119,14 @@ class Dag:
         plot.grid.visible = False
         self._glyphs(plot, theme)
         fit = CustomJS(args={"plot": plot, "range": self.x_range, "source": self.nodes})
-        fit.args["tabs"] = self.tabs
+        fit.args |= {"tabs": self.tabs, "frames": self.frames}
         fit.code = FIT_LABELS
         self.x_range.js_on_change("start", fit)
         self.x_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
         self.nodes.js_on_change("data", fit)
         self.tabs.js_on_change("data", fit)
+        self.frames.js_on_change("data", fit)
         self.fit = fit
         return plot
 
