@@ -362,6 +362,7 @@ class Explorer(pn.viewable.Viewer):
         )
         right = pn.Column(
             pn.Column(self.live_title, self.live, css_classes=["box"], stylesheets=[BOX], **wide),
+            pn.Column(self.corner, css_classes=["box", "corner-box"], stylesheets=[BOX], **wide),
             pn.Column(
                 ParetoBar(session),
                 plot(self.pareto),
@@ -369,7 +370,6 @@ class Explorer(pn.viewable.Viewer):
                 stylesheets=[BOX],
                 **wide,
             ),
-            pn.Column(self.corner, css_classes=["box", "corner-box"], stylesheets=[BOX], **wide),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),
