@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import panel as pn
 
 from app.glossary import marked
-from app.options import FUSION, OVERLAP, STREAMING
+from app.options import AUTO, FUSION, OVERLAP, STREAMING
 from app.session import Session
 from app.style import TEXT
 from app.views.following import follow
@@ -15,6 +15,8 @@ from app.views.following import follow
 BUDGET = "Of the scratchpad: MR, MH, MP or any size."
 BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
 WORDS: Mapping[str, str] = {
+    AUTO: "Lets every planner that can, plan the same, and takes the plan with the least of what is"
+    " chosen below; the badge's words are of that planner's own aim.",
     "cosma": "Chooses which residency each tensor has, at which address, and what goes to its home"
     " off chip meanwhile, with the least spill traffic.",
     FUSION: "Runs fused groups tile by tile: a line buffer and a halo of rows instead of whole"
