@@ -14,7 +14,7 @@ from app.glossary import glossary_html
 from app.jobs import shared_pool
 from app.scripts import as_python
 from app.session import Session
-from app.style import TEXT, page_css
+from app.style import KEYS, TEXT, page_css
 from app.url import from_query, link, pinned_in
 from app.views.connection import Connection
 from app.views.controls import Controls
@@ -166,7 +166,7 @@ def _fill_header(
 def help_pane() -> pn.Column:
     """Keys, how to read the views, and the glossary."""
     words = pn.pane.HTML(glossary_html(), width=640, stylesheets=[TEXT])
-    return pn.Column(pn.pane.Markdown(HELP, width=640), words, visible=False)
+    return pn.Column(pn.pane.Markdown(HELP, width=640, stylesheets=[KEYS]), words, visible=False)
 
 
 def press(session: Session, key: str, show_help: Any) -> None:

@@ -29,7 +29,9 @@ body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
 .card-margin {{ margin: 0 !important; }}
 .pn-wrapper {{ padding: 0 !important; }}
 #pn-Modal {{ z-index: 1000; --dialog-width: 700px; --dialog-height: auto; }}
-.pn-modal-content {{ background: {theme.panel}; }}
+.pn-modal-content {{ background: {theme.panel}; padding: 10px 14px 14px; }}
+#pn-Modal::part(control) {{ position: relative; max-height: 94vh; overflow: auto; }}
+.pn-modal-close {{ position: absolute; top: 6px; right: 6px; margin: 0; z-index: 1; }}
 """
 
 
@@ -90,6 +92,13 @@ label { font-size: 11.5px; color: var(--sw-faint); }
 @keyframes turn { to { transform: rotate(360deg); } }
 """
 )
+
+KEYS = """
+table { border: 0 !important; border-collapse: collapse; font-size: 12.5px; width: 100%; }
+th { text-align: left; color: var(--sw-faint); }
+th, td { border: 0; border-bottom: 1px solid var(--sw-grid); padding: 3px 8px 3px 0; }
+code { color: var(--sw-text); background: var(--sw-hover); border-radius: 3px; padding: 1px 5px; }
+"""
 
 COMPACT = """
 :host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
