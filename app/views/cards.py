@@ -24,7 +24,8 @@ CSS = """
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
 .card.name { flex: 50 1 110px; max-width: max-content; }
-.name b, .name span { display: block; overflow: hidden; text-overflow: ellipsis; }
+.name b, .name span { display: block; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
 @media (max-width: 1360px) {
   .card { padding: 3px 6px; }
   .card b { font-size: 13px; }

@@ -64,7 +64,9 @@ export function render({ model, el }) {
         bar.style.background = row.chip;
         first.append(bar);
       }
-      line.append(first, ...(row.cells || []).map((text) => cell('td', text, 'number')));
+      const cells = (row.cells || []).some(Boolean) ? row.cells : [];
+      if (!cells.length) first.colSpan = 99;  // words alone have the whole line
+      line.append(first, ...cells.map((text) => cell('td', text, 'number')));
       if (row.title) line.className = 'title';
       if (row.key) {
         line.tabIndex = 0;
@@ -96,7 +98,8 @@ tr:first-child td { border-top: none; }
 td:first-child { overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .chip { display: inline-block; min-width: 14px; height: 14px; line-height: 14px; margin-right: 6px;
-  border-radius: 3px; text-align: center; font-size: 10px; font-weight: 700; padding: 0 2px; }
+  border-radius: 3px; text-align: center; font-size: 10px; font-weight: 700; padding: 0 2px;
+  vertical-align: top; margin-top: 1px; }
 .bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
 .tap { cursor: pointer; }
 .tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }

@@ -15,11 +15,12 @@ CURSOR = "cursor-slider"
 PLAY, PAUSE = "▶ play", "❚❚ pause"
 PACES = {"fast": 0.5, "1.5 s": 1.5, "3 s": 3.0, "6 s": 6.0}
 LARGE = """
+td { padding: 1px 4px; line-height: 1.3; }
 :host(.teach) { font-size: 20px; }
 :host(.teach) td { padding: 5px 6px; line-height: 1.3; }
 :host(.teach) .chip { min-width: 22px; height: 22px; line-height: 22px; font-size: 14px; }
 """
-HEIGHTS = {False: 54, True: 150}
+HEIGHTS = {False: 57, True: 150}
 
 
 class Player(pn.custom.JSComponent):
