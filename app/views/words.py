@@ -15,8 +15,8 @@ from app.views.following import follow
 BUDGET = "Of the scratchpad: MR, MH, MP or any size."
 BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
 WORDS: Mapping[str, str] = {
-    AUTO: "Lets every planner that can, plan the same, and takes the plan with the least of what is"
-    " chosen below; the badge's words are of that planner's own aim.",
+    AUTO: "Has every planner that can plan the same within the budget, and takes the plan that is"
+    " best for what is chosen below. What is proven is proven of that planner's own aim.",
     "cosma": "Chooses which residency each tensor has, at which address, and what goes to its home"
     " off chip meanwhile, with the least spill traffic.",
     FUSION: "Runs fused groups tile by tile: a line buffer and a halo of rows instead of whole"
@@ -41,6 +41,7 @@ WORD_TERMS = {
     "ring": "ring",
     "pipeline": "pipeline",
     "roofline": "roofline",
+    "budget": "budget",
 }
 
 
