@@ -26,6 +26,7 @@ from planners.streaming.pipelines import (
 )
 from planners.streaming.times import Route, Times
 from planners.streaming.ways import Way, Ways, held
+from planners.units import format_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +248,9 @@ def _too_small(
     layer, unit = max(zip(way.layers, way.units, strict=True), key=lambda pair: pair[0].size_bytes)
     total = need + activations.size_bytes
     remedy = (
-        f"rings take at least {need} bytes (the largest layer has {layer.size_bytes}), "
-        f"activations {activations.size_bytes}; more slices make rings smaller"
+        f"rings take at least {format_bytes(need)} (the largest layer has "
+        f"{format_bytes(layer.size_bytes)}), activations {format_bytes(activations.size_bytes)}; "
+        "more slices make rings smaller"
     )
     tensors = graph.operators[unit.operator].parameters
     return BudgetTooSmall(total, budget_bytes, layer.name, tensors, remedy)
