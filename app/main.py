@@ -10,9 +10,11 @@ if root not in sys.path:  # a checkout that is not installed: Panel puts only ap
 import panel as pn  # noqa: E402
 from bokeh.settings import settings  # noqa: E402
 
+from app.heap import settle, undisturbed  # noqa: E402
 from app.page import template  # noqa: E402
 
 pn.extension("filedropper")
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
-with pn.state.curdoc.models.freeze():  # models are collected once, not after each of the roots
+settle()
+with undisturbed(), pn.state.curdoc.models.freeze():  # models are collected once, not for each root
     template().servable()

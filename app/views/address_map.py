@@ -23,6 +23,7 @@ from app.shown import Shown
 from app.state import TENSOR, selected_operators, selected_tensors
 from app.streaming import Region
 from app.views.by_hand import HandLayer
+from app.views.glyphs import put
 from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
@@ -187,8 +188,18 @@ class AddressMap:
         )
         self.rects = rects
         self.outlines = Outlines(plot, theme)
-        plot.quad(**box, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2.5)
-        plot.text(
+        put(
+            plot,
+            "quad",
+            **box,
+            source=self.chosen,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=2.5,
+        )
+        put(
+            plot,
+            "text",
             x="label_x",
             y="label_y",
             text="label",
@@ -199,7 +210,9 @@ class AddressMap:
             text_font_size="10.5px",
         )
         self.wishes = MapWishes(plot)
-        plot.scatter(
+        put(
+            plot,
+            "scatter",
             x="x",
             y="y",
             marker="triangle",

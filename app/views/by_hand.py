@@ -18,6 +18,7 @@ from app.shown import Shown
 from app.style import COMPACT, TEXT
 from app.views.address_field import Address
 from app.views.following import follow
+from app.views.glyphs import put
 from app.views.palette import Theme
 
 RED = "#D0021B"  # of what is invalid, and of nothing else
@@ -129,7 +130,9 @@ class HandLayer:
 
     def _draw(self, plot: figure, theme: Theme) -> None:
         box = {side: side for side in SIDES}
-        plot.quad(
+        put(
+            plot,
+            "quad",
             **box,
             source=self.held,
             fill_color=theme.text,
@@ -137,8 +140,10 @@ class HandLayer:
             line_color=theme.text,
             line_width=2,
         )
-        plot.quad(**box, source=self.met, fill_color=None, line_color=RED, line_width=3)
-        plot.quad(
+        put(plot, "quad", **box, source=self.met, fill_color=None, line_color=RED, line_width=3)
+        put(
+            plot,
+            "quad",
             **box,
             source=self.clash,
             fill_color=RED,
@@ -150,7 +155,9 @@ class HandLayer:
             hatch_alpha=0.9,
             hatch_scale=8,
         )
-        plot.text(
+        put(
+            plot,
+            "text",
             x="left",
             y="top",
             text="text",

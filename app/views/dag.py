@@ -35,6 +35,7 @@ from app.views.dag_scene import (
     group_lines,
     scene,
 )
+from app.views.glyphs import put
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 from app.views.wish_marks import DROOP, DagWishes
@@ -132,7 +133,9 @@ class Dag:
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         box = {"left": "left", "right": "right", "top": "top", "bottom": "bottom"}
-        frames = plot.quad(
+        frames = put(
+            plot,
+            "quad",
             **box,
             source=self.frames,
             fill_color=theme.faint,
@@ -141,7 +144,9 @@ class Dag:
             line_dash="dotted",
             line_alpha=0.8,
         )
-        plot.text(
+        put(
+            plot,
+            "text",
             x="left",
             y="top",
             text="text",
@@ -154,12 +159,14 @@ class Dag:
         )
         tabs = self._groups(plot)
         curve = {n: n for n in CURVE_COLUMNS}
-        plot.bezier(**curve, source=self.curves, line_color=theme.faint, line_width=1.2)
-        plot.bezier(**curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
+        put(plot, "bezier", **curve, source=self.curves, line_color=theme.faint, line_width=1.2)
+        put(plot, "bezier", **curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
         rects = self._boxes(plot, theme)
         # One glyph an ink: BokehJS stumbles over a text glyph whose colours get fewer.
         for (name, y, size), (ink, colour) in product(LINES, INKS.items()):
-            plot.text(
+            put(
+                plot,
+                "text",
                 x="x",
                 y=y,
                 text=f"{name}_{ink}",
@@ -171,8 +178,6 @@ class Dag:
             )
         self._marks(plot, theme)
         self.wishes = DagWishes(plot, theme)
-        for renderer in (frames, tabs):
-            renderer.nonselection_glyph = renderer.selection_glyph = None
         lines = ("@what", "@costs", "@group", "<i>@hint</i>")
         plot.add_tools(
             HoverTool(renderers=rects, tooltips=tooltip("@title", *lines)),
@@ -183,8 +188,18 @@ class Dag:
         """Regions of fused groups: behind the nodes, along the edges, and the tabs above."""
         size = {"x": "x", "y": "y", "width": "w", "height": "h"}
         link = {n: n for n in LINK_COLUMNS}
-        plot.bezier(**link, source=self.links, line_color="colour", line_width=14, line_alpha=0.35)
-        plot.rect(
+        put(
+            plot,
+            "bezier",
+            **link,
+            source=self.links,
+            line_color="colour",
+            line_width=14,
+            line_alpha=0.35,
+        )
+        put(
+            plot,
+            "rect",
             **size,
             source=self.regions,
             fill_color="fill",
@@ -192,9 +207,11 @@ class Dag:
             line_color="fill",
             border_radius=4,
         )
-        tabs = plot.rect(**size, source=self.tabs, fill_color="fill", line_color="fill")
+        tabs = put(plot, "rect", **size, source=self.tabs, fill_color="fill", line_color="fill")
         for name, ink in zip(INKED_TABS, INKS.values(), strict=True):
-            plot.text(
+            put(
+                plot,
+                "text",
                 x="left",
                 y="y",
                 text=name,
@@ -208,7 +225,9 @@ class Dag:
 
     def _marks(self, plot: figure, theme: Theme) -> None:
         """A dashed line behind each break node, and scissors at it."""
-        plot.segment(
+        put(
+            plot,
+            "segment",
             x0="x",
             x1="x",
             y0="top",
@@ -218,7 +237,9 @@ class Dag:
             line_width=2.5,
             line_dash=[5, 2],
         )
-        plot.text(
+        put(
+            plot,
+            "text",
             x="x",
             y="top",
             text="text",
@@ -244,8 +265,18 @@ class Dag:
             hatch_color=theme.outline,
             hatch_alpha=0.18,
         )
-        plot.rect(**size, source=self.chosen, fill_color=None, line_color=theme.text, line_width=3)
-        plot.rect(
+        put(
+            plot,
+            "rect",
+            **size,
+            source=self.chosen,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=3,
+        )
+        put(
+            plot,
+            "rect",
             **{n: n for n in ("x", "y")},
             width="w",
             height="h",

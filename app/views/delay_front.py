@@ -20,6 +20,7 @@ from bokeh.plotting import figure
 from app.shown import Shown
 from app.streaming import Stream
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.glyphs import put
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
 from app.views.timeline import FORMAT_SECONDS
 from app.views.units import seconds_text
@@ -93,30 +94,46 @@ class DelayFront:
         return plot
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
-        plot.line("x", "y", source=self.breaks, line_color=BLUE, line_width=0.9, line_alpha=0.6)
-        plot.scatter(
+        put(
+            plot,
+            "line",
+            "x",
+            "y",
+            source=self.breaks,
+            line_color=BLUE,
+            line_width=0.9,
+            line_alpha=0.6,
+        )
+        put(plot, "scatter",
             "x", "y", source=self.searched, marker="x", size=5, line_color="colour",
             line_alpha=0.55,
         )  # fmt: skip
-        plot.multi_line("xs", "ys", source=self.lines, line_color="colour", line_width="width")
-        band = plot.segment(
+        put(
+            plot,
+            "multi_line",
+            "xs",
+            "ys",
+            source=self.lines,
+            line_color="colour",
+            line_width="width",
+        )
+        band = put(plot, "segment",
             x0="x", x1="x", y0="low", y1="high", source=self.spread, line_color=VERMILLION,
             line_width="width", line_alpha=0.55,
         )  # fmt: skip
-        bound = plot.scatter(
+        bound = put(plot, "scatter",
             "x", "y", source=self.bound, marker="dash", size=16, line_color=VERMILLION,
             line_width=3,
         )  # fmt: skip
-        here = plot.scatter(
+        here = put(plot, "scatter",
             "x", "y", source=self.here, size=19, fill_color=None, line_color=theme.text,
             line_width=2,
         )  # fmt: skip
-        dots = plot.scatter(
+        dots = put(plot, "scatter",
             "x", "y", source=self.source, size="size", marker="marker", fill_color="colour",
             fill_alpha="alpha", line_color=theme.panel, line_alpha="alpha",
         )  # fmt: skip
-        dots.nonselection_glyph = dots.selection_glyph = None
-        plot.text(
+        put(plot, "text",
             "x", "y", "text", source=self.names, text_color=theme.text, text_font_size="10.5px",
             x_offset=8, y_offset=-4,
         )  # fmt: skip

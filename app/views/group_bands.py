@@ -10,6 +10,7 @@ from bokeh.plotting import figure
 
 from app.groups import group_line, members_words
 from app.shown import Shown
+from app.views.glyphs import put
 from app.views.palette import DARK_INK, Theme, group_colour, ink_on, tooltip
 
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
@@ -49,10 +50,11 @@ class GroupBands:
             line_color=theme.panel,
             line_width=1,
         )
-        pieces.nonselection_glyph = pieces.selection_glyph = None
         kind(**sides, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2)
         for ink, colour in INKS.items():
-            plot.text(
+            put(
+                plot,
+                "text",
                 x="left",
                 y=middle,
                 **named,

@@ -9,6 +9,8 @@ from typing import Any
 from bokeh.models import CDSView, ColumnDataSource, GlyphRenderer, GroupFilter
 from bokeh.plotting import figure
 
+from app.views.glyphs import put
+
 PLAIN = " "
 
 
@@ -24,7 +26,6 @@ def hatched(
     for hatch in dict.fromkeys(hatches):
         look = plain if hatch == PLAIN else {**style, "hatch_pattern": hatch}
         view = CDSView(filter=GroupFilter(column_name="hatch", group=hatch))
-        drawn = getattr(plot, kind)(source=source, view=view, **look)
-        drawn.nonselection_glyph = drawn.selection_glyph = None
+        drawn = put(plot, kind, source=source, view=view, **look)
         made.append(drawn)
     return made

@@ -16,6 +16,7 @@ from bokeh.plotting import figure
 from app.aligning import Warp, warp
 from app.shown import Shown
 from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
+from app.views.glyphs import put
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
@@ -74,7 +75,9 @@ class Occupancy:
             hatch_color=theme.panel,
             hatch_alpha=0.6,
         )
-        plot.step(
+        put(
+            plot,
+            "step",
             "x",
             "y",
             source=self.pinned,

@@ -18,6 +18,7 @@ from app.compare import (
     stays,
 )
 from app.shown import Shown
+from app.views.glyphs import put
 from app.views.palette import PURPLE, Theme
 
 OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
@@ -40,7 +41,9 @@ class Outlines:
         self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
         self.glyphs = {}
         self.gone = ColumnDataSource({side: [] for side in SIDES})
-        plot.quad(
+        put(
+            plot,
+            "quad",
             **{side: side for side in SIDES},
             source=self.gone,
             fill_color=PURPLE,
@@ -49,7 +52,9 @@ class Outlines:
         )
         for kind, (width, dash, _) in OUTLINES.items():
             # Lines, because WebGL draws the edges of rectangles without their dashes.
-            self.glyphs[kind] = plot.multi_line(
+            self.glyphs[kind] = put(
+                plot,
+                "multi_line",
                 "xs",
                 "ys",
                 source=self.lines[kind],

@@ -36,6 +36,7 @@ from app.pareto import (
 from app.session import Session
 from app.shown import Shown
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.glyphs import put
 from app.views.palette import (
     BLUE,
     GREEN,
@@ -134,9 +135,11 @@ class Pareto:
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         dashed = {"line_color": theme.faint, "line_width": 1.6}
-        bound = plot.line("x", "y", source=self.bound, line_dash="dotted", **dashed)
-        floors = plot.multi_line("xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
-        here = plot.scatter(
+        bound = put(plot, "line", "x", "y", source=self.bound, line_dash="dotted", **dashed)
+        floors = put(plot, "multi_line", "xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
+        here = put(
+            plot,
+            "scatter",
             "x",
             "y",
             source=self.here,
@@ -148,8 +151,12 @@ class Pareto:
         )
         self.lines, self.dots = [], []
         for (colour, marker, _), steps, source in zip(LOOKS, self.steps, self.sources, strict=True):
-            self.lines.append(plot.line("x", "y", source=steps, line_color=colour, line_width=1.6))
-            dots = plot.scatter(
+            self.lines.append(
+                put(plot, "line", "x", "y", source=steps, line_color=colour, line_width=1.6)
+            )
+            dots = put(
+                plot,
+                "scatter",
                 "x",
                 "y",
                 source=source,
@@ -161,7 +168,6 @@ class Pareto:
                 line_alpha="line_alpha",
                 line_width=1.7,
             )
-            dots.nonselection_glyph = dots.selection_glyph = None
             self.dots.append(dots)
         self.marks = {"bound": bound, "floor": floors, "here": here}
         self._tools(plot, theme, here)

@@ -9,6 +9,7 @@ from bokeh.plotting import figure
 
 from app.pool import Pool, PoolRun
 from app.shown import Shown
+from app.views.glyphs import put
 from app.views.palette import DARK_INK, YELLOW, Theme
 
 NAMES = ("tensor", "label", "left", "right", "bottom", "top", "label_x", "label_y")
@@ -22,7 +23,9 @@ class PoolLayer:
         self.fitting = ColumnDataSource({name: [] for name in ("label_x", "label_y", "label")})
         self.arrow = ColumnDataSource({name: [] for name in ("x", "y0", "y1")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "y", "angle")})
-        plot.text(
+        put(
+            plot,
+            "text",
             x="label_x",
             y="label_y",
             text="label",
@@ -34,10 +37,20 @@ class PoolLayer:
             background_fill_color="#ffffff",
             background_fill_alpha=0.55,
         )
-        plot.segment(
-            x0="x", x1="x", y0="y0", y1="y1", source=self.arrow, line_color=theme.text, line_width=2
+        put(
+            plot,
+            "segment",
+            x0="x",
+            x1="x",
+            y0="y0",
+            y1="y1",
+            source=self.arrow,
+            line_color=theme.text,
+            line_width=2,
         )
-        plot.scatter(
+        put(
+            plot,
+            "scatter",
             x="x",
             y="y",
             marker="triangle",

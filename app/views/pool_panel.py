@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import panel as pn
@@ -25,10 +26,7 @@ class PoolPanel(pn.viewable.Viewer):
 
     def __init__(self, session: Session, theme: Theme, select: Any, **params: Any) -> None:
         super().__init__(**params)
-        self.session, self.select = session, select
-        self.ring = Ring(theme, lambda name: select(tensor_selection(name)))
-        self.bars = RunBars(theme, lambda number: self._tap_run(number))
-        self.front = RamFront(theme, lambda size: self._ask(size))
+        self.session, self.theme, self.select = session, theme, select
         self.code = pn.widgets.Button(
             label="Download C",
             css_classes=["download-c"],
@@ -44,6 +42,21 @@ class PoolPanel(pn.viewable.Viewer):
         follow(work, "coding", lambda: self._show_code())
         follow(look, "step", lambda: self._step())
         follow(look, "selection", lambda: self._highlight())
+
+    @cached_property
+    def ring(self) -> Ring:
+        """The pool at the cursor."""
+        return Ring(self.theme, lambda name: self.select(tensor_selection(name)))
+
+    @cached_property
+    def bars(self) -> RunBars:
+        """What runs together, and the bytes of each."""
+        return RunBars(self.theme, lambda number: self._tap_run(number))
+
+    @cached_property
+    def front(self) -> RamFront:
+        """Work against bytes of the pool."""
+        return RamFront(self.theme, lambda size: self._ask(size))
 
     def _show(self) -> None:
         shown = self.session.work.shown
@@ -71,7 +84,7 @@ class PoolPanel(pn.viewable.Viewer):
 
     def _highlight(self) -> None:
         shown = self.session.work.shown
-        if shown is not None:
+        if shown is not None and shown.pool is not None:
             self.bars.highlight(shown, self.session.look.selection)
 
     def _tap_run(self, number: int) -> None:

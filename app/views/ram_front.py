@@ -17,6 +17,7 @@ from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.glyphs import put
 from app.views.palette import ORANGE, Theme, dress, tooltip
 from planners.units import format_bytes
 
@@ -60,16 +61,15 @@ class RamFront:
         plot.xaxis.formatter = formatter
         plot.yaxis.formatter = CustomJSTickFormatter(code=FORMAT_MACS, args={"range": self.y_range})
         plot.axis.major_label_text_font_size = "10px"
-        plot.line("x", "y", source=self.steps, line_color=ORANGE, line_width=1.6)
-        plot.scatter(
+        put(plot, "line", "x", "y", source=self.steps, line_color=ORANGE, line_width=1.6)
+        put(plot, "scatter",
             "x", "y", source=self.here, size=19, fill_color=None, line_color=theme.text,
             line_width=2,
         )  # fmt: skip
-        dots = plot.scatter(
+        dots = put(plot, "scatter",
             "x", "y", source=self.source, size=10, marker="square", fill_color=ORANGE,
             line_color=theme.panel,
         )  # fmt: skip
-        dots.nonselection_glyph = dots.selection_glyph = None
         lines = ("@extra MACs done again", "binds: @binding", "<i>tap to plan with it</i>")
         plot.add_tools(
             HoverTool(renderers=[dots], tooltips=tooltip("@ram of RAM", *lines)),

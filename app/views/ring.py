@@ -11,6 +11,7 @@ from bokeh.plotting import figure
 from app.bundles import coalesced
 from app.pool import Pool, PoolRun
 from app.shown import Shown
+from app.views.glyphs import put
 from app.views.hatched import hatched
 from app.views.palette import ROLES, VERMILLION, Theme, dress, tooltip
 from planners.program import Span
@@ -76,10 +77,18 @@ class Ring:
             hatch_scale=8,
             hatch_weight=1.3,
         )
-        plot.annular_wedge(
-            **wedge, source=self.fresh, fill_color=None, line_color=theme.text, line_width=2.2
+        put(
+            plot,
+            "annular_wedge",
+            **wedge,
+            source=self.fresh,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=2.2,
         )
-        plot.annular_wedge(
+        put(
+            plot,
+            "annular_wedge",
             **wedge,
             source=self.freed,
             fill_color=None,
@@ -88,7 +97,7 @@ class Ring:
             line_dash=[4, 3],
         )
         plot.arc(x=0, y=0, radius=ARC, **ends, source=self.arc, line_color=theme.text, line_width=2)
-        plot.scatter(
+        put(plot, "scatter",
             "x", "y", marker="triangle", angle="angle", size=8, source=self.heads,
             fill_color=theme.text, line_color=None,
         )  # fmt: skip

@@ -23,6 +23,7 @@ from app.pool import FORMS
 from app.shown import Shown
 from app.state import selected_operators
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.glyphs import put
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, GREY, VERMILLION, Theme, dress, tooltip
 from planners.units import format_bytes
@@ -81,7 +82,9 @@ class RunBars:
             hatch_alpha=0.6,
             hatch_scale=8,
         )
-        free = plot.quad(
+        free = put(
+            plot,
+            "quad",
             **sides,
             source=self.between,
             fill_color=GREY,
@@ -89,8 +92,9 @@ class RunBars:
             line_color=theme.faint,
             line_dash=[3, 3],
         )
-        free.nonselection_glyph = free.selection_glyph = None
-        plot.quad(
+        put(
+            plot,
+            "quad",
             left="left",
             right="right",
             bottom=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import panel as pn
@@ -68,18 +69,26 @@ class StreamPanel(pn.viewable.Viewer):
 
     def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
         super().__init__(**params)
-        self.session = session
-        self.front = DelayFront(theme, lambda size, fields: self._ask(size, fields))
-        self.chart = ResolutionChart(theme)
+        self.session, self.theme = session, theme
         self._make_sweep()
         self.box = hidden_box("streams")
         work, look = session.work, session.look
         follow(work, ["shown", "fronts"], lambda: self._show())
-        follow(work, "under", lambda: self.front.move(work.under, work.fronts))
+        follow(work, "under", lambda: self._move())
         follow(work, "resolutions", lambda: self._show_chart())
         follow(look, "weighed", lambda: self._show_chart())
         follow(work, ["resolving", "resolved", "resolutions"], lambda: self._show_state())
         self._show_state()
+
+    @cached_property
+    def front(self) -> DelayFront:
+        """Delay against memory."""
+        return DelayFront(self.theme, lambda size, fields: self._ask(size, fields))
+
+    @cached_property
+    def chart(self) -> ResolutionChart:
+        """Delay by resolution of the input."""
+        return ResolutionChart(self.theme)
 
     def _make_sweep(self) -> None:
         streams = self.session.streams
@@ -113,15 +122,25 @@ class StreamPanel(pn.viewable.Viewer):
 
     def _show(self) -> None:
         work = self.session.work
-        streamed = work.shown is not None and work.shown.stream is not None
-        self.box.visible = streamed
-        if streamed:
+        self.box.visible = self._streamed
+        if self._streamed:
             self.front.show(work.shown, work.fronts)
             self.front.move(work.under, work.fronts)
+            self._show_chart()
             fill(self.box, self._rows)
 
+    @property
+    def _streamed(self) -> bool:
+        shown = self.session.work.shown
+        return shown is not None and shown.stream is not None
+
+    def _move(self) -> None:
+        if self._streamed:
+            self.front.move(self.session.work.under, self.session.work.fronts)
+
     def _show_chart(self) -> None:
-        self.chart.show(self.session.work.resolutions, self.session.look.weighed)
+        if self._streamed:
+            self.chart.show(self.session.work.resolutions, self.session.look.weighed)
 
     def _show_state(self) -> None:
         work = self.session.work

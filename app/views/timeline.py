@@ -32,6 +32,7 @@ from app.views.bars_of_time import (
     Columns,
     lane_name,
 )
+from app.views.glyphs import put
 from app.views.group_bands import GroupBands, second_places
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import Theme, cursor_band, dress, tooltip
@@ -131,7 +132,9 @@ class Timeline:
             hatch_alpha=0.5,
             hatch_scale=8,
         )
-        plot.hbar(
+        put(
+            plot,
+            "hbar",
             **where,
             height=0.86,
             source=self.chosen,

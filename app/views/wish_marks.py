@@ -12,6 +12,7 @@ from bokeh.plotting import figure
 from app.shown import Shown
 from app.views.dag_blocks import Node
 from app.views.dag_scene import CURVE_COLUMNS, HEIGHT, WIDTH, Columns, Scene
+from app.views.glyphs import put
 from app.views.palette import DARK_INK, GREEN, VERMILLION, YELLOW, Theme
 from app.wished import MARKS, kind_of, names_of
 
@@ -23,7 +24,9 @@ LOOKS = {"before": (None, [7, 3]), "fuse": (GREEN, []), "split": (VERMILLION, [2
 
 def badge(plot: figure, source: ColumnDataSource, **place: Any) -> Any:
     """Letters on yellow: read on every colour, light and dark."""
-    return plot.text(
+    return put(
+        plot,
+        "text",
         x="x",
         y="y",
         text="text",
@@ -78,7 +81,9 @@ class DagWishes:
         self.arcs = {kind: ColumnDataSource({n: [] for n in CURVE_COLUMNS}) for kind in LOOKS}
         self.marks = ColumnDataSource({name: [] for name in MARKED})
         for kind, (colour, dash) in LOOKS.items():
-            plot.bezier(
+            put(
+                plot,
+                "bezier",
                 **{n: n for n in CURVE_COLUMNS},
                 source=self.arcs[kind],
                 line_color=colour or theme.text,
