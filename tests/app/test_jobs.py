@@ -134,5 +134,5 @@ def test_workers_end_with_the_pool(until: Any) -> None:
 
 
 def test_the_default_problem_has_the_fields_of_the_view_model() -> None:
-    names = {*PROBLEM, *OPTIONS, "upload"} - {"options"}
+    names = {*PROBLEM, *OPTIONS, "upload", "machine_fields"} - {"options"}
     assert names == set(Problem().values_by_name())
