@@ -10,11 +10,14 @@ if root not in sys.path:  # a checkout that is not installed: Panel puts only ap
 import panel as pn  # noqa: E402
 from bokeh.settings import settings  # noqa: E402
 
-from app.heap import settle, undisturbed  # noqa: E402
 from app.page import template  # noqa: E402
+from planners.garbage import no_collection, settle  # noqa: E402
 
 pn.extension("filedropper")
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
 settle()
-with undisturbed(), pn.state.curdoc.models.freeze():  # models are collected once, not for each root
+with (
+    no_collection(),
+    pn.state.curdoc.models.freeze(),
+):  # models are collected once, not for each root
     template().servable()

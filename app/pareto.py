@@ -14,8 +14,10 @@ from typing import Any
 
 from app.machines import ON_MACHINE
 from app.options import OVERLAP, STREAMING, series
+from app.staircase import staircase
 from planners.machine import Machine
 from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
+from planners.study.fronts import front as undominated
 
 AXES: Mapping[str, str] = {
     "memory": "budget_bytes",
@@ -93,14 +95,7 @@ def indexed(
 
 def front(points: Sequence[Point], x: str, y: str) -> list[int]:
     """Points that no other equals or beats in `x` and `y` at once, `x` rising; first come stays."""
-    places = [(value(p, x), value(p, y)) for p in points]
-    found: list[int] = []
-    least = float("inf")
-    for i in sorted(range(len(places)), key=lambda i: (*places[i], i)):
-        if places[i][1] < least - abs(least) * CLOSE or least == float("inf"):
-            found.append(i)
-            least = places[i][1]
-    return found
+    return undominated([(value(p, x), value(p, y)) for p in points], close=CLOSE)
 
 
 def best(points: Sequence[Point], x: str, y: str) -> set[int]:
@@ -120,22 +115,8 @@ def by_series(points: Sequence[Point]) -> dict[str, list[int]]:
 def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[float]]:
     """The front as a staircase: a plan for less memory serves for more."""
     corners = [(value(points[i], x), value(points[i], y)) for i in front(points, x, y)]
-    return staircase(corners, max((value(p, x) for p in points), default=0.0))
-
-
-def staircase(
-    corners: Sequence[tuple[float, float]], reach: float
-) -> tuple[list[float], list[float]]:
-    """A line that stays level until the next corner, and from the last on to `reach`."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for x, y in corners:
-        if xs:
-            xs.append(x)
-            ys.append(ys[-1])
-        xs.append(x)
-        ys.append(y)
-    return ([*xs, reach], [*ys, ys[-1]]) if xs else ([], [])
+    line = staircase(corners, max((value(p, x) for p in points), default=0.0))
+    return line["x"], line["y"]
 
 
 def floor(points: Sequence[Point], axis: str, macs: int, machine: Machine) -> float | None:

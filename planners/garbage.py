@@ -1,7 +1,9 @@
-"""Python's cyclic garbage collector, at rest while programs of many instructions are made or read.
+"""Python's cyclic garbage collector, at rest while very many objects are made or read.
 
-It walks all live objects again and again as their number grows, and instructions form no cycles:
-a program of 270,000 is made four times as fast without, and replayed almost twice.
+It walks all live objects again and again as their number grows. Instructions form no cycles: a
+program of 270,000 is made four times as fast without, and replayed almost twice. A page of the
+explorer is some hundred thousand objects, none of them garbage before it is sent: it takes a third
+less time.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 
 @contextmanager
@@ -21,3 +24,10 @@ def no_collection() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
+
+
+@cache
+def settle() -> None:
+    """Never look again at what is loaded by now: modules stay for good. Once a process."""
+    gc.collect()
+    gc.freeze()

@@ -18,6 +18,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.shown import Shown
+from app.staircase import staircase
 from app.streaming import Stream
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.glyphs import put
@@ -271,19 +272,6 @@ def line_columns(fronts: Fronts, own: Sequence[tuple[int, float]]) -> dict[str, 
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
     return columns
-
-
-def staircase(points: Sequence[Sequence[float]]) -> dict[str, list[float]]:
-    """A line that stays level until the next point."""
-    x: list[float] = []
-    y: list[float] = []
-    for memory, delay in points:
-        if x:
-            x.append(memory)
-            y.append(y[-1])
-        x.append(memory)
-        y.append(delay)
-    return {"x": x, "y": y}
 
 
 def searched_columns(fronts: Fronts) -> dict[str, list[Any]]:

@@ -28,13 +28,13 @@ from app.pareto import (
     indexed,
     proof_text,
     proven_bounds,
-    staircase,
     stairs,
     unit,
     value,
 )
 from app.session import Session
 from app.shown import Shown
+from app.staircase import staircase
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.glyphs import put
 from app.views.palette import (
@@ -229,8 +229,7 @@ class Pareto:
         if points and shown is not None:
             spans = [[value(p, name) for p in points] for name in self.axes]
             if self.axes == ("memory", "traffic"):
-                x, y = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
-                lines = {"x": x, "y": y}
+                lines = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
             for name, other, along in ((metric, 0, False), (across, 1, True)):
                 least = floor(points, name, shown.graph.macs, shown.plan.machine)
                 if least is None:

@@ -16,6 +16,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.shown import Shown
+from app.staircase import staircase
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.glyphs import put
 from app.views.palette import ORANGE, Theme, dress, tooltip
@@ -85,7 +86,7 @@ class RamFront:
         data: dict[str, Any] = self.source.data
         size, extra = shown.pool.size_bytes, extra_macs(shown)
         self.here.data = {"x": [size], "y": [extra]}
-        self.steps.data = staircase(data["x"], data["y"])
+        self.steps.data = staircase(zip(data["x"], data["y"], strict=True))
         low, high = min([*data["x"], size]), max([*data["x"], size])
         margin = (high - low) * 0.14 or high * 0.1
         self.x_range.update(start=max(0, low - margin), end=high + margin)
@@ -115,16 +116,3 @@ def front_columns(shown: Shown) -> dict[str, list[Any]]:
         for name, value in zip(COLUMNS, row, strict=True):
             columns[name].append(value)
     return columns
-
-
-def staircase(xs: list[int], ys: list[int]) -> dict[str, list[int]]:
-    """The front as a line: a plan for less RAM serves for more."""
-    x: list[int] = []
-    y: list[int] = []
-    for ram, extra in zip(xs, ys, strict=True):
-        if x:
-            x.append(ram)
-            y.append(y[-1])
-        x.append(ram)
-        y.append(extra)
-    return {"x": x, "y": y}

@@ -23,11 +23,11 @@ PROBLEM = ["model", "machine"]
 TIE = 1e-9  # values this close, as a share, are equal
 
 
-def front(points: Iterable[Sequence[float]]) -> list[int]:
+def front(points: Iterable[Sequence[float]], *, close: float = 0.0) -> list[int]:
     """Positions of the points that no other point dominates, by rising first value.
 
     A point dominates another that it is no worse than in both values and better in one; less is
-    better. Of equal points the first is kept.
+    better. Of equal points the first is kept; second values are equal within a share of `close`.
 
     >>> front([(3, 1), (1, 3), (2, 2), (3, 2), (2, 2)])
     [1, 2, 0]
@@ -35,7 +35,7 @@ def front(points: Iterable[Sequence[float]]) -> list[int]:
     kept: list[int] = []
     least = math.inf
     for place, point in sorted(enumerate(points), key=lambda item: (*item[1][:2], item[0])):
-        if point[1] < least:
+        if least == math.inf or point[1] < least - abs(least) * close:
             kept.append(place)
             least = point[1]
     return kept

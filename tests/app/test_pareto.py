@@ -23,12 +23,12 @@ from app.pareto import (
     indexed,
     points_csv,
     proven_bounds,
-    staircase,
     stairs,
     value,
 )
 from app.session import Session
 from app.shown import Shown
+from app.staircase import staircase
 from app.sweep_jobs import front_of, point
 from app.sweep_lines import (
     CHOSEN,
@@ -96,8 +96,8 @@ def indexed_all(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_staircase_is_level_until_the_next_corner() -> None:
-    assert staircase([(1, 5), (3, 2)], 4) == ([1, 3, 3, 4], [5, 5, 2, 2])
-    assert staircase([], 4) == ([], [])
+    assert staircase([(1, 5), (3, 2)], 4) == {"x": [1, 3, 3, 4], "y": [5, 5, 2, 2]}
+    assert staircase([], 4) == {"x": [], "y": []}
     points = [made(x, y) for x, y in ((10, 9), (20, 9), (15, 4), (30, 5), (40, 1))]
     assert front(points, "memory", "traffic") == [0, 2, 4]
     assert stairs(points, "memory", "traffic")[0] == [10, 15, 15, 40, 40, 40]

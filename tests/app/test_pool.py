@@ -22,6 +22,7 @@ from app.page import press
 from app.pool import largest_gap
 from app.session import Session
 from app.shown import Shown, show
+from app.staircase import staircase
 from app.state import Problem, run_selection, selected_operators, selected_tensors
 from app.story import step_story
 from app.story_pool import gap_bytes
@@ -31,7 +32,7 @@ from app.views.cards import cards_html
 from app.views.palette import LIGHT, ROLES
 from app.views.pool_layer import distance_parts, name_rows
 from app.views.pool_rows import pool_rows
-from app.views.ram_front import extra_macs, front_columns, staircase
+from app.views.ram_front import extra_macs, front_columns
 from app.views.ring import angle, changes, ring_columns
 from app.views.run_bars import bar_columns, chip_bytes, held_bytes
 from app.views.tables import detail_rows, live_rows, live_title
@@ -194,7 +195,7 @@ def test_bars_and_the_front(drawn: Shown, plan: sp.Plan) -> None:
     assert front_budgets(drawn, "cosma") == []
     assert (pool.size_bytes, extra_macs(drawn)) in zip(data["x"], data["y"], strict=True)
     assert all(name in drawn.graph.index for name in data["binding"][0].split(", "))
-    assert staircase([10, 20], [5, 0]) == {"x": [10, 20, 20], "y": [5, 5, 0]}
+    assert staircase([(10, 5), (20, 0)]) == {"x": [10, 20, 20], "y": [5, 5, 0]}
     html = cards_html(drawn)
     words = plain(html)
     assert f"{len(pool.runs)} runs" in words

@@ -15,6 +15,7 @@ from app.compare import totals
 from app.options import options, series, takes, why_not
 from app.scripts import as_python
 from app.session import Session
+from app.staircase import staircase
 from app.state import Problem
 from app.stream_jobs import resized, run_fronts, run_resolutions
 from app.streams import RESOLUTIONS, key_of
@@ -30,7 +31,6 @@ from app.views.delay_front import (
     own_front,
     point_columns,
     searched_columns,
-    staircase,
 )
 from app.views.palette import LIGHT
 from app.views.resolution_chart import ResolutionChart, line_columns
