@@ -23,6 +23,7 @@ from app.views.group_rows import group_rows
 from app.views.palette import BLUE, GREY, ROLES, STAYS, ink_on, stay_of
 from app.views.run_rows import run_rows, stay_rows
 from app.views.stream_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
+from app.views.tried_rows import tried_rows
 from planners.units import format_bytes
 
 MOST = 12
@@ -122,11 +123,13 @@ def detail_rows(
     """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work,
     or a fused group and `why` it is one, where that is known.
 
-    With nothing selected: the tensors that move most for want of memory, or the largest.
+    With nothing selected: the tensors that move most for want of memory, or the largest; before
+    them what the best of all planners won against.
     """
     graph = shown.graph
     if not selection:
-        return largest_rows(shown.stream) if shown.stream else _most_rows(shown)
+        largest = largest_rows(shown.stream) if shown.stream else _most_rows(shown)
+        return [*tried_rows(shown), *largest]
     if (group := selected_group(shown, selection)) is not None:
         return group_rows(shown, group, why or {})
     if selection.startswith(RUN) and shown.pool is not None:
