@@ -41,6 +41,7 @@ PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
+TO_FIND = "type a part of a name to find it; timm:NAME and uploaded files load too"
 FAILED = "The plan failed its check and is not shown."
 FILES = (".json", ".pt2", ".onnx", ".cfg")
 
@@ -124,10 +125,13 @@ def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
         raise sp.BadInput(f"{name!r:.60} is no model's name; to plan a file, upload it")
     settings = {"granularity": problem["granularity"], "bytes_per_element": width}
     shape = plain_shape(problem.get("input_shape", ""))
-    if isinstance(shape, int):
-        shapes = sp.load(name, **settings).source["input_shape"]
-        shape = [[shape, *rest] for _, *rest in shapes]
-    return sp.load(name, input_shape=shape, **settings)
+    try:
+        if isinstance(shape, int):
+            shapes = sp.load(name, **settings).source["input_shape"]
+            shape = [[shape, *rest] for _, *rest in shapes]
+        return sp.load(name, input_shape=shape, **settings)
+    except sp.UnknownName as error:
+        raise sp.UnknownName(error.what, error.name, error.nearest, TO_FIND) from None
 
 
 def run_plan(desk: Desk, request: Mapping[str, Any]) -> None:

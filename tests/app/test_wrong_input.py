@@ -11,6 +11,7 @@ from app.session import Session
 from app.sizes import plain_budget, plain_shape
 from app.state import Look, Problem
 from app.url import LOOKED_AT, VERSION, from_query
+from app.worker import load_graph
 
 NONSENSE = ("nonsense", "-1", "1e308", "nan", "∞", "[" * 500, "<script>", "../../etc/passwd", "\0")
 FREE = {"selection", "memory", "expanded", "across", "pinned"}
@@ -79,3 +80,11 @@ class Pool:
 
     def ahead(self, job: Any) -> int:
         return 0
+
+
+def test_an_unknown_model_is_told_in_words_of_the_page() -> None:
+    problem = {"model": "resnet51", "bytes_per_element": 1, "granularity": "fused"}
+    with pytest.raises(sp.UnknownName, match="did you mean 'resnet") as found:
+        load_graph(problem)
+    assert "type a part of a name" in str(found.value)
+    assert "()" not in str(found.value)
