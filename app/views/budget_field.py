@@ -40,7 +40,8 @@ ENDS = {
     "least memory": "the least rings that any layer fits: no plan exists below",
     "least delay": "the least rings with the least delay: more memory is of no use",
 }
-NAMES_OF_SIZES = ["budgets", "shown", "reach", "fronts"]
+NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
+OF_GRAPH = ("model", "input_shape", "granularity", "bytes_per_element")
 
 
 class BudgetField(pn.viewable.Viewer):
@@ -173,6 +174,7 @@ class BudgetField(pn.viewable.Viewer):
                 fused = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
                 button.description = (about or fused)[name]
                 button.color = "primary" if problem.budget == name else "default"
+            self._name_buttons()
             self._show_ends()
             self._place_slider()
         finally:
@@ -183,10 +185,7 @@ class BudgetField(pn.viewable.Viewer):
 
     def _show_budgets(self) -> None:
         budgets = self.session.work.budgets
-        for name, button in self.named.items():
-            size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
-            unproven = name == "MP" and budgets and not budgets["MP_proven"]
-            button.label = name + (" ≤" if unproven else "") + size
+        self._name_buttons()
         self._show_ends()
         self.slider.disabled = not budgets
         self._mirroring = True
@@ -202,6 +201,17 @@ class BudgetField(pn.viewable.Viewer):
             self._place_slider()
         finally:
             self._mirroring = False
+
+    def _name_buttons(self) -> None:
+        """With their sizes, where those on screen are of the network that is chosen."""
+        session = self.session
+        answered, chosen = session.work.shown_for, session.fields()
+        same = not answered or all(answered.get(n) == chosen[n] for n in OF_GRAPH)
+        budgets = session.work.budgets if same else {}
+        for name, button in self.named.items():
+            size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
+            unproven = name == "MP" and budgets and not budgets["MP_proven"]
+            button.label = name + (" ≤" if unproven else "") + size
 
     def _show_ends(self) -> None:
         """Budgets by name say nothing of rings."""

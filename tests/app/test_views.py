@@ -172,6 +172,18 @@ def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
     assert DARK.panel != LIGHT.panel
 
 
+def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    mr = Controls(session).budget.named["MR"]
+    known = mr.label
+    assert "KiB" in known
+    session.problem.model = "resnet18"
+    assert mr.label == "MR\n…"
+    session.problem.model = session.work.shown_for["model"]
+    assert mr.label == known
+
+
 def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
     session = Session(None)  # type: ignore[arg-type]
     made = Explorer(session, LIGHT)
