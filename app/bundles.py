@@ -32,12 +32,13 @@ from planners.program import (
     Span,
     Store,
 )
+from planners.progress import ProgressCallback
 from planners.simulator.simulate import traced
 
 
-def checked_bundled(plan: sp.Plan) -> Shown:
+def checked_bundled(plan: sp.Plan, progress: ProgressCallback | None = None) -> Shown:
     """Check and time a plan, and bundle it; its text is to follow. Raises `InvalidPlan`."""
-    report = sp.check(plan)
+    report = sp.check(plan, progress)
     return bundled(Shown(plan, report, traced(plan, report, plan.machine), ""))
 
 

@@ -17,6 +17,8 @@ from app.streaming import Stream, stream_of
 from app.views.dag_blocks import Blocks
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.program import Compute, Instruction, Load, Region, Store
+from planners.progress import ProgressCallback
+from planners.simulator.simulate import traced
 
 if TYPE_CHECKING:
     from app.stream_waits import Stage
@@ -314,11 +316,12 @@ class Shown:
         return total
 
 
-def show(text: str) -> Shown:
+def show(text: str, progress: ProgressCallback | None = None) -> Shown:
     """Read, check and time a plan. Raises `BadInput` or `InvalidPlan`."""
     data: Any = json.loads(text)
     plan = sp.Plan.from_json(data)
-    return Shown(plan, sp.check(plan), sp.simulate(plan), packed(text))
+    report = sp.check(plan, progress)
+    return Shown(plan, report, traced(plan, report, plan.machine), packed(text))
 
 
 def _other(item: Load | Store) -> Region:

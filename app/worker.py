@@ -172,7 +172,8 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
         send_pool_plan(desk, plan)
         return
     try:
-        shown = show(json.dumps(plan.to_json(), separators=(",", ":")))
+        text = json.dumps(plan.to_json(), separators=(",", ":"))
+        shown = show(text, desk.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
     desk.send("plan", **to_wire(shown))
@@ -181,7 +182,7 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
 def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
     """The same for a program of pixels: what is drawn first, and its text when that is written."""
     try:
-        shown = checked_bundled(plan)
+        shown = checked_bundled(plan, desk.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
     desk.send("plan", **to_wire(shown))

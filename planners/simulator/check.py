@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 
 from planners.display import Displayed, Fact
 from planners.errors import InvalidPlan
@@ -31,12 +32,15 @@ from planners.program import (
     Store,
     piece_bytes,
 )
+from planners.progress import Progress, ProgressCallback
 from planners.simulator.boxes import joined, uncovered, volume
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, residencies
 from planners.simulator.state import State, name_of
 from planners.simulator.unfinished import Unfinished
 from planners.units import format_bytes
+
+TOLD_EVERY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +84,11 @@ class CheckReport(Displayed):
         ]
 
 
-def check(plan: Plan) -> CheckReport:
+def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     """Replay a plan and compare what it does with what its planner claims.
 
-    Raises `InvalidPlan` with the step, the address and the reason.
+    `progress` hears now and then which step it is at; what it returns is not heeded. Raises
+    `InvalidPlan` with the step, the address and the reason.
     """
     check_memories(plan.program)
     if (onchip := onchip_bytes(plan.program)) > plan.budget_bytes:
@@ -91,7 +96,7 @@ def check(plan: Plan) -> CheckReport:
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",
             kind="budget",
         )
-    report = replay(plan.graph, plan.program)
+    report = replay(plan.graph, plan.program, progress)
     _check_claims(plan.claims, report, onchip)
     return report
 
@@ -122,18 +127,26 @@ def _check_claims(claims: Claims, report: CheckReport, onchip: int) -> None:
 
 
 @no_collection()
-def replay(graph: Graph, program: Program) -> CheckReport:
+def replay(graph: Graph, program: Program, progress: ProgressCallback | None = None) -> CheckReport:
     """Replay a program without a plan's claims. Raises `InvalidPlan`."""
     check_memories(program)
-    return Replay(graph, program, AddressSpace(program.memories)).run()
+    return Replay(graph, program, AddressSpace(program.memories), progress).run()
 
 
 class Replay(State):
     """The symbolic machine while a program runs: what it has done, beside what is where."""
 
-    def __init__(self, graph: Graph, program: Program, spaces: AddressSpace) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        program: Program,
+        spaces: AddressSpace,
+        progress: ProgressCallback | None = None,
+    ) -> None:
         super().__init__(graph, spaces, len(program.steps))
         self.program = program
+        self._progress, self._began = progress, perf_counter()
+        self._told = self._began
         # Boxes as keys: what is stored again and again is there once.
         self.written: dict[str, dict[Box, None]] = defaultdict(dict)
         self.fetched: dict[str, dict[Box, None]] = defaultdict(dict)
@@ -153,10 +166,19 @@ class Replay(State):
             self.index = index
             if not self.step <= item.step < len(self.program.steps):
                 raise self.fail(f"step {item.step} is out of order or unknown", "order")
+            if item.step != self.step and self._progress is not None:
+                self._tell(item.step)
             self.step = item.step
             self.run_one(item)
         self._check_end()
         return self._report()
+
+    def _tell(self, step: int) -> None:
+        now = perf_counter()
+        if self._progress is not None and now - self._told >= TOLD_EVERY_S:
+            self._told = now
+            stage = f"checking every byte, step {step + 1:,} of {len(self.program.steps):,}"
+            self._progress(Progress(stage, now - self._began))
 
     def run_one(self, item: Instruction) -> None:
         match item:
