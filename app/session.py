@@ -47,6 +47,7 @@ BUDGET_FIELDS = (
 
 
 _keys = count(1)
+OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
 
 
 class Session:
@@ -122,6 +123,12 @@ class Session:
     def stale(self) -> bool:
         """Whether what is on screen answers another problem than the one that is chosen."""
         return bool(self.work.shown_for) and self.work.shown_for != self.fields()
+
+    @property
+    def same_network(self) -> bool:
+        """Whether the network on screen is the one that is chosen."""
+        answered, chosen = self.work.shown_for, self.fields()
+        return not answered or all(answered.get(name) == chosen[name] for name in OF_NETWORK)
 
     def fields_but_budget_differ(self) -> bool:
         """Whether what is on screen answers a problem that differs in more than the budget."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from app.session import Session
 
 AT_ONCE = 2
+WAITS = "waiting for the first plan of this network"
 
 
 class Sweeps:
@@ -32,13 +33,14 @@ class Sweeps:
         self.session = session
         self._lines: list[Line] = []
         self._jobs: dict[int, tuple[Job, Line, int]] = {}
+        self._asked: tuple[Sequence[str], bool] | None = None
         self._turn = self._done = 0
         self._spent_s = 0.0
 
     @property
     def busy(self) -> bool:
-        """Whether a sweep runs."""
-        return bool(self._jobs or self._lines)
+        """Whether a sweep runs, or waits for the network that is chosen."""
+        return bool(self._jobs or self._lines or self._asked)
 
     @property
     def budget_bytes(self) -> int:
@@ -50,10 +52,18 @@ class Sweeps:
 
     def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
         """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed
-        bytes more, and, if `wide`, at budgets from its least to where nothing more is gained."""
+        bytes more, and, if `wide`, at budgets from its least to where nothing more is gained.
+
+        While another network than the chosen one is on screen, it waits for that one's plan: its
+        budgets are not known before.
+        """
         self.cancel()
         session, work, look = self.session, self.session.work, self.session.look
         if work.shown is None:
+            return
+        if work.planning and not session.same_network:
+            self._asked = names, wide
+            work.param.update(sweeping=True, sweep_progress=WAITS, sweep={})
             return
         now = self.budget_bytes
         lines = lines_of(
@@ -78,19 +88,26 @@ class Sweeps:
             self.session.work.param.update(sweeping=False, sweep_progress="cancelled")
 
     def forget(self) -> None:
-        """Another network is on screen: its chart is empty."""
+        """Another network is on screen: its chart is empty, but for a sweep that waits for it."""
+        asked, work = self._asked, self.session.work
         self.close()
-        self.session.work.param.update(points=[], sweep={}, sweeping=False, sweep_progress="")
+        self._asked = asked
+        told = WAITS if asked else ""
+        work.param.update(points=[], sweep={}, sweeping=bool(asked), sweep_progress=told)
 
     def close(self) -> None:
         """The visitor has gone."""
         for job, _, _ in self._jobs.values():
             job.cancel()
-        self._jobs, self._lines = {}, []
+        self._jobs, self._lines, self._asked = {}, [], None
 
     def poll(self) -> None:
         """Take the points that have come, and ask for the next."""
-        if not self.busy:
+        if self._asked and not self.session.work.planning:
+            names, wide = self._asked
+            self._asked = None
+            self.start(names, wide=wide)
+        if not (self._jobs or self._lines):
             return
         for number, (job, line, budget) in list(self._jobs.items()):
             for message in job.drain():

@@ -41,7 +41,6 @@ ENDS = {
     "least delay": "the least rings with the least delay: more memory is of no use",
 }
 NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
-OF_GRAPH = ("model", "input_shape", "granularity", "bytes_per_element")
 
 
 class BudgetField(pn.viewable.Viewer):
@@ -204,10 +203,7 @@ class BudgetField(pn.viewable.Viewer):
 
     def _name_buttons(self) -> None:
         """With their sizes, where those on screen are of the network that is chosen."""
-        session = self.session
-        answered, chosen = session.work.shown_for, session.fields()
-        same = not answered or all(answered.get(n) == chosen[n] for n in OF_GRAPH)
-        budgets = session.work.budgets if same else {}
+        budgets = self.session.work.budgets if self.session.same_network else {}
         for name, button in self.named.items():
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
             unproven = name == "MP" and budgets and not budgets["MP_proven"]

@@ -321,3 +321,20 @@ def test_planners_keep_their_looks_in_all_charts() -> None:
     second.show(indexed([made(1, 9), made(1, 8, FUSION)]), None, ("memory", "traffic"))
     assert first.sources[0].data["series"] == second.sources[0].data["series"] == ["fusion"]
     assert second.sources[1].data["series"] == ["cosma"]
+
+
+def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
+    pool: Pool, until: Any
+) -> None:
+    session = Session(pool)
+    session.open({}, {})
+    session.change(model="mcunet_vww1", input_shape="1x3x64x64", planner="fusion", budget="24 KiB")
+    assert not session.same_network
+    session.sweeps.start(("fusion",), wide=False)
+    assert session.sweeps.busy
+    until(lambda: session.poll() or not session.busy)
+    assert session.same_network
+    asked = {24 * 1024, 24 * 1024 + session.look.more_bytes}
+    assert {p["budget_bytes"] for p in session.work.points} == asked
+    assert not session.work.sweeping
+    session.close()
