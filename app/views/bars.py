@@ -15,6 +15,7 @@ from app.sizes import format_exact
 from app.state import COLOURS, operator_selection
 from app.story import infeasible_story
 from app.style import COMPACT, TEXT
+from app.views.buttons import button
 from app.views.dag import Dag
 from app.views.dag_scene import find_operators
 from app.views.palette import ink_on
@@ -103,15 +104,6 @@ class DagBar(pn.viewable.Viewer):
             self.legend.object = legend_html(self.dag.drawn.legend, self.dag.drawn.twins)
 
     def __panel__(self) -> pn.Row:
-        def button(text: str, name: str, act: Any) -> pn.widgets.Button:
-            return pn.widgets.Button(
-                label=text,
-                css_classes=[name],
-                on_click=lambda _e: act(),
-                margin=(0, 3),
-                stylesheets=[COMPACT],
-            )
-
         return pn.Row(
             self.search,
             self.found,

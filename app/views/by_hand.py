@@ -17,10 +17,12 @@ from app.session import Session
 from app.shown import Shown
 from app.style import COMPACT, TEXT
 from app.views.address_field import Address
+from app.views.buttons import button
 from app.views.following import follow
 from app.views.glyphs import put
 from app.views.palette import Theme
 
+NARROW = (0, 2)
 RED = "#D0021B"  # of what is invalid, and of nothing else
 STAYS = ("left", "right", "bottom", "top", "first", "last", "fixed", "tensor", "number")
 SIDES = ("left", "right", "bottom", "top")
@@ -245,13 +247,29 @@ class HandBar(pn.viewable.Viewer):
         self.address = Address(css_classes=["hand-address"], margin=(1, 4))
         self.address.on_key(lambda key: self._typed(key))
         about = "the next free place that holds it"
-        self.down = self._button(
-            "▼ free", "hand-down", f"down: {about}", lambda: moving.to_next(-1)
+        self.down = button(
+            "▼ free",
+            "hand-down",
+            lambda: moving.to_next(-1),
+            description=f"down: {about}",
+            margin=NARROW,
         )
-        self.up = self._button("▲ free", "hand-up", f"up: {about}", lambda: moving.to_next(1))
-        self.undo = self._button("Undo", "hand-undo", "the last move: Ctrl+Z", moving.undo)
-        self.back = self._button(
-            "Planner's", "hand-back", "back to the plan without any move by hand", moving.back
+        self.up = button(
+            "▲ free",
+            "hand-up",
+            lambda: moving.to_next(1),
+            description=f"up: {about}",
+            margin=NARROW,
+        )
+        self.undo = button(
+            "Undo", "hand-undo", moving.undo, description="the last move: Ctrl+Z", margin=NARROW
+        )
+        self.back = button(
+            "Planner's",
+            "hand-back",
+            moving.back,
+            description="back to the plan without any move by hand",
+            margin=NARROW,
         )
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         controls = pn.Row(
@@ -266,16 +284,6 @@ class HandBar(pn.viewable.Viewer):
         work, look = session.work, session.look
         follow(work, ["shown", "attempt", "judging"], lambda: self._show())
         follow(look, ["by_hand", "selection", "step"], lambda: self._show())
-
-    def _button(self, label: str, name: str, about: str, act: Any) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            css_classes=[name],
-            stylesheets=[COMPACT],
-            description=about,
-            on_click=lambda _e: act(),
-            margin=(0, 2),
-        )
 
     def _typed(self, key: str) -> None:
         kind, _, text = key.partition(" ")

@@ -26,11 +26,11 @@ from app.session import Session
 from app.shown import Shown
 from app.state import ALIGNED, tensor_selection
 from app.style import BOX, COMPACT, TEXT
+from app.views.buttons import button
 from app.views.comparing import amount, signed
 from app.views.following import follow
 from app.views.marks import MARKS
 from app.views.palette import ink_on
-from app.views.pareto_bar import button
 from app.views.rows import Rows
 from app.views.switches import switch
 from planners.units import format_bytes

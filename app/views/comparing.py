@@ -12,7 +12,8 @@ from app.options import word
 from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
-from app.style import COMPACT, TEXT
+from app.style import TEXT
+from app.views.buttons import button
 from app.views.following import follow
 from app.views.marks import MARKS
 from app.views.palette import ink_on
@@ -30,10 +31,10 @@ class ComparePanel(pn.viewable.Viewer):
     def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
-        self.pin = self._button("Pin this plan  (p)", "pin", session.pins.pin)
-        self.swap = self._button("Swap  (c)", "swap", session.pins.swap)
-        self.drop = self._button("Let go", "unpin", session.pins.unpin)
-        self.open = self._button("⤢", "open-compare", self._open)
+        self.pin = button("Pin this plan  (p)", "pin", session.pins.pin)
+        self.swap = button("Swap  (c)", "swap", session.pins.swap)
+        self.drop = button("Let go", "unpin", session.pins.unpin)
+        self.open = button("⤢", "open-compare", self._open)
         self.open.description = "all of the comparison: shelf, table, both plans' views"
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
@@ -51,15 +52,6 @@ class ComparePanel(pn.viewable.Viewer):
 
     def _open(self) -> None:
         self.session.look.comparing = True
-
-    def _button(self, label: str, name: str, act: Any) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            css_classes=[name],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: act(),
-            margin=(0, 3),
-        )
 
     def _show(self) -> None:
         work = self.session.work

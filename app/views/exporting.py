@@ -13,10 +13,12 @@ from app.export_tables import differences_csv, live_csv
 from app.session import Session
 from app.share_jobs import PAGE
 from app.style import COMPACT, TEXT
+from app.views.buttons import button
 from app.views.following import follow
 from app.views.palette import Theme
 from app.views.rows import Browser
 
+ROOMY = (3, 4)
 WIDTH = 420
 LONG = ("steps",)
 """Files that may take seconds: a worker writes them, so that other pages go on."""
@@ -44,13 +46,14 @@ class ExportPanel(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.browser, self.theme = session, browser, theme
         look = "dark" if theme.dark else "light"
-        self.page = self._button(
+        self.page = button(
             "One HTML page, complete in itself: opens offline, with cursor and selection",
             "export-page",
             lambda: session.sharing.start(PAGE, look),
+            margin=ROOMY,
         )
         self.page.param.update(width=WIDTH, color="primary")
-        self.stop = self._button("Stop", "export-stop", session.sharing.cancel)
+        self.stop = button("Stop", "export-stop", session.sharing.cancel, margin=ROOMY)
         self.state = pn.pane.HTML(
             "", css_classes=["export-state"], stylesheets=[TEXT], margin=(2, 6), width=WIDTH
         )
@@ -83,15 +86,6 @@ class ExportPanel(pn.viewable.Viewer):
         own = OF_POOLS if shown and shown.pool else OF_STREAMS if shown and shown.stream else {}
         self.figure.options = FIGURES | own
 
-    def _button(self, label: str, name: str, act: Callable[[], Any]) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            css_classes=[name],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: act(),
-            margin=(3, 4),
-        )
-
     def _file(
         self, name: str, ending: str, label: str, text: Callable[[], str]
     ) -> pn.widgets.FileDownload:
@@ -114,9 +108,13 @@ class ExportPanel(pn.viewable.Viewer):
         """A button for one of the files that there are of every plan."""
         session, (ending, label, _) = self.session, FILES[name]
         if name in LONG:
-            button = self._button(label, f"export-{name}", lambda: session.sharing.start(name))
-            button.width = WIDTH
-            return button
+            return button(
+                label,
+                f"export-{name}",
+                lambda: session.sharing.start(name),
+                margin=ROOMY,
+                width=WIDTH,
+            )
 
         def text() -> str:
             return written(name, session.work.shown, serial=session.look.serial)
@@ -129,9 +127,7 @@ class ExportPanel(pn.viewable.Viewer):
             name = "-".join(filter(None, [file_stem(self.session.work.shown), which]))
             self.browser.picture(kind, name, which)
 
-        button = self._button(kind.upper(), f"export-{kind}", act)
-        button.align = "end"
-        return button
+        return button(kind.upper(), f"export-{kind}", act, margin=ROOMY, align="end")
 
     def _box(self) -> pn.Column:
         def live() -> str:

@@ -11,6 +11,7 @@ from app.glossary import term
 from app.session import Session
 from app.state import METRICS
 from app.style import COMPACT, TEXT
+from app.views.buttons import button
 from app.views.following import follow
 
 SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
@@ -92,14 +93,3 @@ def axis_select(session: Session, name: str) -> pn.widgets.Select:
     select.param.watch(lambda event: session.look.param.update(**{name: event.new}), "value")
     follow(session.look, name, lambda: select.param.update(value=getattr(session.look, name)))
     return select
-
-
-def button(label: str, name: str, act: Any) -> pn.widgets.Button:
-    """A small button."""
-    return pn.widgets.Button(
-        label=label,
-        css_classes=[name],
-        stylesheets=[COMPACT],
-        on_click=lambda _e: act(),
-        margin=(0, 3),
-    )

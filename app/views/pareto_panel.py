@@ -17,10 +17,11 @@ from app.session import Session
 from app.sizes import format_exact
 from app.style import BOX, COMPACT, TEXT, wrong_html
 from app.sweep_lines import SWEPT, lines_of
+from app.views.buttons import button
 from app.views.following import follow
 from app.views.palette import Theme, ink_on
 from app.views.pareto import LOOKS, TITLES, Looks, Pareto, draw
-from app.views.pareto_bar import axis_select, button, progress_text
+from app.views.pareto_bar import axis_select, progress_text
 from app.views.picture import Picture
 from app.views.rows import Rows
 from app.views.switches import switch

@@ -13,10 +13,16 @@ from app.glossary import marked
 from app.session import Session
 from app.story import assumptions
 from app.style import COMPACT, TEXT
+from app.views.buttons import button
 from app.views.solver import progress_text, spark_svg
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
+LOW: dict[str, Any] = {
+    "margin": (0, 6),
+    "stylesheets": [COMPACT, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
+    "visible": False,
+}
 REST_TERMS = {"operators": "granularity"}
 CSS = """
 .status { display: flex; align-items: center; gap: 8px; white-space: nowrap; overflow: hidden;
@@ -43,25 +49,14 @@ class Status(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
-        self.cancel = self._button("Cancel", "cancel", session.cancel, "danger")
-        self.back = self._button("Back to it", "back", session.back, "default")
+        self.cancel = button("Cancel", "cancel", session.cancel, color="danger", **LOW)
+        self.back = button("Back to it", "back", session.back, **LOW)
         work, problem = session.work, session.problem
         names = ["planning", "progress", "shown", "shown_for", "infeasible", "notice", "preview"]
         names += ["recalled"]
         work.param.watch(lambda *_: self._show(), names)
         problem.param.watch(lambda *_: self._show(), list(problem.param))
         self._show()
-
-    def _button(self, label: str, name: str, act: Any, colour: str) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            color=colour,
-            css_classes=[name],
-            stylesheets=[COMPACT, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
-            on_click=lambda _e: act(),
-            margin=(0, 6),
-            visible=False,
-        )
 
     def _show(self) -> None:
         work, stale = self.session.work, self.session.stale

@@ -9,7 +9,8 @@ from bokeh.models import CustomJS, Slider
 
 from app.glossary import term
 from app.session import Session
-from app.style import BOX, COMPACT, TEXT
+from app.style import BOX, TEXT
+from app.views.buttons import button
 from app.views.following import follow
 from app.views.rows import Rows
 from app.views.tables import story_rows
@@ -92,24 +93,17 @@ class Stepper(pn.viewable.Viewer):
         self.story.rows = story_rows(shown, step, self.session.look.selection)
 
     def __panel__(self) -> pn.Column:
-        def button(text: str, name: str, about: str, act: Any) -> pn.widgets.Button:
-            return pn.widgets.Button(
-                label=text,
-                css_classes=[name],
-                stylesheets=[COMPACT],
-                description=about,
-                on_click=lambda _e: act(),
-                width=38,
-                margin=(2, 2),
-            )
-
         session = self.session
         return pn.Column(
             pn.Row(
-                button("⇤", "peak-before", "previous peak: [", lambda: session.cursor.to_peak(-1)),
-                button("◀", "step-before", "previous step: ←", lambda: session.cursor.step_by(-1)),
-                button("▶", "step-after", "next step: →", lambda: session.cursor.step_by(1)),
-                button("⇥", "peak-after", "next peak: ]", lambda: session.cursor.to_peak(1)),
+                step_button(
+                    "⇤", "peak-before", "previous peak: [", lambda: session.cursor.to_peak(-1)
+                ),
+                step_button(
+                    "◀", "step-before", "previous step: ←", lambda: session.cursor.step_by(-1)
+                ),
+                step_button("▶", "step-after", "next step: →", lambda: session.cursor.step_by(1)),
+                step_button("⇥", "peak-after", "next peak: ]", lambda: session.cursor.to_peak(1)),
                 self.title,
                 pn.pane.Bokeh(
                     self.slider,
@@ -127,3 +121,8 @@ class Stepper(pn.viewable.Viewer):
             stylesheets=[BOX],
             margin=0,
         )
+
+
+def step_button(sign: str, name: str, about: str, act: Any) -> pn.widgets.Button:
+    """A button of one sign, with what it does and its key on hover."""
+    return button(sign, name, act, description=about, width=38, margin=(2, 2))

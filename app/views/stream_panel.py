@@ -12,6 +12,7 @@ from app.sizes import format_exact
 from app.state import WEIGHED
 from app.streams import AMONG
 from app.style import COMPACT, TEXT
+from app.views.buttons import button
 from app.views.delay_front import DelayFront
 from app.views.following import follow
 from app.views.later import fill, hidden_box
@@ -101,20 +102,18 @@ class StreamPanel(pn.viewable.Viewer):
             margin=(2, 4),
         )
         self.pipelines.param.watch(self._choose, "value")
-        self.start = self._button("Sweep resolutions", "sweep-resolutions", lambda: streams.sweep())
-        self.stop = self._button("Stop", "resolutions-stop", lambda: streams.cancel_sweep())
-        self.stop.color = "danger"
+        self.start = button(
+            "Sweep resolutions", "sweep-resolutions", lambda: streams.sweep(), margin=(0, 4)
+        )
+        self.stop = button(
+            "Stop",
+            "resolutions-stop",
+            lambda: streams.cancel_sweep(),
+            margin=(0, 4),
+            color="danger",
+        )
         self.state = pn.pane.HTML(
             "", css_classes=["resolutions-state"], margin=(4, 4), stylesheets=[TEXT]
-        )
-
-    def _button(self, label: str, name: str, act: Any) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            css_classes=[name],
-            stylesheets=[COMPACT],
-            on_click=lambda _e: act(),
-            margin=(0, 4),
         )
 
     def _choose(self, event: Any) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import panel as pn
 import param
 
 from app.session import Session
 from app.style import COMPACT
+from app.views.buttons import button
 from app.views.following import follow
 
+NEAR = (2, 2)
 CURSOR = "cursor-slider"
 PLAY, PAUSE = "▶ play", "❚❚ pause"
 PACES = {"fast": 0.5, "1.5 s": 1.5, "3 s": 3.0, "6 s": 6.0}
@@ -73,26 +73,22 @@ class TeachingBar(pn.viewable.Viewer):
             margin=(2, 2),
         )
         self.pace.param.watch(lambda event: self.player.param.update(pace=event.new), "value")
-        self.play = self._button(PLAY, "play", "move on by itself: space", session.teaching.play)
-        self.teach = self._button(
-            "Aa teach", "teach", "large words for a lecture: t", session.teaching.toggle
+        self.play = button(
+            PLAY, "play", session.teaching.play, description="move on by itself: space", margin=NEAR
+        )
+        self.teach = button(
+            "Aa teach",
+            "teach",
+            session.teaching.toggle,
+            description="large words for a lecture: t",
+            margin=NEAR,
         )
         about = "next step in which something moves on or off chip: n"
-        self.event = self._button("⇥ next move", "next-event", about, session.teaching.to_event)
+        self.event = button(
+            "⇥ next move", "next-event", session.teaching.to_event, description=about, margin=NEAR
+        )
         follow(session.look, ["playing", "teaching"], lambda: self._show())
         self._show()
-
-    def _button(
-        self, label: str, name: str, about: str, act: Callable[[], None]
-    ) -> pn.widgets.Button:
-        return pn.widgets.Button(
-            label=label,
-            css_classes=[name],
-            description=about,
-            stylesheets=[COMPACT],
-            on_click=lambda _e: act(),
-            margin=(2, 2),
-        )
 
     def _played(self, playing: bool) -> None:
         self.session.look.playing = playing
