@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import planners as sp
-from app.jobs import ENDS, Job
-
-if TYPE_CHECKING:
-    from app.session import Session
+from app.jobs import ENDS
+from app.one_job import OneJob
 
 
-class Coding:
+class Coding(OneJob):
     """One request at a time."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._job: Job | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
-        return self._job is not None
 
     def start(self) -> None:
         """Have C code written of the plan on screen."""
@@ -47,9 +34,3 @@ class Coding:
             if message["type"] in ENDS:
                 self._job = None
                 work.coding = False
-
-    def close(self) -> None:
-        """Nothing goes on running."""
-        if self._job:
-            self._job.cancel()
-        self._job = None

@@ -18,7 +18,8 @@ from app.by_hand import (
     why_fixed,
 )
 from app.hand_jobs import judged, refusal
-from app.jobs import ENDS, Job
+from app.jobs import ENDS
+from app.one_job import OneJob
 from app.shown import Shown
 from app.state import TENSOR
 from planners.errors import BadInput
@@ -33,21 +34,15 @@ NO_ROOM = "There is no free place {} that holds it while it is on chip."
 NOT_HERE = "{} is not on chip in this plan."
 
 
-class Moving:
+class Moving(OneJob):
     """What was moved by hand, what was refused, and the way back."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
+        super().__init__(session)
         self._base: Shown | None = None
         self._before: list[Shown] = []
         self._mine: Shown | None = None
-        self._job: Job | None = None
         self._asked: tuple[Shown, int, int] | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether a worker checks a move."""
-        return self._job is not None
 
     @property
     def moves(self) -> int:
@@ -70,7 +65,7 @@ class Moving:
 
     def explain(self, shown: Shown) -> None:
         """A plan came on screen: what was asked of another one is of no use any more."""
-        self._forget_job()
+        self.close()
         self.session.work.attempt = {}
         if shown is not self._mine:
             self._base, self._before, self._mine = None, [], None
@@ -133,7 +128,7 @@ class Moving:
         shown: Shown = work.shown
         if reason := why_fixed(shown.plan, stay):
             raise BadInput(reason)
-        self._forget_job()
+        self.close()
         if offset == stay.spans[0].start:
             work.attempt = {}
             return
@@ -219,12 +214,7 @@ class Moving:
                 self._job = None
                 work.judging = False
 
-    def _forget_job(self) -> None:
-        if self._job:
-            self._job.cancel()
-        self._job = None
-        self.session.work.judging = False
-
     def close(self) -> None:
         """Nothing goes on running."""
-        self._forget_job()
+        super().close()
+        self.session.work.judging = False

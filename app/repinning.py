@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from app.jobs import ENDS, Job
+from app.jobs import ENDS
+from app.one_job import OneJob
 from app.state import Problem
 
 if TYPE_CHECKING:
@@ -14,18 +15,12 @@ if TYPE_CHECKING:
 FAILED = "The plan that the link compares with is not there: {}"
 
 
-class Repins:
+class Repins(OneJob):
     """One problem at a time; a plan that somebody pins meanwhile is kept instead."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
-        self._job: Job | None = None
+        super().__init__(session)
         self._fields: dict[str, Any] = {}
-
-    @property
-    def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
-        return self._job is not None
 
     @property
     def pinned_for(self) -> dict[str, Any]:
@@ -58,9 +53,3 @@ class Repins:
             if kind in ENDS:
                 self._job = None
                 work.pinning = False
-
-    def close(self) -> None:
-        """Nothing goes on running."""
-        if self._job:
-            self._job.cancel()
-        self._job = None

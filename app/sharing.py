@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import planners as sp
-from app.jobs import ENDS, Job
-
-if TYPE_CHECKING:
-    from app.session import Session
+from app.jobs import ENDS
+from app.one_job import OneJob
 
 OF_POINTS = 2000
 """Letters beyond which a part of a sweep's point is no number of it, but a plan's text."""
 
 
-class Sharing:
+class Sharing(OneJob):
     """One request at a time."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self._job: Job | None = None
-
-    @property
-    def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
-        return self._job is not None
 
     def start(self, file: str, theme: str = "auto") -> None:
         """Have one of the plan's files written, as it is looked at now."""
@@ -62,11 +51,6 @@ class Sharing:
             if kind in ENDS:
                 self._job = None
                 work.exporting = ""
-
-    def close(self) -> None:
-        """Nothing goes on running."""
-        self.cancel()
-        self._job = None
 
 
 def plain_points(points: list[dict[str, Any]]) -> list[dict[str, Any]]:

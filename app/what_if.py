@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.breaks import NOT_YET, OTHER_OPERATORS
 from app.by_hand import moves_of
-from app.jobs import ENDS, Job
+from app.jobs import ENDS
+from app.one_job import OneJob
 from app.shown import Shown
 from app.state import operator_selection, selected_writer
 from app.wished import (
@@ -36,21 +37,15 @@ NOTHING = "There is nothing to undo."
 MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes", "makespan_s")
 
 
-class WhatIf:
+class WhatIf(OneJob):
     """The wishes of a session's problem, and what can be done to them."""
 
     def __init__(self, session: Session) -> None:
-        self.session = session
+        super().__init__(session)
         self._shown: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self._without: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._job: Job | None = None
         self._priced = ""
         self._back = False
-
-    @property
-    def busy(self) -> bool:
-        """Whether the plan without wishes is being made."""
-        return self._job is not None
 
     # ---- wishes ------------------------------------------------------------------------------
 
@@ -163,7 +158,7 @@ class WhatIf:
         key = _key({**fields, "wishes": []}, shown)
         self.give_up()
         if key != self._priced or not fields.get("wishes"):
-            self._stop()
+            self.close()
             work.wished = {}
         if not fields.get("wishes"):
             if not moves_of(shown.plan):
@@ -198,15 +193,10 @@ class WhatIf:
                 self._job = None
                 self.session.work.pricing = False
 
-    def _stop(self) -> None:
-        if self._job:
-            self._job.cancel()
-        self._job = None
-        self.session.work.pricing = False
-
     def close(self) -> None:
         """Nothing goes on running."""
-        self._stop()
+        super().close()
+        self.session.work.pricing = False
 
 
 def numbers(shown: Shown) -> dict[str, Any]:
