@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import panel as pn
@@ -13,6 +13,7 @@ from app.options import OVERLAP, STREAMING, always_counts
 from app.session import Session
 from app.sizes import even_ratios, even_sizes, format_exact
 from app.style import BUDGET, COMPACT, TEXT, TICKS, wrong_html
+from app.views.buttons import button
 from planners.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
@@ -58,15 +59,7 @@ class BudgetField(pn.viewable.Viewer):
 
     def _make(self) -> None:
         self.named = {
-            name: pn.widgets.Button(
-                label=name,
-                on_click=lambda _e, n=name: self._set_budget(n),
-                css_classes=[f"budget-{name}"],
-                stylesheets=[COMPACT, BUDGET],
-                sizing_mode="stretch_width",
-                margin=(2, 3),
-                description=text,
-            )
+            name: size_button(name, text, lambda n=name: self._set_budget(n))
             for name, text in ABOUT.items()
         }
         self.slider = pn.widgets.IntSlider(
@@ -106,16 +99,7 @@ class BudgetField(pn.viewable.Viewer):
     def _make_ends(self) -> None:
         """Of streamed parameters: the least memory, and the least that has the least delay."""
         self.ends = {
-            name: pn.widgets.Button(
-                label=name,
-                on_click=lambda _e, n=name: self._set_end(n),
-                css_classes=[f"budget-{name.replace(' ', '-')}"],
-                stylesheets=[COMPACT, BUDGET],
-                sizing_mode="stretch_width",
-                margin=(2, 3),
-                description=text,
-                visible=False,
-            )
+            name: size_button(name, text, lambda n=name: self._set_end(n), visible=False)
             for name, text in ENDS.items()
         }
 
@@ -168,11 +152,11 @@ class BudgetField(pn.viewable.Viewer):
         try:
             if not self.typed.value or self._differs(self.typed.value, problem.budget):
                 self.typed.value = problem.budget
-            for name, button in self.named.items():
+            for name, widget in self.named.items():
                 about = {OVERLAP: POOL_ABOUT, STREAMING: STREAM_ABOUT}.get(problem.planner)
                 fused = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
-                button.description = (about or fused)[name]
-                button.color = "primary" if problem.budget == name else "default"
+                widget.description = (about or fused)[name]
+                widget.color = "primary" if problem.budget == name else "default"
             self._name_buttons()
             self._show_ends()
             self._place_slider()
@@ -204,20 +188,20 @@ class BudgetField(pn.viewable.Viewer):
     def _name_buttons(self) -> None:
         """With their sizes, where those on screen are of the network that is chosen."""
         budgets = self.session.work.budgets if self.session.same_network else {}
-        for name, button in self.named.items():
+        for name, widget in self.named.items():
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
             unproven = name == "MP" and budgets and not budgets["MP_proven"]
-            button.label = name + (" ≤" if unproven else "") + size
+            widget.label = name + (" ≤" if unproven else "") + size
 
     def _show_ends(self) -> None:
         """Budgets by name say nothing of rings."""
         streams = self.session.streams
-        for button in self.named.values():
-            button.visible = not streams.offered
-        for place, (name, button) in enumerate(self.ends.items()):
+        for widget in self.named.values():
+            widget.visible = not streams.offered
+        for place, (name, widget) in enumerate(self.ends.items()):
             found = streams.ends
-            button.visible, button.disabled = streams.offered, found is None
-            button.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
+            widget.visible, widget.disabled = streams.offered, found is None
+            widget.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
 
     def _place_slider(self) -> None:
         if self.session.live.dragging or self.session.streams.dragging:
@@ -248,7 +232,7 @@ def slider_sizes(
 ) -> list[int]:
     """What the slider offers, in KiB: from below the least plan to above what is ever of use.
 
-    Where the planner's own `least` is known it begins there, and goes on in equal ratios; up to
+    Where the planner's own `least` is widget it begins there, and goes on in equal ratios; up to
     `most` where more is of no use to the planner.
     """
     if least and most:
@@ -281,3 +265,17 @@ def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
 def _edge(at: float) -> str:
     """Words at an end of the slider stay within it."""
     return "first" if at < 5 else "last" if at > 85 else ""
+
+
+def size_button(name: str, about: str, act: Callable[[], object], **more: Any) -> pn.widgets.Button:
+    """A button of a budget with a name; its size is written below once it is widget."""
+    return button(
+        name,
+        f"budget-{name.replace(' ', '-')}",
+        act,
+        description=about,
+        stylesheets=[COMPACT, BUDGET],
+        sizing_mode="stretch_width",
+        margin=(2, 3),
+        **more,
+    )
