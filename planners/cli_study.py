@@ -91,7 +91,10 @@ def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
 @app.command()
 def sweep(
     model: Annotated[list[str], typer.Argument(help="one or more models, or: all")],
-    planners: Annotated[str, typer.Option("--planners", help="names with commas")] = "cosma",
+    planners: Annotated[
+        str,
+        typer.Option("--planners", help="names with commas, options too: overlap:objective=ram"),
+    ] = "cosma",
     budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
     machine: MachineOption = "npu_small",
     time_limit: TimeLimit = 60.0,

@@ -16,7 +16,7 @@ from planners.machine import Machine, load_machine
 from planners.plan import Plan
 from planners.registry import planner as find_planner
 from planners.simulator.check import check
-from planners.simulator.simulate import simulate
+from planners.simulator.simulate import traced
 from planners.study.budgets import resolve_budget
 from planners.study.giving_up import TimeUp, give_up_after
 from planners.units import parse_size
@@ -33,7 +33,7 @@ COLUMNS = [
 
 
 class Task(NamedTuple):
-    """A plan to be made: `label` is the budget as it was asked for."""
+    """A plan to be made: `planner` and `label`, the budget, are as they were asked for."""
 
     graph: Graph
     planner: str
@@ -47,8 +47,9 @@ class Task(NamedTuple):
     @property
     def key(self) -> str:
         """Equal tasks, equal keys."""
-        facts = [self.graph.digest, self.planner, self.budget_bytes, self.machine.to_json()]
-        facts += [self.time_limit, dict(self.options)]
+        name, own = variant(self.planner)
+        facts = [self.graph.digest, name, self.budget_bytes, self.machine.to_json()]
+        facts += [self.time_limit, {**self.options, **own}]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
@@ -62,6 +63,25 @@ class Task(NamedTuple):
             "machine": self.machine.name,
             "reason": reason,
         }
+
+
+def variant(text: str) -> tuple[str, dict[str, Any]]:
+    """A planner and options of its own: `overlap:objective=latency`, several with colons between.
+
+    Values are JSON where they can be, else text. Raises `UnknownName` and `BadInput`.
+    """
+    name, *settings = text.split(":")
+    find_planner(name)
+    own: dict[str, Any] = {}
+    for setting in settings:
+        key, is_given, value = setting.partition("=")
+        if not key or not is_given:
+            raise BadInput(f"{text}: an option of a planner is name=value, not {setting!r}")
+        try:
+            own[key] = json.loads(value)
+        except ValueError:
+            own[key] = value
+    return name, own
 
 
 def sweep(
@@ -82,6 +102,7 @@ def sweep(
     fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
     status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
     `Client.get_executor()`) the plans are made in it. `on_row` hears of each row as it comes.
+    A planner may bring options of its own, which the others do not get: see `variant`.
     After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
     that is a failed row too. `time_limit` is what a planner is asked to keep to in its search.
     `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
@@ -94,7 +115,7 @@ def sweep(
     asked = [machine] if isinstance(machine, (str, Path, Machine)) else list(machine)
     machines = [load_machine(m) for m in asked]
     for name in names:
-        find_planner(name)
+        variant(name)
     counted = bool(options.get("parameters", False))
     sizes = [[resolve_budget(g, label, parameters=counted) for label in labels] for g in items]
     tasks = [
@@ -175,27 +196,31 @@ def _run(
 
 def _row(task: Task) -> dict[str, Any]:
     """Plan, check and time. What the caller asked wrongly is raised, what goes wrong is a row."""
+    name, own = variant(task.planner)
     try:
         with give_up_after(task.timeout_s):
-            settings = {**task.options, "time_limit": task.time_limit}
-            function = find_planner(task.planner).function()
+            settings = {**task.options, **own, "time_limit": task.time_limit}
+            function = find_planner(name).function()
             plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
-            check(plan)
             found = summary(plan)
     except TimeUp:
         return task.row("failed", f"time-out: given up after {task.timeout_s:g} s")
     except BudgetTooSmall as error:
         return task.row("infeasible", str(error))
     except Exception as error:
-        if task.options and isinstance(error, BadInput):
+        if (task.options or own) and isinstance(error, BadInput):
             raise  # Very likely an option that the planner does not have.
         return task.row("failed", f"{type(error).__name__}: {error}")
-    return {"budget": task.label, "machine": task.machine.name, "reason": None} | found
+    asked = {"budget": task.label, "planner": task.planner, "machine": task.machine.name}
+    return {**found, **asked, "reason": None}
 
 
 def summary(plan: Plan) -> dict[str, Any]:
-    """A plan in one flat row of plain values: its claims, its time and its energy."""
-    claims, trace = plan.claims, simulate(plan)
+    """A plan in one flat row of plain values: its claims, its time and its energy.
+
+    It is checked and timed in one replay. Raises `InvalidPlan`.
+    """
+    claims, trace = plan.claims, traced(plan, check(plan), plan.machine)
     return {
         "model": plan.graph.name,
         "planner": plan.planner,

@@ -32,6 +32,23 @@ def test_worker_processes_make_the_same_table_and_pass_errors_on() -> None:
     assert here[same].equals(there[same])
 
 
+def test_a_planner_may_have_options_of_its_own() -> None:
+    """A row says what was asked for; the others do not hear of the options."""
+    graph = random_graph(3, 9, largest=30)
+    asked = ["cosma:schedule=mpmf:replacement=belady", "cosma", "overlap:fuse=false"]
+    found = sp.sweep(graph, asked, "MR")
+    assert found["planner"].tolist() == asked
+    plain = sp.plan(graph, budget=int(found["budget_bytes"][0]), replacement="belady")
+    assert found["solver"][0] == plain.claims.solver
+    assert found["solver"][0] != found["solver"][1]
+    with pytest.raises(sp.BadInput, match="name=value, not 'mpmf'"):
+        sp.sweep(graph, "cosma:mpmf")
+    with pytest.raises(sp.BadInput, match="no option 'shedule'"):
+        sp.sweep(graph, "cosma:shedule=mpmf", "MR")
+    with pytest.raises(sp.UnknownName):
+        sp.sweep(graph, "cosmo:schedule=mpmf")
+
+
 def test_what_is_done_stays_done(tmp_path: Path) -> None:
     """A sweep that stops in the middle goes on where it was; a half-written line is no row."""
     graphs = [random_graph(seed, 9, largest=30) for seed in (1, 2)]
