@@ -146,6 +146,12 @@ def prepare(for_tests):
     say("ready")
 
 
+def of_pytest(given):
+    """Arguments of pytest: without any, all tests, on up to four cores, files kept together."""
+    cores = min(4, os.cpu_count() or 1)
+    return given or (["-n", str(cores), "--dist", "loadfile"] if cores > 1 else [])
+
+
 def main(arguments):
     if not arguments or arguments[0] not in ("explorer", "tests"):
         print(__doc__.strip())
@@ -155,6 +161,8 @@ def main(arguments):
     prepare(for_tests=command == "tests")
     os.chdir(ROOT)
     module = {"explorer": "app", "tests": "pytest"}[command]
+    if command == "tests":
+        rest = of_pytest(rest)
     os.execv(PYTHON, [PYTHON, "-m", module, *rest])
 
 

@@ -22,4 +22,4 @@ def test_notebook(path: Path) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in code)
     resources = {"metadata": {"path": str(ROOT)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    NotebookClient(notebook, timeout=200, kernel_name="python3", resources=resources).execute()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import sys
 import time
 from pathlib import Path
@@ -108,6 +109,18 @@ def test_an_index_that_is_not_there_costs_little(run: ModuleType) -> None:
     assert not run.is_reachable("http://127.0.0.1:1")
     assert not run.is_reachable("not an address")
     assert time.monotonic() - start < 5
+
+
+def test_all_tests_run_on_several_cores_and_chosen_ones_as_asked(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run.of_pytest(["-x", "tests/app"]) == ["-x", "tests/app"]
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert run.of_pytest([]) == ["-n", "2", "--dist", "loadfile"]
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert run.of_pytest([])[1] == "4"
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert run.of_pytest([]) == []
 
 
 def test_an_unknown_command_shows_the_usage(
