@@ -23,6 +23,7 @@ from app.views.compare_panel import Comparison, differing
 from app.views.corner import Corner
 from app.views.dag import Dag
 from app.views.following import follow
+from app.views.later import seen
 from app.views.live_solver import LiveSolver
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
@@ -336,15 +337,10 @@ class Explorer(pn.viewable.Viewer):
             stylesheets=[BOX],
             **wide,
         )
-        head = pn.Row(
-            self.legend,
-            hand_switch(session),
-            MemorySwitch(session),
-            unit_switch(session),
-            margin=0,
-            **wide,
-        )
-        memory = pn.Column(
+        ways = hand_switch(session), MemorySwitch(session), unit_switch(session)
+        head = seen(pn.Row, self.legend, *ways, margin=0, **wide)
+        memory = seen(
+            pn.Column,
             head,
             HandBar(session),
             plot(self.map),
@@ -374,8 +370,9 @@ class Explorer(pn.viewable.Viewer):
             width=330,
             margin=(0, 0, 0, 8),
         )
-        left = pn.Column(memory, self.split, timeline, css_classes=["left"], margin=0, **wide)
-        top = pn.Column(
+        left = seen(pn.Column, memory, self.split, timeline, css_classes=["left"], margin=0, **wide)
+        top = seen(
+            pn.Column,
             self.cards,
             Status(session),
             Message(session),
@@ -385,7 +382,8 @@ class Explorer(pn.viewable.Viewer):
             margin=0,
             **wide,
         )
-        return pn.Column(
+        return seen(
+            pn.Column,
             top,
             self.planners,
             self.compare,

@@ -20,6 +20,7 @@ from app.views.connection import Connection
 from app.views.controls import Controls
 from app.views.copy_link import CopyLink
 from app.views.exporting import ExportPanel
+from app.views.later import seen
 from app.views.palette import DARK, FONT, LIGHT
 from app.views.rows import Browser
 from app.views.tour import tour_view
@@ -159,7 +160,7 @@ def _fill_header(
             sizing_mode="stretch_width",
         )
     )
-    page.modal.append(pn.Column(code, text, exporting))
+    page.modal.append(seen(pn.Column, code, text, exporting))
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
 
 

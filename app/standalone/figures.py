@@ -15,6 +15,7 @@ from app.state import Look
 from app.views.address_map import AddressMap
 from app.views.dag import Dag
 from app.views.delay_front import DelayFront
+from app.views.glyphs import Layers
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
 from app.views.pareto import Pareto
@@ -43,6 +44,9 @@ class Figures:
         self.pareto = Pareto(theme, _nothing)
         self.dag.figure.tags = [self.dag.where]  # no glyph draws them, and the script needs them
         self.timeline.figure.tags = [self.timeline.times]
+        charts = (self.dag, self.map, self.occupancy, self.timeline, self.ring, self.bars)
+        for view in (*charts, self.ram, self.delay, self.pareto):
+            Layers.of(view.figure).settle(every=True)  # the page's script fills some of them
 
     def show(
         self,

@@ -10,11 +10,9 @@ from bokeh.models import (
     ColumnDataSource,
     CustomJS,
     CustomJSTickFormatter,
-    HoverTool,
     Label,
     Range1d,
     Span,
-    TapTool,
 )
 from bokeh.plotting import figure
 
@@ -23,7 +21,7 @@ from app.shown import Shown
 from app.state import TENSOR, selected_operators, selected_tensors
 from app.streaming import Region
 from app.views.by_hand import HandLayer
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.group_bands import GroupBands, step_places
 from app.views.hatched import hatched
 from app.views.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
@@ -204,6 +202,7 @@ class AddressMap:
             y="label_y",
             text="label",
             source=self.fitting,
+            beside=self.source,
             text_color=DARK_INK,
             text_align="center",
             text_baseline="middle",
@@ -223,10 +222,8 @@ class AddressMap:
             line_color=theme.outline,
         )
         lines = ("@what, @size", "@address", "@steps", "@story")
-        plot.add_tools(
-            HoverTool(renderers=rects, tooltips=tooltip("@tensor", *lines)),
-            TapTool(renderers=rects),
-        )
+        tell(plot, rects, tooltip("@tensor", *lines))
+        tappable(plot, rects)
 
     def show(
         self,
@@ -243,7 +240,7 @@ class AddressMap:
         """
         self.rows = rows_of(shown, memory)
         for rect in self.rects:  # of strips a pixel high nothing but outlines would be seen
-            rect.glyph.line_alpha = 0.0 if shown.pool else 1.0
+            rect.look(line_alpha=0.0 if shown.pool else 1.0)
         self.drawn = None
         self._redraw()
         self.limit.location = limit_bytes(shown)

@@ -18,6 +18,7 @@ from app.style import COMPACT, TEXT
 from app.views.buttons import button
 from app.views.dag import Dag
 from app.views.dag_scene import find_operators
+from app.views.later import seen
 from app.views.palette import ink_on
 from app.views.switches import switch
 from app.views.what_if import Board, ways_out
@@ -142,7 +143,8 @@ class Message(pn.viewable.Viewer):
         )
         self.ways_out = Board(css_classes=["ways-out"], margin=(6, 6), visible=False)
         self.ways_out.on_key(lambda key: session.what_if.act(key))
-        self.row = pn.Row(
+        self.row = seen(
+            pn.Row,
             self.text,
             self.ways_out,
             self.remedy,

@@ -14,6 +14,7 @@ from app.session import Session
 from app.sizes import even_ratios, even_sizes, format_exact
 from app.style import BUDGET, COMPACT, TEXT, TICKS, wrong_html
 from app.views.buttons import button
+from app.views.later import seen
 from planners.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
@@ -216,8 +217,8 @@ class BudgetField(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.Column:
         return pn.Column(
-            pn.Row(*self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
-            pn.Row(*self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            seen(pn.Row, *self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            seen(pn.Row, *self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
             self.slider,
             self.ticks,
             self.typed,

@@ -15,6 +15,7 @@ from app.state import tensor_selection
 from app.style import TEXT
 from app.views.buttons import button
 from app.views.following import follow
+from app.views.later import seen
 from app.views.marks import MARKS
 from app.views.palette import ink_on
 from app.views.rows import Rows
@@ -71,7 +72,10 @@ class ComparePanel(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         return pn.Column(
-            pn.Row(self.pin, self.swap, self.drop, self.open, **wide), self.title, self.rows, **wide
+            seen(pn.Row, self.pin, self.swap, self.drop, self.open, **wide),
+            self.title,
+            self.rows,
+            **wide,
         )
 
 

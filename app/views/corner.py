@@ -11,6 +11,7 @@ from app.state import PANELS
 from app.style import PLOT, TEXT
 from app.views.comparing import ComparePanel
 from app.views.following import follow
+from app.views.later import seen
 from app.views.rows import Rows
 from app.views.solver import measure, solver_html
 from app.views.switches import switch
@@ -62,7 +63,8 @@ class Corner(pn.viewable.Viewer):
             panel.visible = name == self.session.look.panel
 
     def __panel__(self) -> pn.Column:
-        return pn.Column(
+        return seen(
+            pn.Column,
             switch(self.session, "panel", {name: name for name in PANELS}, ["panel"]),
             self.details,
             self.solver,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, GlyphRenderer, HoverTool, Range1d, TapTool
+from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.shown import Shown
@@ -35,7 +35,7 @@ from app.views.dag_scene import (
     group_lines,
     scene,
 )
-from app.views.glyphs import put
+from app.views.glyphs import Layer, put, tappable, tell
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 from app.views.wish_marks import DROOP, DagWishes
@@ -179,10 +179,8 @@ class Dag:
         self._marks(plot, theme)
         self.wishes = DagWishes(plot, theme)
         lines = ("@what", "@costs", "@group", "<i>@hint</i>")
-        plot.add_tools(
-            HoverTool(renderers=rects, tooltips=tooltip("@title", *lines)),
-            TapTool(renderers=[*rects, frames, tabs]),
-        )
+        tell(plot, rects, tooltip("@title", *lines))
+        tappable(plot, [*rects, frames, tabs])
 
     def _groups(self, plot: figure) -> Any:
         """Regions of fused groups: behind the nodes, along the edges, and the tabs above."""
@@ -250,7 +248,7 @@ class Dag:
             text_baseline="middle",
         )
 
-    def _boxes(self, plot: figure, theme: Theme) -> list[GlyphRenderer]:
+    def _boxes(self, plot: figure, theme: Theme) -> list[Layer]:
         size = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
         rects = hatched(
             plot,

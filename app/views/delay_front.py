@@ -9,11 +9,9 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
-    HoverTool,
     Label,
     Range1d,
     Span,
-    TapTool,
 )
 from bokeh.plotting import figure
 
@@ -21,7 +19,7 @@ from app.shown import Shown
 from app.staircase import staircase
 from app.streaming import Stream
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.palette import BLUE, GREEN, ORANGE, PURPLE, VERMILLION, Theme, dress, tooltip
 from app.views.timeline import FORMAT_SECONDS
 from app.views.units import seconds_text
@@ -139,14 +137,10 @@ class DelayFront:
             x_offset=8, y_offset=-4,
         )  # fmt: skip
         tap = "<i>tap to plan with it</i>"
-        plot.add_tools(
-            HoverTool(
-                renderers=[dots], tooltips=tooltip("@name", "@delay with @memory", "@about", tap)
-            ),
-            HoverTool(renderers=[here], tooltips=tooltip("on screen", "@delay with @memory")),
-            HoverTool(renderers=[band, bound], tooltips=tooltip("@about")),
-            TapTool(renderers=[dots]),
-        )
+        tell(plot, [dots], tooltip("@name", "@delay with @memory", "@about", tap))
+        tell(plot, [here], tooltip("on screen", "@delay with @memory"))
+        tell(plot, [band, bound], tooltip("@about"))
+        tappable(plot, [dots])
 
     def show(self, shown: Shown, fronts: Fronts) -> None:
         """Draw the fronts as far as they are known, and mark the plan on screen."""

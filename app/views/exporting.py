@@ -15,6 +15,7 @@ from app.share_jobs import PAGE
 from app.style import COMPACT, TEXT
 from app.views.buttons import button
 from app.views.following import follow
+from app.views.later import seen
 from app.views.palette import Theme
 from app.views.rows import Browser
 
@@ -136,9 +137,10 @@ class ExportPanel(pn.viewable.Viewer):
         def title(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(f"<h4>{text}</h4>", stylesheets=[TEXT], margin=(6, 4, 0, 4))
 
-        return pn.Column(
+        return seen(
+            pn.Column,
             title("The plan"),
-            pn.Row(self.page, self.stop, margin=0),
+            seen(pn.Row, self.page, self.stop, margin=0),
             self.state,
             *(self._of_plan(name) for name in FILES),
             self._file("live", "-live.csv", "What is on chip at the cursor as CSV", live),

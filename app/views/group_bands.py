@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Range1d, TapTool
+from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.groups import group_line, members_words
 from app.shown import Shown
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.palette import DARK_INK, Theme, group_colour, ink_on, tooltip
 
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
@@ -39,10 +39,12 @@ class GroupBands:
         self, plot: figure, theme: Theme, x_range: Range1d, across: Mapping[str, Any], middle: Any
     ) -> None:
         """Add the glyphs: `across` places a piece across the axis, `middle` its name."""
-        kind = plot.hbar if "y" in across else plot.quad
+        kind = "hbar" if "y" in across else "quad"
         named = {k: v for k, v in across.items() if k == "y_range_name"}
         sides = {"left": "left", "right": "right", **across}
-        pieces = kind(
+        pieces = put(
+            plot,
+            kind,
             **sides,
             source=self.source,
             fill_color="colour",
@@ -50,7 +52,8 @@ class GroupBands:
             line_color=theme.panel,
             line_width=1,
         )
-        kind(**sides, source=self.chosen, fill_color=None, line_color=theme.text, line_width=2)
+        around = {"fill_color": None, "line_color": theme.text, "line_width": 2}
+        put(plot, kind, **sides, source=self.chosen, **around)
         for ink, colour in INKS.items():
             put(
                 plot,
@@ -66,8 +69,8 @@ class GroupBands:
                 text_baseline="middle",
                 x_offset=3,
             )
-        hover = tooltip("@name: @who", "@line")
-        plot.add_tools(HoverTool(renderers=[pieces], tooltips=hover), TapTool(renderers=[pieces]))
+        tell(plot, [pieces], tooltip("@name: @who", "@line"))
+        tappable(plot, [pieces])
         fit = CustomJS(args={"plot": plot, "range": x_range, "source": self.source}, code=FIT_NAMES)
         x_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)

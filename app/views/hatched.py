@@ -1,4 +1,4 @@
-"""Glyphs with hatches: one renderer a hatch, because the browser draws a hatch of its own for each
+"""Glyphs with hatches: one layer a hatch, because the browser draws a hatch of its own for each
 row where rows differ: ten seconds for three thousand."""
 
 from __future__ import annotations
@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bokeh.models import CDSView, ColumnDataSource, GlyphRenderer, GroupFilter
+from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.views.glyphs import put
+from app.views.glyphs import Layer, put
 
 PLAIN = " "
 
 
 def hatched(
     plot: figure, kind: str, source: ColumnDataSource, hatches: Iterable[str], **style: Any
-) -> list[GlyphRenderer]:
+) -> list[Layer]:
     """Draw rows of a source as glyphs of a kind, each with the hatch that its column `hatch` names.
 
     `hatches` are all that may occur. Taps and hovers know rows by their place in the source.
@@ -25,7 +25,5 @@ def hatched(
     made = []
     for hatch in dict.fromkeys(hatches):
         look = plain if hatch == PLAIN else {**style, "hatch_pattern": hatch}
-        view = CDSView(filter=GroupFilter(column_name="hatch", group=hatch))
-        drawn = put(plot, kind, source=source, view=view, **look)
-        made.append(drawn)
+        made.append(put(plot, kind, source=source, hatch=hatch, **look))
     return made

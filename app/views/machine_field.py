@@ -12,6 +12,7 @@ from app.machines import MachineNumbers
 from app.session import Session
 from app.style import COMPACT
 from app.views.following import follow
+from app.views.later import seen
 from app.views.number_fields import NumberFields
 from app.views.planner_options import LINK
 
@@ -89,4 +90,6 @@ class MachineField(pn.viewable.Viewer):
             self.fields.rows = [asdict(row) for row in self.numbers.rows]
 
     def __panel__(self) -> pn.Column:
-        return pn.Column(self.preset, self.head, self.rest, sizing_mode="stretch_width", margin=0)
+        return seen(
+            pn.Column, self.preset, self.head, self.rest, sizing_mode="stretch_width", margin=0
+        )

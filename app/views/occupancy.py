@@ -6,7 +6,6 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
-    HoverTool,
     Label,
     Range1d,
     Span,
@@ -16,7 +15,7 @@ from bokeh.plotting import figure
 from app.aligning import Warp, warp
 from app.shown import Shown
 from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
-from app.views.glyphs import put
+from app.views.glyphs import put, tell
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
@@ -94,13 +93,8 @@ class Occupancy:
             code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",
             args={"steps": x_range},
         )
-        plot.add_tools(
-            HoverTool(
-                renderers=bars,
-                mode="vline",
-                tooltips=tooltip("step @step: @operator", "@size held, @share of the budget"),
-            )
-        )
+        about = tooltip("step @step: @operator", "@size held, @share of the budget")
+        tell(plot, bars, about, mode="vline")
         for item in (self.limit, self.peak, self.cursor):
             plot.add_layout(item)
         return plot

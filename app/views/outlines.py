@@ -39,7 +39,7 @@ class Outlines:
 
     def __init__(self, plot: figure, theme: Theme) -> None:
         self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
-        self.glyphs = {}
+        self.layers = {}
         self.gone = ColumnDataSource({side: [] for side in SIDES})
         put(
             plot,
@@ -52,7 +52,7 @@ class Outlines:
         )
         for kind, (width, dash, _) in OUTLINES.items():
             # Lines, because WebGL draws the edges of rectangles without their dashes.
-            self.glyphs[kind] = put(
+            self.layers[kind] = put(
                 plot,
                 "multi_line",
                 "xs",
@@ -61,7 +61,7 @@ class Outlines:
                 line_color=PURPLE if kind == ONLY_THERE else theme.text,
                 line_width=width,
                 line_dash=dash,
-            ).glyph
+            )
 
     def show(self, here: Shown, there: Shown | None, memory: str, by: str = "operator") -> None:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
@@ -69,7 +69,7 @@ class Outlines:
         self.gone.data = data[ONLY_THERE]
         many = sum(len(columns["left"]) for columns in data.values()) > MANY
         for kind, source in self.lines.items():
-            self.glyphs[kind].line_width = OUTLINES[kind][0] / (2 if many else 1)
+            self.layers[kind].look(line_width=OUTLINES[kind][0] / (2 if many else 1))
             corners = list(zip(*(data[kind][side] for side in SIDES), strict=True))
             source.data = {
                 "xs": [[left, right, right, left, left] for left, right, _, _ in corners],

@@ -9,12 +9,9 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
-    GlyphRenderer,
-    HoverTool,
     Legend,
     LegendItem,
     Range1d,
-    TapTool,
 )
 from bokeh.plotting import figure
 
@@ -36,7 +33,7 @@ from app.session import Session
 from app.shown import Shown
 from app.staircase import staircase
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.glyphs import put
+from app.views.glyphs import Layer, Layers, put, tappable, tell
 from app.views.palette import (
     BLUE,
     GREEN,
@@ -170,18 +167,10 @@ class Pareto:
             )
             self.dots.append(dots)
         self.marks = {"bound": bound, "floor": floors, "here": here}
-        self._tools(plot, theme, here)
-
-    def _tools(self, plot: figure, theme: Theme, here: GlyphRenderer) -> None:
         lines = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
-        plot.add_tools(
-            HoverTool(
-                renderers=self.dots,
-                tooltips=tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"),
-            ),
-            TapTool(renderers=self.dots),
-        )
-        plot.add_layout(legend_of(here, theme, 3 if self.large else 2), "below")
+        tell(plot, self.dots, tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"))
+        tappable(plot, self.dots)
+        plot.add_layout(legend_of(theme, 3 if self.large else 2), "below")
 
     def show(
         self,
@@ -248,17 +237,15 @@ class Pareto:
         if told == self._labels:
             return
         self._labels = told
-        items = [
-            LegendItem(label=places[k], renderers=[self.dots[k], self.lines[k]])
-            for k in sorted(places)
-        ]
+        Layers.of(self.figure).settle()  # an entry stands for what is drawn
+        items = [legend_item(places[k], self.dots[k], self.lines[k]) for k in sorted(places)]
         if ringed:
-            items.append(LegendItem(label=HERE, renderers=[self.marks["here"]]))
+            items.append(legend_item(HERE, self.marks["here"]))
         if has_bound:
-            items.append(LegendItem(label=PROVEN, renderers=[self.marks["bound"]]))
+            items.append(legend_item(PROVEN, self.marks["bound"]))
         if has_floor:
             label = bounds[0] if self.large else "least possible"
-            items.append(LegendItem(label=label, renderers=[self.marks["floor"]]))
+            items.append(legend_item(label, self.marks["floor"]))
         self.figure.legend[0].items = items
 
     def _fit(self) -> None:
@@ -308,10 +295,15 @@ def draw(view: Pareto, session: Session) -> None:
     view.show(points, work.shown, (look.across, look.metric), counted)
 
 
-def legend_of(renderer: GlyphRenderer, theme: Theme, columns: int) -> Legend:
+def legend_item(label: str, *layers: Layer) -> LegendItem:
+    """An entry for layers, as far as there is something in them."""
+    return LegendItem(label=label, renderers=[o.renderer for o in layers if o.renderer])
+
+
+def legend_of(theme: Theme, columns: int) -> Legend:
     """A legend under the chart whose entries hide what they stand for."""
     return Legend(
-        items=[LegendItem(label=HERE, renderers=[renderer])],
+        items=[],
         click_policy="hide",
         label_text_font_size="10.5px",
         label_text_color=theme.text,

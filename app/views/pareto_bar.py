@@ -13,6 +13,7 @@ from app.state import METRICS
 from app.style import COMPACT, TEXT
 from app.views.buttons import button
 from app.views.following import follow
+from app.views.later import seen
 
 SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
 FRONT_HTML = f"{term('Pareto front')}; faint points are {term('dominated')}."
@@ -56,7 +57,7 @@ class ParetoBar(pn.viewable.Viewer):
         wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
         axes = pn.Row(axis_select(self.session, "metric"), axis_select(self.session, "across"))
         axes.param.update(**wide)
-        row = pn.Row(self.start, self.stop, self.open, **wide)
+        row = seen(pn.Row, self.start, self.stop, self.open, **wide)
         return pn.Column(row, axes, self.state, **wide)
 
 

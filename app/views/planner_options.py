@@ -16,6 +16,7 @@ from app.style import COMPACT, TEXT
 from app.views.chips import CLEAR, PICK, TAKE, Chips
 from app.views.following import follow
 from app.views.fusion_options import FusionOptions
+from app.views.later import seen
 from app.views.overlap_options import OverlapOptions
 from app.views.stream_options import StreamOptions
 
@@ -129,8 +130,8 @@ class PlannerOptions(pn.viewable.Viewer):
             stylesheets=[TEXT],
         )
         head = pn.Row(title, self.by_hand, sizing_mode="stretch_width", margin=(3, 0))
-        self.breaks = pn.Column(
-            head, self.chips, self.about_breaks, sizing_mode="stretch_width", margin=0
+        self.breaks = seen(
+            pn.Column, head, self.chips, self.about_breaks, sizing_mode="stretch_width", margin=0
         )
 
     def _make_more(self) -> None:
@@ -144,10 +145,11 @@ class PlannerOptions(pn.viewable.Viewer):
         self.why = pn.pane.HTML("", css_classes=["why-not"], margin=(0, 8), stylesheets=[TEXT])
         w = self.widgets
         row = {"sizing_mode": "stretch_width", "margin": 0}
-        self.rest = pn.Column(
-            pn.Row(w["method"], w["replacement"], **row),
+        self.rest = seen(
+            pn.Column,
+            seen(pn.Row, w["method"], w["replacement"], **row),
             self.why,
-            pn.Row(w["solver"], w["paper_strict"], **row),
+            seen(pn.Row, w["solver"], w["paper_strict"], **row),
             self.fused.rest,
             self.streamed.rest,
             visible=False,
@@ -222,9 +224,11 @@ class PlannerOptions(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.Column:
         w, row = self.widgets, {"sizing_mode": "stretch_width", "margin": 0}
-        return pn.Column(
+        return seen(
+            pn.Column,
             w["planner"],
-            pn.Row(
+            seen(
+                pn.Row,
                 w["objective"],
                 w["goal"],
                 self.fused.search,

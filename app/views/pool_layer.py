@@ -30,6 +30,7 @@ class PoolLayer:
             y="label_y",
             text="label",
             source=self.fitting,
+            beside=self.names,
             text_color=DARK_INK,
             text_align="center",
             text_baseline="middle",

@@ -9,16 +9,14 @@ from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
     CustomJSTickFormatter,
-    HoverTool,
     Range1d,
-    TapTool,
 )
 from bokeh.plotting import figure
 
 from app.shown import Shown
 from app.staircase import staircase
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.palette import ORANGE, Theme, dress, tooltip
 from planners.units import format_bytes
 
@@ -72,10 +70,8 @@ class RamFront:
             line_color=theme.panel,
         )  # fmt: skip
         lines = ("@extra MACs done again", "binds: @binding", "<i>tap to plan with it</i>")
-        plot.add_tools(
-            HoverTool(renderers=[dots], tooltips=tooltip("@ram of RAM", *lines)),
-            TapTool(renderers=[dots]),
-        )
+        tell(plot, [dots], tooltip("@ram of RAM", *lines))
+        tappable(plot, [dots])
         return plot
 
     def show(self, shown: Shown) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import cos, pi, sin
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool, Label, TapTool
+from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 
 from app.bundles import coalesced
 from app.pool import Pool, PoolRun
 from app.shown import Shown
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.hatched import hatched
 from app.views.palette import ROLES, VERMILLION, Theme, dress, tooltip
 from planners.program import Span
@@ -51,9 +51,13 @@ class Ring:
         dress(plot, theme)
         plot.grid.visible = plot.title.visible = False
         plot.min_border = plot.min_border_right = 0
-        plot.annulus(
+        once = ColumnDataSource({"x": [0], "low": [INNER - 0.03], "high": [INNER + 0.04]})
+        put(
+            plot,
+            "annulus",
             0,
             0,
+            source=once,
             inner_radius=INNER,
             outer_radius=OUTER,
             fill_color=theme.grid,
@@ -96,12 +100,14 @@ class Ring:
             line_width=1.6,
             line_dash=[4, 3],
         )
-        plot.arc(x=0, y=0, radius=ARC, **ends, source=self.arc, line_color=theme.text, line_width=2)
+        line = {"line_color": theme.text, "line_width": 2}
+        put(plot, "arc", x=0, y=0, radius=ARC, **ends, source=self.arc, **line)
         put(plot, "scatter",
             "x", "y", marker="triangle", angle="angle", size=8, source=self.heads,
             fill_color=theme.text, line_color=None,
         )  # fmt: skip
-        plot.segment(0, INNER - 0.03, 0, INNER + 0.04, line_color=theme.text)
+        zero = {"x0": "x", "y0": "low", "x1": "x", "y1": "high"}
+        put(plot, "segment", **zero, source=once, line_color=theme.text)
         self.zero = _label(theme.faint, 0, INNER - 0.09, "0", "10px")
         self.lines = [
             _label(theme.text, 0, y, "", size, bold=k == 1)
@@ -111,10 +117,8 @@ class Ring:
         for item in (self.zero, *self.lines):
             plot.add_layout(item)
         lines = ("@what", "@size", "@address")
-        plot.add_tools(
-            HoverTool(renderers=parts, tooltips=tooltip("@tensor", *lines)),
-            TapTool(renderers=parts),
-        )
+        tell(plot, parts, tooltip("@tensor", *lines))
+        tappable(plot, parts)
         return plot
 
     def show(self, shown: Shown, step: int) -> None:

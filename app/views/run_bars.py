@@ -10,11 +10,9 @@ from bokeh.models import (
     ColumnDataSource,
     CustomJSTickFormatter,
     FixedTicker,
-    HoverTool,
     Label,
     Range1d,
     Span,
-    TapTool,
 )
 from bokeh.plotting import figure
 
@@ -23,7 +21,7 @@ from app.pool import FORMS
 from app.shown import Shown
 from app.state import selected_operators
 from app.views.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import BLUE, GREY, VERMILLION, Theme, dress, tooltip
 from planners.units import format_bytes
@@ -113,10 +111,8 @@ class RunBars:
         plot.yaxis.formatter = formatter
         plot.xaxis.ticker = self.ticker
         plot.xaxis.formatter = CustomJSTickFormatter(code="return Math.round(tick + 0.5)")
-        plot.add_tools(
-            HoverTool(renderers=[*bars, free], tooltips=tooltip("@name", "@what", "@sizes")),
-            TapTool(renderers=[*bars, free]),
-        )
+        tell(plot, [*bars, free], tooltip("@name", "@what", "@sizes"))
+        tappable(plot, [*bars, free])
         return plot
 
     def show(self, shown: Shown) -> None:

@@ -19,6 +19,7 @@ from app.shown import Shown
 from app.style import BOX, TEXT
 from app.views.address_map import AddressMap
 from app.views.following import follow
+from app.views.glyphs import Layers
 from app.views.map_rows import MapRows, Row
 from app.views.occupancy import Occupancy
 from app.views.palette import Theme
@@ -74,8 +75,7 @@ class PinnedMap(AddressMap):
         self.drawn = None
         self._redraw()
         own = {self.source, self.marks, self.chosen}
-        sources = {r.data_source for r in self.figure.renderers if hasattr(r, "data_source")} - own
-        for source in sources:
+        for source in {layer.source for layer in Layers.of(self.figure).all} - own:
             move_columns(source, moved)
 
 

@@ -14,6 +14,7 @@ from app.session import Session
 from app.story import assumptions
 from app.style import COMPACT, TEXT
 from app.views.buttons import button
+from app.views.later import seen
 from app.views.solver import progress_text, spark_svg
 from app.views.units import seconds_text
 from planners.units import format_bytes
@@ -65,7 +66,8 @@ class Status(pn.viewable.Viewer):
         self.text.object = f'<div class="status">{status_html(self.session)}</div>'
 
     def __panel__(self) -> pn.Row:
-        return pn.Row(
+        return seen(
+            pn.Row,
             self.text,
             self.cancel,
             self.back,

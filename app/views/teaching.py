@@ -9,6 +9,7 @@ from app.session import Session
 from app.style import COMPACT
 from app.views.buttons import button
 from app.views.following import follow
+from app.views.later import seen
 
 NEAR = (2, 2)
 CURSOR = "cursor-slider"
@@ -101,4 +102,4 @@ class TeachingBar(pn.viewable.Viewer):
         self.teach.color = "primary" if look.teaching else "default"
 
     def __panel__(self) -> pn.Row:
-        return pn.Row(self.event, self.play, self.pace, self.teach, self.player, margin=0)
+        return seen(pn.Row, self.event, self.play, self.pace, self.teach, self.player, margin=0)

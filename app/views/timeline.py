@@ -10,9 +10,7 @@ from bokeh.models import (
     ColumnDataSource,
     CustomJSTickFormatter,
     FactorRange,
-    HoverTool,
     Range1d,
-    TapTool,
 )
 from bokeh.plotting import figure
 
@@ -32,7 +30,7 @@ from app.views.bars_of_time import (
     Columns,
     lane_name,
 )
-from app.views.glyphs import put
+from app.views.glyphs import put, tappable, tell
 from app.views.group_bands import GroupBands, second_places
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import Theme, cursor_band, dress, tooltip
@@ -142,14 +140,9 @@ class Timeline:
             line_color=theme.text,
             line_width=2,
         )
-        plot.add_tools(
-            HoverTool(
-                renderers=bars,
-                tooltips=tooltip("@label", "@what", "@when", "step @step", "@cause"),
-            ),
-            HoverTool(renderers=waits, tooltips=tooltip("@what", "@when", "@cause")),
-            TapTool(renderers=bars),
-        )
+        tell(plot, bars, tooltip("@label", "@what", "@when", "step @step", "@cause"))
+        tell(plot, waits, tooltip("@what", "@when", "@cause"))
+        tappable(plot, bars)
 
     def show(self, shown: Shown, serial: bool) -> None:
         """Draw a plan's intervals, overlapped or one after the other."""
