@@ -40,7 +40,8 @@ class Candidate:
 
     `reads` and `writes` lie whole in the pool. `distances`: by how many bytes the output must
     begin before a tensor read here, where that tensor dies with this run (d of eq. 2);
-    those that are missing must lie apart from the output. `extra_macs` are computed again.
+    those that are missing must lie apart from the output. `extra_macs` are computed again. `rows`
+    of the output are made by an instruction; 0: each makes a segment, as in `layout.Run`.
     """
 
     form: Form
@@ -51,6 +52,7 @@ class Candidate:
     distances: Mapping[str, int] = field(default_factory=dict)
     extra_macs: int = 0
     channels: int = 0
+    rows: int = 0
 
     @property
     def workspace_bytes(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from planners.garbage import no_collection
@@ -10,6 +10,7 @@ from planners.graph.model import Graph
 from planners.machine import Machine
 from planners.overlap.emit_line import line_run
 from planners.overlap.emit_pool import Pool
+from planners.overlap.emit_rows import rows_run
 from planners.overlap.emit_window import window_run
 from planners.overlap.layout import Layout, Run
 from planners.program import Instruction, Load, Memory, Operand, Program, Region, Release, Store
@@ -64,8 +65,7 @@ class _Emitter:
                 if name in self.graph.inputs and name not in pool.present:
                     yield from self._loads(pool, name, run)
             dying = frozenset(name for name in read if last[name] == number)
-            body = line_run if run.form in ("alone", "line") else window_run
-            yield from body(pool, number, run, dying, self.steps)
+            yield from _body(run)(pool, number, run, dying, self.steps)
             pool.present.update(made)
             for name in made:
                 if name in self.graph.outputs:
@@ -96,6 +96,13 @@ class _Emitter:
     def _releases(self, pool: Pool, name: str) -> Iterator[Instruction]:
         for operand in pool.whole(name):
             yield _release(len(self.steps) - 1, operand)
+
+
+def _body(run: Run) -> Callable[..., Iterator[Instruction]]:
+    """What makes a run's instructions."""
+    if run.form not in ("alone", "line"):
+        return window_run
+    return rows_run if run.rows else line_run
 
 
 def _release(step: int, operand: Operand) -> Release:

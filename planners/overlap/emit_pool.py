@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from planners.errors import BadInput
@@ -11,8 +11,11 @@ from planners.graph.model import Graph, Operator
 from planners.machine import Machine
 from planners.overlap.candidates import ends
 from planners.overlap.layout import Layout, Run
+from planners.overlap.rows import Rows, blocks
 from planners.overlap.segments import Segments
 from planners.program import Box, Operand, Piece, Region
+
+SEGMENT, ROW, WHOLE = range(3)
 
 
 class Pool:
@@ -30,25 +33,50 @@ class Pool:
         self.operators = {op.name: op for op in graph.operators}
         self._whole: dict[str, list[Operand]] = {}
         self.segments = cache(lambda tensor: Segments(graph, tensor))
+        self.rows = cache(lambda tensor: Rows(graph, tensor))
         if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
             raise BadInput(f"the layout runs {missing[0]!r}, which the graph has not")
+        self._grain: dict[str, int] = {}
+        for run in layout.runs:
+            for name in (name for names in self.ends(run) for name in names):
+                self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run))
 
     def ends(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a run reads whole and what it leaves whole."""
         return ends(self.graph, [self.graph.index[name] for name in run.operators])
 
+    def _grain_of(self, run: Run) -> int:
+        """The pieces that a run names of what it reads and writes."""
+        if not run.rows or run.form not in ("alone", "line"):
+            return SEGMENT
+        output = self.operators[run.operators[-1]].outputs[0]
+        return ROW if run.rows < self.rows(output).count else WHOLE
+
     def whole(self, tensor: str) -> list[Operand]:
-        """All segments of a tensor that lies whole in the pool."""
+        """All of a tensor that lies whole in the pool, in the pieces that its runs name.
+
+        Segments, rows where every run makes rows, or one piece where every run makes all.
+        """
         if tensor not in self._whole:
             if tensor not in self.layout.offsets:
                 raise BadInput(f"the layout has no place for {tensor!r}")
             segments = self.segments(tensor)
             memory, offset = self.machine.onchip, self.layout.offsets[tensor]
             pitch = self.pitch(tensor)
-            self._whole[tensor] = [
-                segments.operand(i, memory, offset, pitch) for i in range(segments.count)
-            ]
+            if self._grain.get(tensor, SEGMENT) == SEGMENT:
+                found = [segments.operand(i, memory, offset, pitch) for i in range(segments.count)]
+            else:
+                found = list(self._in_rows(tensor, offset))
+            self._whole[tensor] = found
         return self._whole[tensor]
+
+    def _in_rows(self, tensor: str, offset: int) -> Iterator[Operand]:
+        rows = self.rows(tensor)
+        each = 1 if self._grain[tensor] == ROW else rows.count
+        for start, stop in blocks(rows.count, each):
+            size = (stop - start) * rows.size_bytes
+            region = Region(self.machine.onchip, offset + start * rows.size_bytes, size)
+            yield Operand(Piece(tensor, rows.box(start, stop)), region)
 
     def pitch(self, tensor: str) -> int:
         """Bytes from one segment of a tensor that lies whole in the pool to the next."""

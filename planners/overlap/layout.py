@@ -61,6 +61,10 @@ class Run:
 
     `segment_bytes` is what the kernel loads or stores with one modulo operation; 0: a pixel,
     which may lie across the pool's end.
+
+    `rows` of the output are made by one instruction of the program (see `rows`), in forms `alone`
+    and `line`; 0: each instruction makes a segment. All else is the same: a kernel that goes
+    pixel by pixel is right wherever one that goes by rows is.
     """
 
     form: Form
@@ -68,6 +72,7 @@ class Run:
     buffers: tuple[Buffer, ...] = ()
     channels: int = 0
     segment_bytes: int = 0
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,8 @@ def _run_to_json(run: Run) -> dict[str, Any]:
         "buffers": [asdict(buffer) for buffer in run.buffers],
         "channels": run.channels,
     }
-    return found | ({"segment_bytes": run.segment_bytes} if run.segment_bytes else {})
+    more = {"segment_bytes": run.segment_bytes, "rows": run.rows}
+    return found | {name: number for name, number in more.items() if number}
 
 
 def _run_from_json(item: Any) -> Run:
@@ -129,6 +135,7 @@ def _run_from_json(item: Any) -> Run:
         tuple(_buffer_from_json(buffer) for buffer in item["buffers"]),
         _number(item["channels"], "channels", 0),
         _number(item.get("segment_bytes", 0), "segment_bytes", 0),
+        _number(item.get("rows", 0), "rows", 0),
     )
 
 

@@ -31,5 +31,5 @@ def turned(graph: Graph, ways: Sequence[Way], pool_bytes: int) -> Layout:
                 for number, need in enumerate(run.needs)
             )
             names = tuple(graph.operators[p].name for p in run.operators)
-            runs.append(Run(run.form, names, buffers, run.channels))
+            runs.append(Run(run.form, names, buffers, run.channels, rows=run.rows))
     return Layout(pool_bytes, offsets, tuple(runs))
