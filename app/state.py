@@ -98,7 +98,8 @@ class Problem(param.Parameterized):
     pool_objective = param.Selector(
         default=OBJECTIVES[0],
         objects=list(OBJECTIVES),
-        doc="Of overlap within the budget: the least work that is done again, or the least RAM.",
+        doc="Of overlap within the budget: the least work that is done again, the least RAM, or "
+        "the least latency with whole rows and tensors where there is room.",
     )
     fuse = param.Boolean(True, doc="Whether operators may run together in the circular pool.")
     goal = param.Selector(

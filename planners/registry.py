@@ -61,7 +61,7 @@ OVERLAP = PlannerInfo(
     "overlap",
     "vMCU: outputs over dying inputs",
     "planners.overlap:plan",
-    {"objective": ("macs", "ram"), "segment": ("pixel", "min", "gcd")},
+    {"objective": ("macs", "ram", "latency"), "segment": ("pixel", "min", "gcd")},
 )
 STREAMING = PlannerInfo(
     "streaming",

@@ -154,7 +154,7 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
         (["plan", "resnet18", "--objective", "ram"], "choose one of traffic, peak"),
         (
             ["plan", "vmcu:S1", "--planner", "overlap", "--objective", "traffic"],
-            "objective 'traffic' is none of macs, ram",
+            "objective 'traffic' is none of macs, ram, latency",
         ),
         (
             ["plan", "vmcu:S1", "--planner", "overlap", "--segment", "max"],

@@ -11,7 +11,11 @@ from app.session import Session
 from app.style import COMPACT
 from app.views.following import follow
 
-OBJECTIVES = {"least work within the budget": "macs", "least RAM": "ram"}
+OBJECTIVES = {
+    "least work within the budget": "macs",
+    "least RAM": "ram",
+    "least latency, whole rows": "latency",
+}
 WIDE: dict[str, Any] = {
     "sizing_mode": "stretch_width",
     "margin": (2, 8),

@@ -63,9 +63,9 @@ def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Ite
     """All ways to split a block into runs, each in every form; dominated ones may be among them."""
     options = _Options(graph)
     ops = graph.operators[first:stop]
-    stay = [t for op in ops for t in (*op.inputs, *op.outputs) if _stays(graph, t, stop)]
+    stay = [t for op in ops for t in (*op.inputs, *op.outputs) if stays(graph, t, stop)]
     seen: list[tuple[int, int]] = []
-    for parts in _splits(first, stop, fuse):
+    for parts in splits(first, stop, fuse):
         for runs in _choices(options, parts):
             extra = sum(run.extra_macs for run in runs)
             question = Question(graph, runs, stay)
@@ -83,7 +83,7 @@ def joined_ways(graph: Graph, first: int, stop: int) -> list[Way]:
     if run is None:
         return []
     found = []
-    stay = [t for t in (*run.reads, *run.writes) if _stays(graph, t, stop)]
+    stay = [t for t in (*run.reads, *run.writes) if stays(graph, t, stop)]
     for candidate in (run, *recomputing(graph, range(first, stop))):
         packed = pack(Question(graph, [candidate], stay))
         if packed is not None:
@@ -91,11 +91,11 @@ def joined_ways(graph: Graph, first: int, stop: int) -> list[Way]:
     return found
 
 
-def _stays(graph: Graph, tensor: str, stop: int) -> bool:
+def stays(graph: Graph, tensor: str, stop: int) -> bool:
     return tensor in graph.outputs or any(p >= stop for p in graph.consumers[tensor])
 
 
-def _splits(first: int, stop: int, fuse: bool) -> Iterator[list[tuple[int, int]]]:
+def splits(first: int, stop: int, fuse: bool) -> Iterator[list[tuple[int, int]]]:
     """All ways to cut a range into consecutive ranges, those with fewest pieces first."""
     if not fuse:
         yield [(p, p + 1) for p in range(first, stop)]

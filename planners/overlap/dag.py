@@ -17,8 +17,8 @@ from planners.errors import BadInput, InvalidPlan
 from planners.graph.model import Graph
 from planners.overlap.layout import Layout, Run
 from planners.overlap.orders import all_distances, least_orders
-from planners.overlap.places import Part, keeps
-from planners.overlap.stretches import Way, best_ways, blocks_of
+from planners.overlap.places import Part, Places, keeps
+from planners.overlap.stretches import best_ways, blocks_of
 from planners.progress import Clock
 
 Order = tuple[int, ...]
@@ -83,7 +83,8 @@ def best_layout(
     ways = best_ways(graph, distances, orders, bound, clock)
     schedule = tuple(position for way in ways for position in way.order)
     pool, order_bound = max(way.pool for way in ways), max(way.bound for way in ways)
-    offsets, method = _joined(ways, pool), "shared bytes"
+    laid = [(part, at.places) for way in ways for part, at in zip(way.parts, way.laid, strict=True)]
+    offsets, method = offsets_of(laid, pool), "shared bytes"
     if pool > apart.peak_bytes:
         packed = _packed(graph, apart.schedule, clock)
         if packed.extent_bytes < pool:
@@ -104,11 +105,11 @@ def best_layout(
     )
 
 
-def _joined(ways: Sequence[Way], pool: int) -> dict[str, int]:
+def offsets_of(laid: Sequence[tuple[Part, Places]], pool: int) -> dict[str, int]:
     """All offsets: each part turned so that the tensor it shares with those before lies there."""
     offsets: dict[str, int] = {}
-    for part, laid in (both for way in ways for both in zip(way.parts, way.laid, strict=True)):
-        at = dict(zip((block.tensor for block in part.blocks), laid.places, strict=True))
+    for part, places in laid:
+        at = dict(zip((block.tensor for block in part.blocks), places, strict=True))
         turn = next((offsets[name] - place for name, place in at.items() if name in offsets), 0)
         offsets |= {name: (place + turn) % pool for name, place in at.items()}
     return offsets

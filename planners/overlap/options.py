@@ -8,7 +8,7 @@ from typing import Any
 from planners.errors import BadInput
 from planners.overlap.pitch import RULES
 
-OBJECTIVES = ("macs", "ram")
+OBJECTIVES = ("macs", "ram", "latency")
 CHOICES: Mapping[str, tuple[str, ...]] = {"objective": OBJECTIVES, "segment": RULES}
 DEFAULTS: Mapping[str, Any] = {
     **{name: words[0] for name, words in CHOICES.items()},
@@ -29,6 +29,8 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     for name, words in CHOICES.items():
         if chosen[name] not in words:
             raise BadInput(f"{name} {chosen[name]!r:.40} is none of {', '.join(words)}")
+    if chosen["objective"] == "latency" and chosen["segment"] != "pixel":
+        raise BadInput("objective latency has segments of its own: leave segment at pixel")
     limit = chosen["time_limit"]
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
         raise BadInput(f"time_limit must be seconds above zero, not {limit!r:.40}")

@@ -92,8 +92,13 @@ def _held(graph: Graph, runs: Sequence[Candidate], stay: frozenset[str]) -> list
     return found
 
 
-def pack(question: Question, most_bytes: int | None = None) -> Packed | None:
-    """The least bytes for all; None where more than `most_bytes` are needed."""
+def pack(
+    question: Question, most_bytes: int | None = None, enough: int = 0, exact: bool = True
+) -> Packed | None:
+    """The least bytes for all, or the first found that are `enough`.
+
+    None where more than `most_bytes` are needed. Without `exact` no solver is asked.
+    """
     bound = question.bound_bytes
     if most_bytes is not None and bound > most_bytes:
         return None
@@ -104,10 +109,10 @@ def pack(question: Question, most_bytes: int | None = None) -> Packed | None:
         extent = max(offsets[item.name] + item.size_bytes for item in question.held)
         if best is None or extent < size:
             best, size = offsets, extent
-        if size == bound:
+        if size <= max(bound, enough):
             break
     assert best is not None
-    if size > bound:
+    if exact and size > max(bound, enough):
         best, size, bound = _solved(question, best, size)
     if most_bytes is not None and size > most_bytes:
         return None

@@ -15,10 +15,12 @@ from planners.overlap.distance import MOST_SEGMENTS
 from planners.overlap.emit import emit
 from planners.overlap.front import Point, all_ways, front, is_chain
 from planners.overlap.layout import Layout
+from planners.overlap.levels import Cost
 from planners.overlap.options import DEFAULTS, checked
 from planners.overlap.orders import all_distances
 from planners.overlap.packing import Question
 from planners.overlap.pitch import placed_anew
+from planners.overlap.quickest import quick_layout
 from planners.overlap.reach import Reach, streams
 from planners.overlap.segments import Segments
 from planners.overlap.turning import turned
@@ -34,6 +36,10 @@ SAMPLES = 50
 NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
     "into these runs that repeat no more work"
+)
+NOTE_QUICK = (
+    "objective and bound are bytes of RAM; the bound holds for these runs with these segments in "
+    "this order; that no plan within the budget is quicker is not proven"
 )
 
 
@@ -69,7 +75,8 @@ def plan(
     """Run a network in a circular pool of RAM, outputs over dying inputs (vMCU).
 
     Options: `objective` (`macs`: within the budget the least work that is done again, then the
-    least RAM; `ram`: the least RAM), `fuse` (operators may run together; without, each runs
+    least RAM; `ram`: the least RAM; `latency`: the coarsest segments that fit, see `quickest`),
+    `fuse` (operators may run together; without, each runs
     alone), `segment` (what one modulo operation is for: `pixel`, or by the paper's rules `min` or
     `gcd`, with tensors padded and distances in whole segments, see `pitch`), `parameters` (count
     them, read in place from flash), `time_limit` in seconds.
@@ -81,11 +88,29 @@ def plan(
     """
     chosen = checked(refused(options, graph, "overlap"))
     clock = Clock(chosen["time_limit"], progress)
-    offers = all_offers(graph, clock, chosen["fuse"], chosen["segment"])
+    if chosen["objective"] == "latency":
+        offers = _quick(graph, machine, budget_bytes, chosen, clock)
+    else:
+        offers = all_offers(graph, clock, chosen["fuse"], chosen["segment"])
     offer = _chosen(graph, offers, budget_bytes, chosen["objective"])
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
+
+
+def _quick(
+    graph: Graph, machine: Machine, budget_bytes: int, chosen: Mapping[str, Any], clock: Clock
+) -> list[Offer]:
+    """The layout that is quickest on the machine, or the front where only that may have one."""
+    cost = Cost(graph, machine, chosen["parameters"])
+    found = quick_layout(
+        graph, budget_bytes, cost, clock, chosen["fuse"], lambda: tractable_distances(graph)
+    )
+    if found is None:
+        return all_offers(graph, clock, chosen["fuse"])
+    layout = found.layout
+    least = found.bound_bytes
+    return [Offer(layout.pool_bytes, least, found.extra_macs, found.binding, lambda: layout)]
 
 
 def all_offers(
@@ -197,7 +222,8 @@ def finished(
     chosen = {**DEFAULTS, **chosen}
     machine = with_scratchpad(machine, budget_bytes)
     program = emit(graph, machine, layout, chosen["parameters"])
-    claims = _claims(graph, program, layout.pool_bytes, bound_bytes, clock)
+    quick = chosen["objective"] == "latency"
+    claims = _claims(graph, program, layout.pool_bytes, bound_bytes, not quick, clock)
     clock.report("done", layout.pool_bytes, bound_bytes)
     return Plan(
         planner="overlap",
@@ -231,11 +257,11 @@ def _chosen(graph: Graph, offers: Sequence[Offer], budget_bytes: int, objective:
 
 
 def _claims(
-    graph: Graph, program: Program, pool_bytes: int, bound_bytes: int, clock: Clock
+    graph: Graph, program: Program, pool_bytes: int, bound_bytes: int, proven: bool, clock: Clock
 ) -> Claims:
     moved = account(graph, program)
     return Claims(
-        status="optimal" if bound_bytes == pool_bytes else "feasible",
+        status="optimal" if proven and bound_bytes == pool_bytes else "feasible",
         objective_bytes=pool_bytes,
         bound_bytes=bound_bytes,
         compulsory_bytes=moved.compulsory_bytes,
@@ -255,12 +281,14 @@ def _notes(graph: Graph, layout: Layout, chosen: Mapping[str, Any]) -> tuple[str
         f"{len(graph.operators)} operators in {len(layout.runs)} kernels, {joined} of them fused, "
         f"in a circular pool of {layout.pool_bytes} bytes",
         _segment_note(graph, layout, chosen["segment"]),
-        NOTE_BOUND,
+        NOTE_QUICK if chosen["objective"] == "latency" else NOTE_BOUND,
     )
 
 
 def _segment_note(graph: Graph, layout: Layout, rule: str) -> str:
     modulos = f"{work(graph, layout).modulos:,} modulo operations"
+    if in_rows := sum(run.rows > 0 for run in layout.runs):
+        return f"segments: {in_rows} kernels make rows or all at once, the others pixels, {modulos}"
     if rule == "pixel":
         return f"segments: whole pixels, {modulos}"
     return (

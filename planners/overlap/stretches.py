@@ -88,11 +88,11 @@ def best_ways(
 
     The largest stretch decides, so the time goes there, until it cannot be made smaller.
     """
-    stretches = _stretches(graph, distances, orders)
+    found = stretches(graph, distances, orders)
     known: Known = {}
     best: list[Way] = []
     least = bound
-    for ways in stretches:
+    for ways in found:
         best.append(_first(ways, least, known, clock))
         least = max(least, best[-1].pool)
     least, left = bound, set(range(len(best)))
@@ -101,7 +101,7 @@ def best_ways(
         if best[at].pool <= least:
             break
         left.remove(at)
-        best[at] = _improved(stretches[at], best[at], least, known, clock)
+        best[at] = _improved(found[at], best[at], least, known, clock)
         least = max(least, best[at].pool)
     return best
 
@@ -139,7 +139,7 @@ def blocks_of(graph: Graph, order: Sequence[int]) -> list[Block]:
     return found
 
 
-def _stretches(
+def stretches(
     graph: Graph, distances: Distances, orders: Sequence[tuple[int, ...]]
 ) -> list[list[Way]]:
     """For each stretch its ways, one for each order that differs there."""
@@ -148,7 +148,7 @@ def _stretches(
     ends = [0, *(done.bit_count() for done in common)]
     ways: list[list[Way]] = [[] for _ in common]
     for order, own in zip(orders, cuts, strict=True):
-        parts = dict(_parts(graph, distances, order, [done.bit_count() for done in own]))
+        parts = {at: part for (at, _), part in parts_of(graph, distances, order, own)}
         for i, (start, stop) in enumerate(pairwise(ends)):
             if all(way.order != order[start:stop] for way in ways[i]):
                 inside = [part for at, part in parts.items() if start <= at < stop]
@@ -166,10 +166,14 @@ def _cuts(graph: Graph, order: Sequence[int]) -> list[int]:
     return [done for done, live in zip(masks, accumulate(change)) if live <= 1]
 
 
-def _parts(
-    graph: Graph, distances: Distances, order: tuple[int, ...], ends: Sequence[int]
-) -> Iterator[tuple[int, Part]]:
-    """The first step of each part, and the part; what lives on behind it ends a step later."""
+def parts_of(
+    graph: Graph, distances: Distances, order: tuple[int, ...], cuts: Sequence[int] | None = None
+) -> Iterator[tuple[tuple[int, int], Part]]:
+    """The parts of an order with their steps `[start, stop)`; `cuts` as masks of what is done.
+
+    What lives on behind a part ends a step later.
+    """
+    ends = [done.bit_count() for done in (_cuts(graph, order) if cuts is None else cuts)]
     blocks = blocks_of(graph, order)
     unit = gcd(*(block.size for block in blocks), *distances.values())
     needs = _footprints(SharedFootprints(graph, distances), order)
@@ -179,7 +183,7 @@ def _parts(
             for block in blocks
             if block.first < stop and block.last >= start
         ]
-        yield start, Part(inside, distances, max(needs[start:stop]), unit)
+        yield (start, stop), Part(inside, distances, max(needs[start:stop]), unit)
 
 
 def _footprints(prints: SharedFootprints, order: Sequence[int]) -> list[int]:

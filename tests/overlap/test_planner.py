@@ -44,7 +44,7 @@ def test_unknown_options_are_refused() -> None:
     graph = sp.load("vmcu:S4")
     with pytest.raises(sp.BadInput, match="overlap has no option 'bands'"):
         sp.plan(graph, "overlap", "1MB", bands=4)
-    with pytest.raises(sp.BadInput, match="objective 'speed' is none of macs, ram"):
+    with pytest.raises(sp.BadInput, match="objective 'speed' is none of macs, ram, latency"):
         sp.plan(graph, "overlap", "1MB", objective="speed")
     with pytest.raises(sp.BadInput, match="'fuse' is yes or no"):
         sp.plan(graph, "overlap", "1MB", fuse="never")

@@ -1,0 +1,173 @@
+"""Objective latency: valid within any budget that has a plan, coarse where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import planners as sp
+from planners.overlap.coarse import Coarse, steps_of
+from planners.overlap.int8 import execute_int8
+from planners.overlap.int8 import random_net as random_net_of
+from planners.overlap.layout import Layout
+from planners.overlap.orders import all_distances
+from planners.program import Compute
+from planners.progress import Clock
+from tests.overlap.byte_ring import runs_right
+from tests.overlap.random_nets import random_net
+
+
+def computes(plan: sp.Plan) -> int:
+    return sum(isinstance(item, Compute) for item in plan.program.instructions)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("fuse", [True, False])
+def test_random_networks_within_every_kind_of_budget(seed: int, fuse: bool) -> None:
+    graph, known = random_net(seed, 3 + seed % 7)
+    least = sp.plan(graph, "overlap", "1MB", objective="ram", fuse=fuse).claims.objective_bytes
+    most = sum(graph.size_bytes(t) for t in graph.tensors)
+    for budget in (least, (3 * least + most) // 4, most):
+        plan = sp.plan(graph, "overlap", budget, objective="latency", fuse=fuse, parameters=True)
+        report = sp.check(plan)
+        claims = plan.claims
+        assert claims.status == "feasible"
+        assert claims.bound_bytes <= claims.objective_bytes <= budget
+        assert report.peak_bytes <= claims.objective_bytes == plan.details["layout"]["pool_bytes"]
+        layout = Layout.from_json(plan.details["layout"])
+        if all(run.form == "alone" for run in layout.runs):
+            assert runs_right(graph, layout, known)
+    assert computes(plan) == len(graph.operators)
+    with pytest.raises(sp.BudgetTooSmall) as short:
+        sp.plan(graph, "overlap", least - 1, objective="latency", fuse=fuse)
+    assert least - 1 < short.value.need_bytes <= least
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_steps_need_what_their_order_holds(seed: int) -> None:
+    """Whole tensors need the order's peak; with the finest segments, what any layout does."""
+    graph, _ = random_net(seed, 7)
+    order = range(len(graph.operators))
+    shares = all_distances(graph)
+    whole = Coarse(graph, order, 10**9, {})
+    assert max(step.held for step in steps_of(graph, order)) == sp.budgets(graph).default_peak
+    finest = Coarse(graph, order, 0, shares)
+    laid = Coarse(graph, order, finest.need_bytes, shares).layout(Clock(5))
+    assert finest.need_bytes <= whole.need_bytes
+    if laid is not None:
+        assert laid[0].pool_bytes == laid[1] == finest.need_bytes
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Pieces are small: threads would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+NETS = ("mobilenet_v2", "googlenet")
+
+
+def plans_of(graph: sp.Graph) -> Iterator[sp.Plan]:
+    """Plans of less and less memory, as far as there are any."""
+    peak = sp.budgets(graph).default_peak
+    for share in (1.0, 0.7, 0.45):
+        try:
+            yield sp.plan(graph, "overlap", int(share * peak), objective="latency")
+        except sp.BudgetTooSmall:
+            return
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("name", NETS)
+def test_networks_run_in_their_arenas(name: str) -> None:
+    """Whole operators are the network's own bit for bit; of rows, kernels add in another order."""
+    graph = sp.load(name, input_shape=(1, 3, 32, 32))
+    whole = 0
+    for plan in plans_of(graph):
+        done = sp.execute(plan)
+        at_once = computes(plan) == len(graph.operators)
+        assert done.bit_exact if at_once else done.max_abs_error < 0.02
+        whole += at_once
+    assert whole > 0
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_rows_run_bit_for_bit_where_sums_are_exact() -> None:
+    torch.manual_seed(0)
+    layers: list[torch.nn.Module] = []
+    for before, channels, kind in ((3, 4, 1), (4, 8, 1), (8, 8, 8), (8, 6, 1)):
+        layers += [torch.nn.Conv2d(before, channels, 3, 1, 1, groups=kind), torch.nn.ReLU()]
+    module = torch.nn.Sequential(*layers, torch.nn.MaxPool2d(3, 2, 1)).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randint(-2, 3, parameter.shape))
+    data = torch.randint(-3, 4, (1, 3, 20, 20)).float()
+    graph = sp.from_torch(module, (data,))
+    least = sp.plan(graph, "overlap", "1MB", objective="ram").claims.objective_bytes
+    seen = set()
+    most = sp.budgets(graph).MP
+    for budget in range(least, most, (most - least) // 8):
+        plan = sp.plan(graph, "overlap", budget, objective="latency")
+        assert sp.execute(plan, module, (data,)).bit_exact
+        seen |= {(run["form"], run.get("rows", 0)) for run in plan.details["layout"]["runs"]}
+    assert len({rows for _, rows in seen}) > 3
+    assert {"alone", "line"} <= {form for form, _ in seen}
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "squeezenet1_1", "mnasnet0_5"])
+def test_kernels_that_go_by_pixels_are_exact_in_the_same_places(name: str) -> None:
+    graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
+    net, seen = random_net_of(graph, 0), set()
+    for plan in plans_of(graph):
+        layout = Layout.from_json(plan.details["layout"])
+        assert execute_int8(layout, net).bit_exact
+        seen |= {run.rows for run in layout.runs}
+    assert len(seen) > 2
+
+
+def test_a_budget_of_room_has_an_instruction_an_operator() -> None:
+    graph = sp.load("mobilenet_v2", input_shape=(1, 3, 96, 96))
+    peak = sp.budgets(graph).default_peak
+    counts = []
+    for budget in (peak, peak // 2, peak // 4):
+        plan = sp.plan(graph, "overlap", budget, objective="latency", parameters=True)
+        sp.check(plan)
+        counts.append(computes(plan))
+    fine = computes(sp.plan(graph, "overlap", peak // 4, parameters=True))
+    assert len(graph.operators) == counts[0] <= counts[1] <= counts[2] < fine / 10
+
+
+def test_quicker_than_segments() -> None:
+    graph = sp.load("mobilenet_v2", input_shape=(1, 3, 64, 64))
+    plain = sp.plan(graph, "overlap", "64KiB", parameters=True)
+    quick = sp.plan(graph, "overlap", "64KiB", parameters=True, objective="latency")
+    assert sp.simulate(quick).makespan_s < sp.simulate(plain).makespan_s / 3
+    assert any("is not proven" in note for note in quick.notes)
+
+
+def test_an_operator_too_large_is_found_at_once() -> None:
+    graph = sp.load("resnet18", input_shape=(1, 3, 64, 64))
+    with pytest.raises(sp.BudgetTooSmall, match="overlap needs at least 12288 bytes"):
+        sp.plan(graph, "overlap", 12_000, objective="latency")
+
+
+def test_segments_by_a_rule_are_refused() -> None:
+    graph = sp.load("vmcu:S4")
+    with pytest.raises(sp.BadInput, match="objective latency has segments of its own"):
+        sp.plan(graph, "overlap", "1MB", objective="latency", segment="min")
+
+
+def test_a_saved_plan_is_the_same_plan(tmp_path: object) -> None:
+    from planners.overlap.saved import proven_layout
+
+    graph = sp.load("vmcu:S8")
+    budget = sp.plan(graph, "overlap", "1MB").claims.objective_bytes * 3 // 2
+    plan = sp.plan(graph, "overlap", budget, objective="latency")
+    path = f"{tmp_path}/plan.json"
+    plan.save(path)
+    assert any(run.rows for run in proven_layout(sp.Plan.load(path)).runs)
