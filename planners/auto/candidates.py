@@ -31,6 +31,12 @@ class Candidate:
         return " ".join([self.planner, *told])
 
 
+OVERLAP = tuple(
+    Candidate("overlap", {"parameters": True, "objective": objective})
+    for objective in ("macs", "ram")
+)
+QUICK = (Candidate("overlap", {"parameters": True, "objective": "latency"}),)
+"""In place of those, where a program is timed: by pixels it would be no match, and long."""
 OURS = (
     Candidate("cosma", {"parameters": True}),
     Candidate("streaming", {"joint": True}),
@@ -38,20 +44,19 @@ OURS = (
     Candidate("fusion"),
     Candidate("streaming"),
     Candidate("fusion", {"joint": True}),
-    Candidate("overlap", {"parameters": True}),
-    Candidate("overlap", {"parameters": True, "objective": "ram"}),
 )
 
 
-def candidates() -> tuple[Candidate, ...]:
+def candidates(objective: str) -> tuple[Candidate, ...]:
     """Ours, and then planners that others bring, with their defaults. Parameters always count."""
-    known = {c.planner for c in OURS} | {AUTO}
+    ours = (*OURS, *(QUICK if objective in SIMULATED else OVERLAP))
+    known = {c.planner for c in ours} | {AUTO}
     theirs = (
         Candidate(name, {} if info.always_counts else {"parameters": True})
         for name, info in planners().items()
         if name not in known
     )
-    return (*OURS, *theirs)
+    return (*ours, *theirs)
 
 
 def value_of(objective: str, plan: Plan, trace: Trace | None) -> float:

@@ -75,7 +75,7 @@ def plan(
     objective, clock = chosen["objective"], Clock(chosen["time_limit"], progress)
     tried: list[Tried] = []
     best: Tried | None = None
-    queue = candidates()
+    queue = candidates(objective)
     for number, candidate in enumerate(queue):
         share_s = clock.left_s / (len(queue) - number)
         if share_s < LEAST_S and (best or clock.stopped):
