@@ -208,28 +208,30 @@ def _has_columns(graph: Graph, op: Operator) -> bool:
 
 
 def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Counts, Counts]]:
-    """The rows (axis 2) or columns (3) of each input that those of the output need."""
+    """The rows (axis 2) or columns (3) of each input that those of the output need.
+
+    Asked of all rows up to each, and of all from each: through a reshape, several rows may need
+    more than what each of them needs alone, since what is needed is told as one box.
+    """
     count = rows_of if axis == 2 else columns_of
     size = count(out)
     sources = [graph.tensors[name] for name in op.inputs]
-    need = np.zeros((len(sources), size, 2), dtype=np.int64)
-    for y in range(size):
-        part = (y, y + 1)
+    upto = np.zeros((len(sources), size + 1), dtype=np.int64)
+    start = np.array([[count(source)] * (size + 1) for source in sources], dtype=np.int64)
+
+    def needed(part: tuple[int, int]) -> list[tuple[int, int]]:
         box = box_of(out, part) if axis == 2 else box_of(out, (0, rows_of(out)), columns=part)
         boxes = dict(needs(graph, op, out.name, box))
-        for k, source in enumerate(sources):
-            found = boxes.get(source.name)
-            if found is None:
-                need[k, y] = (count(source), 0)
-            else:
-                need[k, y] = rows_in(source, found) if axis == 2 else found[3]
-    return [
-        (
-            np.concatenate(([0], np.maximum.accumulate(need[k, :, 1]))),
-            np.concatenate((np.minimum.accumulate(need[k, ::-1, 0])[::-1], [count(source)])),
-        )
-        for k, source in enumerate(sources)
-    ]
+        found = [(source, boxes.get(source.name)) for source in sources]
+        return [
+            (count(source), 0) if box is None else rows_in(source, box) if axis == 2 else box[3]
+            for source, box in found
+        ]
+
+    for y in range(size):
+        upto[:, y + 1] = [high for _, high in needed((0, y + 1))]
+        start[:, y] = [low for low, _ in needed((y, size))]
+    return list(zip(upto, start, strict=True))
 
 
 def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[Window, ...]) -> str:
