@@ -6,10 +6,10 @@ the address holds the problem, and a reload asks for its plan again.
 
 from __future__ import annotations
 
-from panel.custom import JSComponent
+from app.views.component import Component
 
 
-class Connection(JSComponent):
+class Connection(Component):
     """A line over the page from when the connection is lost until it is loaded again."""
 
     _esm = """

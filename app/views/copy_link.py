@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import panel as pn
 import param
 
+from app.views.component import Component
 
-class CopyLink(pn.custom.JSComponent):
+
+class CopyLink(Component):
     """Copies the page's address with all fields; where that is refused, shows it selected."""
 
     query = param.String("", doc="The problem and the look, as `app.url.link` writes them.")

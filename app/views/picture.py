@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import panel as pn
+from app.views.component import Component
 
 
-class Picture(pn.custom.JSComponent):
+class Picture(Component):
     """Finds a figure by a class of its own and saves it as PNG or SVG."""
 
     def save(self, figure: str, kind: str, name: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-import panel as pn
 import param
 
 from app.style import TIP
+from app.views.component import Component
 
 
-class Sender(pn.custom.JSComponent):
+class Sender(Component):
     """A component whose messages are keys: of the keyboard, or of a row."""
 
     __abstract = True

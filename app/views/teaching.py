@@ -8,6 +8,7 @@ import param
 from app.session import Session
 from app.style import COMPACT
 from app.views.buttons import button
+from app.views.component import Component
 from app.views.following import follow
 from app.views.later import seen
 
@@ -24,7 +25,7 @@ td { padding: 1px 4px; line-height: 1.3; }
 HEIGHTS = {False: 57, True: 150}
 
 
-class Player(pn.custom.JSComponent):
+class Player(Component):
     """Moves the cursor's slider, a Bokeh model of the name `CURSOR`, on by itself, and stops."""
 
     playing = param.Boolean(default=False, doc="Whether it moves; false again at the end.")

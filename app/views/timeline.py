@@ -82,7 +82,6 @@ class Timeline:
             y_range=self.lanes,
             tools="xwheel_zoom,xpan,box_zoom,reset,save",
             active_scroll=None,
-            output_backend="webgl",
             x_axis_label="time",
             css_classes=["timeline"],
         )

@@ -120,7 +120,10 @@ class Screen:
         self.page.evaluate(f"bench.arm('{event}', {first})")
 
     def _settled(self, quiet_ms: int = QUIET_MS) -> Moved:
-        self.page.wait_for_function("bench.first > 0", timeout=PATIENCE_MS, polling=50)
+        done = "bench.first > 0 || bench.said()"
+        self.page.wait_for_function(done, timeout=PATIENCE_MS, polling=50)
+        if said := self.page.evaluate("bench.first ? '' : bench.said()"):
+            raise RuntimeError(f"the page says: {said}")
         self.page.wait_for_function(f"bench.quiet({quiet_ms})", timeout=PATIENCE_MS, polling=50)
         found: Any = self.page.evaluate("[bench.first - bench.began, bench.last - bench.began]")
         return Moved(found[0], found[1], self.received_bytes)

@@ -37,7 +37,7 @@ class Visitor:
         token = re.search(r'"token":\s*"([^"]+)"', page.body.decode())
         assert token is not None
         self._socket = await websocket_connect(
-            HTTPRequest(self.address.replace("http", "ws", 1) + "/ws"),
+            HTTPRequest(self.address.rstrip("/").replace("http", "ws", 1) + "/ws", **WAITS),
             subprotocols=["bokeh", token[1]],
             max_message_size=2**28,
         )

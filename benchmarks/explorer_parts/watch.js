@@ -34,6 +34,12 @@ const bench = {
 
   quiet(ms) { return performance.now() - bench.changed > ms; },
 
+  // What went wrong, in the page's words.
+  said() {
+    const of = (name) => bench.models().find((m) => (m.css_classes || []).includes(name));
+    return of('message-row')?.visible ? of('message').text : '';
+  },
+
   slide(step) {
     const slider = bench.models().find((m) => m.type === 'Slider');
     bench.began = performance.now();
