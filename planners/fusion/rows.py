@@ -144,13 +144,16 @@ class Rows:
         return bool(self.reduced) and tensor == self.op.inputs[0] and tensor not in self.by_channel
 
 
+MOST_KNOWN = 2000
+"""Tables that are kept, over all graphs: the largest, of 25,000 rows, takes 400 KB."""
+_known: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
+
+
 class RowTables:
     """The rows of every operator of a graph; operators of equal content share their tables."""
 
     def __init__(self, graph: Graph, columns: bool = False) -> None:
         self.graph, self._with_columns = graph, columns
-        self._tables: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
-        self._columns: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
         self._made: dict[int, Rows] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
 
@@ -163,14 +166,9 @@ class RowTables:
         graph, op = self.graph, self.graph.operators[position]
         out = graph.tensors[op.outputs[0]]
         content = _content(graph, op)
-        if content not in self._tables:
-            self._tables[content] = _tables(graph, op, out, 2)
-            if self._with_columns and _has_columns(graph, op):
-                self._columns[content] = _tables(graph, op, out, 3)
-        windows, columns = (
-            tuple(Window(name, *table) for name, table in zip(op.inputs, tables.get(content, ())))
-            for tables in (self._tables, self._columns)
-        )
+        windows = self._windows(op, content, 2)
+        with_columns = self._with_columns and _has_columns(graph, op)
+        columns = self._windows(op, content, 3) if with_columns else ()
         sliced, channels = _sliced(graph, op, out)
         size = sum(graph.size_bytes(name) for name in op.parameters)
         summed, summed_bytes = _reduced(graph, op, out)
@@ -191,6 +189,15 @@ class RowTables:
             by_image=_by_image(graph, op, out),
             content=self._numbers.setdefault(content, len(self._numbers)),
         )
+
+    def _windows(self, op: Operator, content: tuple[object, ...], axis: int) -> tuple[Window, ...]:
+        """Of each input. Tables hang on the content alone, so other graphs know them too."""
+        key = (axis, *content)
+        if key not in _known:
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            _known[key] = _tables(self.graph, op, self.graph.tensors[op.outputs[0]], axis)
+        return tuple(Window(name, *table) for name, table in zip(op.inputs, _known[key]))
 
 
 def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
