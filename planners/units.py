@@ -29,26 +29,26 @@ LARGEST = 2**63 - 1
 def parse_size(text: str | SupportsIndex) -> int:
     """Bytes from `"262144"`, `"256KiB"`, `"256 KiB"` or `"1.5MB"`.
 
-    Raises `BadInput` for anything else, for nothing at all, for fractions of a byte, and for more
-    than any machine can address.
+    A fraction of a unit is the whole bytes in it. Raises `BadInput` for anything else, for nothing
+    at all, for fractions of a byte, and for more than any machine can address.
 
-    >>> parse_size("256 KiB"), parse_size("1.5MB"), parse_size(7)
-    (262144, 1500000, 7)
+    >>> parse_size("256 KiB"), parse_size("1.5MB"), parse_size("1.2 MiB"), parse_size(7)
+    (262144, 1500000, 1258291, 7)
     """
-    size = _exact(text)
-    if size <= 0 or size > LARGEST:
+    size, factor = _exact(text)
+    if size < 1 or size > LARGEST:
         raise BadInput(f"a size must be at least one byte and below 2**63, not {text!r:.40}")
-    if size.denominator != 1:
+    if size.denominator != 1 and factor == 1:
         raise BadInput(f"{text!r} is not a whole number of bytes")
     return int(size)
 
 
-def _exact(text: str | SupportsIndex) -> Fraction:
-    """The number of bytes, exactly: floats would round what is large."""
+def _exact(text: str | SupportsIndex) -> tuple[Fraction, int]:
+    """The number of bytes, exactly: floats would round what is large; and the unit's bytes."""
     wrong = BadInput(f"{text!r:.40} is not a size; write bytes, or e.g. 256KiB or 1.5MB")
     if not isinstance(text, str):
         try:
-            return Fraction(index(text))
+            return Fraction(index(text)), 1
         except TypeError:
             raise wrong from None
     match = _SIZE.fullmatch(text)
@@ -56,7 +56,7 @@ def _exact(text: str | SupportsIndex) -> Fraction:
     if not match or not factor:
         raise wrong
     try:
-        return Fraction(match.group(1).replace("_", "")) * factor
+        return Fraction(match.group(1).replace("_", "")) * factor, factor
     except ValueError:
         raise wrong from None
 

@@ -20,6 +20,8 @@ import planners as sp
         (2**53 + 1, 2**53 + 1),
         (str(2**53 + 1), 2**53 + 1),
         ("1.000000001GB", 10**9 + 1),
+        ("1.2 MiB", 1258291),
+        ("0.001 KiB", 1),
     ],
 )
 def test_sizes_are_exact(text: Any, size: int) -> None:
@@ -27,7 +29,23 @@ def test_sizes_are_exact(text: Any, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "1.5", "1.2.3", "-1", "9" * 400, "9" * 5000, 2**63, 10**400, 1.5, None, "1e9"]
+    "text",
+    [
+        "",
+        "0",
+        "1.5",
+        "1.5 B",
+        "0.0001 KiB",
+        "1.2.3",
+        "-1",
+        "9" * 400,
+        "9" * 5000,
+        2**63,
+        10**400,
+        1.5,
+        None,
+        "1e9",
+    ],
 )
 def test_what_is_no_size_is_bad_input(text: Any) -> None:
     with pytest.raises(sp.BadInput):
