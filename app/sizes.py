@@ -18,8 +18,12 @@ def plain_budget(text: str) -> str | int:
 
 
 def format_exact(size: int) -> str:
-    """A size in words that reads back to the same byte: KiB or MiB where that is exact."""
-    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
+    """A size in words that reads back to the same byte, in the largest unit where that is exact.
+
+    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291)
+    ('256 KiB', '64 KB', '1258291')
+    """
+    for unit, factor in (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3)):
         if size % factor == 0:
             return f"{size // factor} {unit}"
     return str(size)
@@ -35,6 +39,23 @@ def even_ratios(low: int, high: int, count: int = SLIDES) -> list[int]:
     first, last = -(-low // 1024), max(-(-low // 1024), high // 1024 + 1)
     ratio = (last / first) ** (1 / (count - 1))
     return sorted({round(first * ratio**i) for i in range(count)})
+
+
+def plain_whole(text: str, low: int, high: int) -> int:
+    """A whole number from `low` to `high`. Raises `BadInput` for anything else.
+
+    >>> plain_whole(" 60 ", 1, 3600)
+    60
+    """
+    wanted = f"write a whole number from {low:,} to {high:,}"
+    if not re.fullmatch(r"[+-]?[0-9]+", given := text.strip()):
+        raise sp.BadInput(
+            f"{given!r:.40} is none: {wanted}" if given else f"Nothing there: {wanted}"
+        )
+    number = int(given) if len(given) < 20 else high + 1
+    if not low <= number <= high:
+        raise sp.BadInput(f"{given:.20} is too {'small' if number < low else 'large'}: {wanted}")
+    return number
 
 
 def plain_shape(text: str) -> int | list[list[int]] | None:

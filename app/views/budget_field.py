@@ -52,6 +52,7 @@ class BudgetField(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         self._mirroring = False
+        self._budget = ""
         self._make()
         session.problem.param.watch(lambda *_: self._mirror(), list(session.problem.param))
         session.work.param.watch(lambda *_: self._show_budgets(), NAMES_OF_SIZES)
@@ -109,7 +110,7 @@ class BudgetField(pn.viewable.Viewer):
             self._set_budget(format_exact(found[list(ENDS).index(name)]))
 
     def _set_budget(self, text: str) -> None:
-        self.wrong.object = ""
+        self.wrong.object, self._budget = "", ""  # the field shows it as it is understood
         self.session.live.release()
         self.session.streams.release()
         self.session.change(budget=text)
@@ -151,8 +152,9 @@ class BudgetField(pn.viewable.Viewer):
         problem = self.session.problem
         self._mirroring = True
         try:
-            if not self.typed.value or self._differs(self.typed.value, problem.budget):
-                self.typed.value = problem.budget
+            if problem.budget != self._budget:  # else a size that is being mended stays
+                self.typed.value, self._budget = problem.budget, problem.budget
+                self.wrong.object = ""
             for name, widget in self.named.items():
                 about = {OVERLAP: POOL_ABOUT, STREAMING: STREAM_ABOUT}.get(problem.planner)
                 fused = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
@@ -163,9 +165,6 @@ class BudgetField(pn.viewable.Viewer):
             self._place_slider()
         finally:
             self._mirroring = False
-
-    def _differs(self, typed: str, budget: str) -> bool:
-        return typed.strip().upper() != budget.upper()
 
     def _show_budgets(self) -> None:
         budgets = self.session.work.budgets

@@ -11,6 +11,7 @@ from app.session import Session
 from app.state import Problem
 from app.style import COMPACT, TEXT
 from app.views.following import follow
+from app.views.whole_number import WholeNumber
 from planners.fusion.baselines import BASELINES
 
 BEST, ONLINE = "", "online"
@@ -53,14 +54,10 @@ class FusionOptions:
                 css_classes=["bands"],
                 **WIDE,
             ),
-            "channel_tile": pn.widgets.IntInput(
-                label="Channels at once, at least",
-                start=1,
-                end=65536,
-                css_classes=["channel-tile"],
-                **WIDE,
-            ),
         }
+        self.channels = WholeNumber(
+            session, "channel_tile", "Channels at once, at least", "channel-tile", **WIDE
+        )
         for name, widget in self.widgets.items():
             widget.param.watch(self._changed(name), "value")
         w = self.widgets
@@ -69,7 +66,8 @@ class FusionOptions:
         about.stylesheets = [TEXT]
         self.rest = pn.Column(
             w["bands"],
-            w["channel_tile"],
+            self.channels.field,
+            self.channels.wrong,
             w["double_buffer"],
             w["free_local_layers"],
             about,
@@ -106,6 +104,7 @@ class FusionOptions:
             for name, widget in self.widgets.items():
                 widget.value = getattr(problem, name)
                 widget.visible = here and name in offered
+            self.channels.field.visible = here and "channel_tile" in offered
             self.joint.disabled = own_search
         finally:
             self._mirroring = False

@@ -19,6 +19,7 @@ from app.views.fusion_options import FusionOptions
 from app.views.later import seen
 from app.views.overlap_options import OverlapOptions
 from app.views.stream_options import StreamOptions
+from app.views.whole_number import WholeNumber
 
 LABELS = {
     "schedule": {
@@ -69,15 +70,6 @@ class PlannerOptions(pn.viewable.Viewer):
                 label="Best for", options=list(GOALS), css_classes=["goal"], **WIDE
             ),
             "schedule": choice("schedule", "Order"),
-            "time_limit": pn.widgets.IntInput(
-                label="Limit (s)",
-                start=1,
-                end=3600,
-                css_classes=["limit"],
-                width=70,
-                margin=(2, 8, 2, 0),
-                stylesheets=[COMPACT],
-            ),
             "method": choice("method", "Method"),
             "replacement": choice("replacement", "Replacement"),
             "solver": pn.widgets.Select(
@@ -94,6 +86,8 @@ class PlannerOptions(pn.viewable.Viewer):
         }
         for name, widget in self.widgets.items():
             widget.param.watch(self._changed(name), "value")
+        look = {"width": 70, "margin": (2, 8, 2, 0), "stylesheets": [COMPACT]}
+        self.limit = WholeNumber(session, "time_limit", "Limit (s)", "limit", **look)
         self.fused, self.pool = FusionOptions(session), OverlapOptions(session)
         self.streamed = StreamOptions(session)
         self._make_breaks()
@@ -193,7 +187,7 @@ class PlannerOptions(pn.viewable.Viewer):
         finally:
             self._mirroring = False
         left = 8 if problem.planner == STREAMING else 0
-        self.widgets["time_limit"].margin = (2, 8, 2, left)
+        self.limit.field.margin = (2, 8, 2, left)
         self.why.object = why_html({n: why for n, why in ruled_out.items() if n in WHY_NAMES})
         self.more.visible = bool(offered.intersection((*MORE, *MORE_FUSED, *STREAMING_OPTIONS)))
         self.why.visible = bool(offered.intersection(MORE))
@@ -233,9 +227,10 @@ class PlannerOptions(pn.viewable.Viewer):
                 w["goal"],
                 self.fused.search,
                 self.pool.objective,
-                w["time_limit"],
+                self.limit.field,
                 **row,
             ),
+            self.limit.wrong,
             self.fused.joint,
             self.pool.fuse,
             self.streamed.front,

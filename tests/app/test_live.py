@@ -296,7 +296,7 @@ def test_every_search_can_be_chosen(visit: Session) -> None:
 def test_the_folded_part_names_what_is_not_the_usual(visit: Session) -> None:
     options = PlannerOptions(visit)
     options.fused.widgets["double_buffer"].value = False
-    options.fused.widgets["channel_tile"].value = 16
+    options.fused.channels.field.value = "16"
     assert options.more.label.endswith("16 channels, no loading ahead")
     sent = visit.request()["options"]
     assert (sent["double_buffer"], sent["channel_tile"]) == (False, 16)

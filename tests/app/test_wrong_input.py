@@ -8,9 +8,11 @@ import pytest
 
 import planners as sp
 from app.session import Session
-from app.sizes import plain_budget, plain_shape
+from app.sizes import plain_budget, plain_shape, plain_whole
 from app.state import Look, Problem
 from app.url import LOOKED_AT, VERSION, from_query
+from app.views.budget_field import BudgetField
+from app.views.whole_number import WholeNumber
 from app.worker import load_graph
 
 NONSENSE = ("nonsense", "-1", "1e308", "nan", "∞", "[" * 500, "<script>", "../../etc/passwd", "\0")
@@ -88,3 +90,34 @@ def test_an_unknown_model_is_told_in_words_of_the_page() -> None:
         load_graph(problem)
     assert "type a part of a name" in str(found.value)
     assert "()" not in str(found.value)
+
+
+@pytest.mark.parametrize("text", ["", "abc", "0", "3601", "-5", "1.5", "1e2", "∞", "9" * 400])
+def test_a_whole_number_out_of_bounds_says_what_to_write(text: str) -> None:
+    with pytest.raises(sp.BadInput, match="from 1 to 3,600") as found:
+        plain_whole(text, 1, 3600)
+    assert len(str(found.value)) < 120
+
+
+def test_a_time_limit_is_refused_in_words_and_nothing_is_planned() -> None:
+    session = Session(Pool())  # type: ignore[arg-type]
+    limit = WholeNumber(session, "time_limit", "Limit (s)", "limit")
+    limit.field.value = "99999"
+    assert "too large" in limit.wrong.object
+    assert (session.problem.time_limit, limit.field.value) == (30, "99999")
+    limit.field.value = "60"
+    assert (session.problem.time_limit, limit.wrong.object) == (60, "")
+
+
+def test_a_size_that_is_none_stays_to_be_mended_until_the_budget_changes() -> None:
+    session = Session(Pool())  # type: ignore[arg-type]
+    session.open({}, {}, [])
+    budget = BudgetField(session)
+    budget.typed.value = "12 parsecs"
+    session.problem.model = "resnet18"
+    assert budget.typed.value == "12 parsecs"
+    assert "not a size" in budget.wrong.object
+    session.problem.budget = "256 KiB"
+    assert (budget.typed.value, budget.wrong.object) == ("256 KiB", "")
+    budget.typed.value = "64KB"
+    assert (session.problem.budget, budget.typed.value) == ("64 KB", "64 KB")
