@@ -15,7 +15,7 @@ from app.jobs import shared_pool
 from app.scripts import as_python
 from app.session import Session
 from app.style import KEYS, TEXT, page_css
-from app.url import from_query, link, pinned_in
+from app.url import from_query, link, not_in_links, pinned_in
 from app.views.connection import Connection
 from app.views.controls import Controls
 from app.views.copy_link import CopyLink
@@ -132,7 +132,9 @@ def _fill_header(
     def python(_event: Any = None) -> None:
         named = session.uploads.names.get(session.problem.model, "")
         lines = as_python(session.problem, named)
-        code.object = f"<h4>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
+        code.object = (
+            f"<h4 class='first'>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
+        )
         browser.copy(lines)
         show(code)
 
@@ -257,7 +259,7 @@ def _connect(
     def hold_link(*_: Any) -> str:
         pinned = session.repins.pinned_for
         query, left_out = link(session.problem, session.look, pinned)
-        copy.param.update(query=query, left_out=", ".join(left_out))
+        copy.param.update(query=query, left_out=", ".join(not_in_links(session.work, left_out)))
         return query
 
     def write_address(*_: Any) -> None:
@@ -275,4 +277,5 @@ def _connect(
     session.problem.param.watch(write_address, list(session.problem.param))
     session.look.param.watch(write_address, list(session.look.param))
     session.work.param.watch(write_address, "pinned_for")
+    session.work.param.watch(lambda *_: hold_link(), ["shown", "shelf"])
     pn.state.on_session_destroyed(lambda _context: session.close())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
@@ -13,10 +13,11 @@ import param
 
 import planners as sp
 from app.blocks_text import blocks_named, blocks_text
+from app.by_hand import moves_of
 from app.machines import fields_text, numbers_in
 from app.options import OPTIONS, always_counts, fields_of, solver_names
 from app.sizes import format_exact, plain_budget, plain_shape
-from app.state import WIDTHS, Look, Problem
+from app.state import WIDTHS, Look, Problem, Work
 from app.upload_store import there
 from planners.machine import changed_numbers
 
@@ -68,6 +69,16 @@ def link(
     else:
         query = "?" + urlencode(fields)
     return query, left_out
+
+
+def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
+    """In words: what is on the page and in no link, after what `link` had no room for."""
+    found = [f"{words} (for want of room)" for words in left_out]
+    if moves := len(moves_of(work.shown.plan)) if work.shown else 0:
+        found.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
+    if others := sum(kept.shown is not work.pinned for kept in work.shelf):
+        found.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
+    return found
 
 
 def from_query(

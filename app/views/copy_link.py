@@ -13,7 +13,7 @@ class CopyLink(Component):
     """Copies the page's address with all fields; where that is refused, shows it selected."""
 
     query = param.String("", doc="The problem and the look, as `app.url.link` writes them.")
-    left_out = param.String("", doc="What the link has no room for, in words; or nothing.")
+    left_out = param.String("", doc="What the link does not hold, in words; or nothing.")
 
     _esm = """
 export function render({ model }) {
@@ -39,7 +39,7 @@ export function render({ model }) {
       field.style.cssText = 'display: block; width: 430px; max-width: 100%; margin: 6px 0';
       say.append(field);
     }
-    if (model.left_out) say.append(`Left out, for want of room: ${model.left_out}.`);
+    if (model.left_out) say.append(`Not in the link: ${model.left_out}.`);
     say.hidden = false;
     if (text) { say.querySelector('input').focus(); say.querySelector('input').select(); }
   }
@@ -71,7 +71,7 @@ export function render({ model }) {
 """
     _stylesheets: ClassVar[list[str]] = [
         """
-button { font: 14.2px Helvetica, Arial, sans-serif; padding: 8px 14px; border-radius: 4px;
+button { font: 14px/20px var(--sw-font); height: 34px; padding: 6px 14px; border-radius: 4px;
   border: none; background: transparent; color: #fff; cursor: pointer; }
 button:hover { background: rgba(127, 160, 190, .28); }
 button:focus-visible { outline: 2px solid #56B4E9; outline-offset: 1px; }

@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from app.blocks_text import blocks_named, blocks_text
 from app.first import first_shown
+from app.pinning import Kept
 from app.scripts import as_python
 from app.session import Session
 from app.sizes import format_exact, plain_budget, plain_shape
-from app.state import Look, Problem
+from app.state import Look, Problem, Work
 from app.url import (
     CHOICES,
     LONGEST,
     OF_THE_MOMENT,
     from_query,
     link,
+    not_in_links,
     pinned_in,
     problem_of,
     to_query,
@@ -218,3 +220,16 @@ def test_a_pinned_problem_with_one_wrong_value_is_not_another_problem() -> None:
     assert wrong == []
     assert (fields["planner"], fields["budget"]) == ("fusion", "MH")
     assert pinned_in({}, {}) == ({}, [])
+
+
+def test_what_no_link_holds_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(shown=first_shown())
+    assert not_in_links(work) == []
+    assert not_in_links(work, ["the wishes"]) == ["the wishes (for want of room)"]
+    others = [Kept("a", work.shown, {}), Kept("b", work.shown, {})]
+    work.param.update(shelf=others)
+    assert not_in_links(work) == ["2 more plans of the compare shelf"]
+    work.param.update(pinned=work.shown)
+    assert not_in_links(work) == []
+    monkeypatch.setattr("app.url.moves_of", lambda _plan: [{}])
+    assert not_in_links(work) == ["1 move by hand (save the plan to keep them)"]
