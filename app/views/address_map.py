@@ -49,6 +49,24 @@ AXIS_WIDTH = 82
 WHOLE = (-1.0, -1.0)
 LABELS = ("label_x", "label_y", "label")
 MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
+STAND = "const apart = null; let at = 0;"
+APART = """
+let at = 0;
+const taken = [];  // of tensors that lie over each other: names of those before, in pixels
+const apart = (i, half) => {
+  const x = label_x[i] * wide, middle = label_y[i] * high;
+  const free = (y) => taken.every(([tx, ty, th]) =>
+    Math.abs(x - tx) >= half + th || Math.abs(y - ty) >= 13);
+  const reach = (top[i] - bottom[i]) * high / 2 - 6.5;
+  for (let off = 0; off <= reach; off += 6.5) for (const y of [middle + off, middle - off]) {
+    if (!free(y)) continue;
+    taken.push([x, y, half]);
+    at = y / high;
+    return true;
+  }
+  return false;
+};
+"""
 FIT_LABELS = """
 if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
 const wide = plot.inner_width / (steps.end - steps.start);
@@ -62,9 +80,11 @@ for (let i = 0; i < tensor.length; i++) {
   if ((top[i] - bottom[i]) * high < 13) continue;
   const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6), name = tensor[i];
   if (name.length > letters && letters < 4) continue;
+  const text = name.length <= letters ? name : '…' + name.slice(1 - letters);
+  if (apart && !apart(i, text.length * 3 + 3)) continue;
   found.label_x.push(label_x[i]);
-  found.label_y.push(label_y[i]);
-  found.label.push(name.length <= letters ? name : '…' + name.slice(1 - letters));
+  found.label_y.push(apart ? at : label_y[i]);
+  found.label.push(text);
 }
 Object.assign(names.data, found);  // in place: the server need not hear of it
 names.change.emit();
@@ -153,7 +173,7 @@ class AddressMap:
         for item in (self.limit, self.cursor, self.note):
             plot.add_layout(item)
         self._keep_labels_fitting(plot, x_range)
-        self.pool = PoolLayer(plot, theme, FIT_LABELS)
+        self.pool = PoolLayer(plot, theme, APART + FIT_LABELS)
         self.bands = StreamBands(plot, theme)
         return plot
 
@@ -161,7 +181,7 @@ class AddressMap:
         """The client knows how wide a rectangle is, so it decides which names fit."""
         args = {"plot": plot, "steps": x_range, "range": self.y_range, "source": self.source}
         args["names"] = self.fitting
-        fit = CustomJS(args=args, code=FIT_LABELS)
+        fit = CustomJS(args=args, code=STAND + FIT_LABELS)
         for around in (x_range, self.y_range):
             around.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
@@ -207,6 +227,8 @@ class AddressMap:
             text_align="center",
             text_baseline="middle",
             text_font_size="10.5px",
+            background_fill_color="#ffffff",
+            background_fill_alpha=0.5,
         )
         self.wishes = MapWishes(plot)
         put(

@@ -49,11 +49,15 @@ source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
 const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
   : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
+const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, conv2d a conv
+  : cut(/^[a-z0-9_]+$/.test(s) ? s.split('_').at(-1).replace(/[0-9]+d?$/, '') || s
+    : s.replace(/ operators?$/, ' ops'), letters);
 const data = source.data;
-const on = (words, dark, size) =>
-  words.map((s, i) => data.dark[i] === dark ? cut(s, room(size)) : '');
-data.name_dark = on(data.full, true, 5.9); data.name_light = on(data.full, false, 5.9);
-data.kind_dark = on(data.second, true, 5.1); data.kind_light = on(data.second, false, 5.1);
+const on = (words, dark, size, fit) =>
+  words.map((s, i) => data.dark[i] === dark ? fit(s, room(size)) : '');
+data.name_dark = on(data.full, true, 5.9, cut); data.name_light = on(data.full, false, 5.9, cut);
+data.kind_dark = on(data.second, true, 5.1, brief);
+data.kind_light = on(data.second, false, 5.1, brief);
 source.change.emit();
 const names = tabs.data;
 const fits = (s, i) => s.length * 6.2 < (names.room[i] - 0.2) * px / 0.8 ? s : '';

@@ -17,7 +17,7 @@ from app.shown import Shown
 from app.views.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
 from app.views.glyphs import put, tell
 from app.views.hatched import PLAIN, hatched
-from app.views.palette import BLUE, VERMILLION, Theme, cursor_band, dress, tooltip
+from app.views.palette import BLUE, SKY, VERMILLION, Theme, cursor_band, dress, tooltip
 from planners.units import format_bytes
 
 PEAK = "right_diagonal_line"
@@ -27,6 +27,7 @@ class Occupancy:
     """A figure under the address map, on the same steps."""
 
     def __init__(self, theme: Theme, x_range: Range1d) -> None:
+        self.held = SKY if theme.dark else BLUE  # blue is too near to the dark panel
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
         self.source = ColumnDataSource({name: [] for name in names})
         self.pinned = ColumnDataSource({"x": [], "y": []})
@@ -69,7 +70,7 @@ class Occupancy:
             bottom=0,
             top="top",
             fill_color="colour",
-            fill_alpha=0.75,
+            fill_alpha=1.0 if theme.dark else 0.75,
             line_color=None,
             hatch_color=theme.panel,
             hatch_alpha=0.6,
@@ -112,7 +113,7 @@ class Occupancy:
             "share": [f"{b / budget:.0%}" for b in held],
             "step": [s + 1 for s in steps],
             "operator": list(shown.plan.program.steps),
-            "colour": [VERMILLION if b == highest else BLUE for b in held],
+            "colour": [VERMILLION if b == highest else self.held for b in held],
             "hatch": [PEAK if b == highest else PLAIN for b in held],
         }
         self.limit.location = limit_bytes(shown)

@@ -67,9 +67,10 @@ class Outlines:
         """Outline what differs from the pinned plan; nothing without one of the same graph."""
         data = outline_columns(here, there, memory, by)
         self.gone.data = data[ONLY_THERE]
-        many = sum(len(columns["left"]) for columns in data.values()) > MANY
+        count = sum(len(columns["left"]) for columns in data.values())
+        thinner = 1 if count <= MANY else 2 if count <= 3 * MANY else 5
         for kind, source in self.lines.items():
-            self.layers[kind].look(line_width=OUTLINES[kind][0] / (2 if many else 1))
+            self.layers[kind].look(line_width=OUTLINES[kind][0] / thinner)
             corners = list(zip(*(data[kind][side] for side in SIDES), strict=True))
             source.data = {
                 "xs": [[left, right, right, left, left] for left, right, _, _ in corners],

@@ -125,7 +125,7 @@ class Pareto:
         self._glyphs(plot, theme)
         plot.min_border_left = 78
         self.ticks = {
-            "x": Ticks(self.x_range, 6 if self.large else 2),
+            "x": Ticks(self.x_range, 4 if self.large else 2),
             "y": Ticks(self.y_range, 6 if self.large else 4),
         }
         return plot

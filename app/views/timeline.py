@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bokeh.core.properties import value as constant
@@ -38,6 +38,7 @@ from app.views.stream_bars import StreamBars
 from app.views.units import seconds_text
 
 GROUPS = "groups"
+ACROSS = 530  # pixels of the time axis, about, in a window of 1280
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
@@ -198,7 +199,8 @@ class Timeline:
             for i, (kind, label) in enumerate(zip(data["kind"], data["label"], strict=True))
             if label in (self.operators if kind == "operator" else self.tensors)
         ]
-        self.chosen.data = {name: [data[name][i] for i in hits] for name in self.chosen.data}
+        bars = [(data["lane"][i], data["left"][i], data["right"][i]) for i in hits]
+        self.chosen.data = together(bars, float(self.x_range.end - self.x_range.start) / ACROSS)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:
@@ -206,6 +208,24 @@ class Timeline:
             self.source.selected.indices = []
             hit = new[0]
             self.select(data["kind"][hit], data["label"][hit], data["step"][hit] - 1)
+
+
+def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
+    """Outlines of bars (lane, left, right), one for narrow ones side by side: many would hide what
+    they are about. `pixel` is how long about a pixel takes."""
+    found: list[tuple[str, float, float]] = []
+    for lane, left, right in sorted(bars):
+        if (
+            found
+            and found[-1][0] == lane
+            and left - found[-1][2] < 2 * pixel
+            and right - left < 8 * pixel
+        ):
+            _, first, last = found.pop()
+            left, right = first, max(last, right)
+        found.append((lane, left, right))
+    lanes, lefts, rights = zip(*found, strict=True) if found else ((), (), ())
+    return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:

@@ -31,6 +31,7 @@ from app.views.solver import (
     stages,
 )
 from app.views.status import status_html
+from app.views.timeline import together
 from app.views.units import joules_text, seconds_text
 
 
@@ -304,3 +305,13 @@ def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
         assert [place_of(1024 * size, sizes) for size in sizes] == list(range(len(sizes)))
         assert place_of(0, sizes) == 0
         assert place_of(2**40, sizes) == len(sizes) - 1
+
+
+def test_narrow_bars_side_by_side_have_one_outline() -> None:
+    narrow = [("compute", k, k + 1.0) for k in range(5)]
+    apart, wide = ("compute", 30.0, 31.0), ("compute", 31.0, 60.0)
+    found = together([*narrow, wide, apart, ("DMA in", 5.0, 6.0)], 1.0)
+    assert found["lane"] == ["DMA in", "compute", "compute", "compute"]
+    assert found["left"] == [5.0, 0, 30.0, 31.0]
+    assert found["right"] == [6.0, 5.0, 31.0, 60.0]
+    assert together([], 1.0) == {"lane": [], "left": [], "right": []}
