@@ -22,8 +22,10 @@ def page_css(theme: Theme) -> str:
 body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
 #header {{ min-height: 40px; height: 40px; padding: 0 8px; }}
 #header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; }}
+#content, #main, #sidebar {{ box-sizing: border-box; height: calc(100vh - 40px); }}
 #main {{ padding: 8px; background: {theme.page}; }}
 #sidebar {{ background: {theme.panel}; padding: 4px 0; border-right: 1px solid {theme.grid}; }}
+.bk-Tooltip {{ right: 6px; width: fit-content; max-width: 340px; }}
 #sidebar ul.nav {{ padding: 0; margin: 0; }}
 .fullscreen-button {{ display: none; }}
 .card-margin {{ margin: 0 !important; }}
@@ -76,8 +78,9 @@ h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
 .title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .title b, .legend b { font-size: 12.5px; }
 .title span { color: var(--sw-faint); margin-left: 8px; }
-pre { font: 12.5px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
-  overflow-x: auto; user-select: all; }
+h4.first { border-top: 0; }
+pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
+  white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
 .faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
 label { font-size: 11.5px; color: var(--sw-faint); }
 .wrong { color: var(--sw-alarm); font-weight: 600; }
@@ -107,7 +110,10 @@ label, .bk-input-group > label { font-size: 11.5px; margin: 0 0 1px 0; color: va
 select.bk-input { text-overflow: ellipsis; padding-right: 22px; }
 .bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
 .bk-btn-group > button.bk-btn { padding: 2px 8px; min-height: 24px; font-size: 11.5px; }
-input[type='file'].bk-input { height: auto; padding: 4px; }
+.bk-btn-group > button.bk-btn:not(:only-child):not(.bk-active) { color: var(--sw-faint); }
+.bk-input-group > button.bk-btn { padding: 0; min-height: 24px; font-size: 11.5px; }
+.bk-input-group > button.bk-btn > a { padding: 2px 8px; font-size: 11.5px; line-height: 1.4286; }
+.bk-input-group:has(> button.bk-btn) > label:empty { display: none; }
 """
 
 BUDGET = """

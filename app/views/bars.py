@@ -196,7 +196,7 @@ def infeasible_html(why: dict[str, Any]) -> str:
     facts = (("need", need), ("have", have), ("short by", need - have))
     numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
     kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
-    none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}."
+    none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
     return (
         f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
         f" What binds: {escape(infeasible_story(why))}.{remedy}"

@@ -24,7 +24,7 @@ CSS = """
   font-variant-numeric: tabular-nums; }
 .card span { color: var(--sw-faint); white-space: nowrap; }
 .card.name { flex: 50 1 110px; max-width: max-content; }
-.name b, .name span { display: block; overflow: hidden; text-overflow: ellipsis;
+.name b, .name > span { display: block; overflow: hidden; text-overflow: ellipsis;
   white-space: nowrap; }
 @media (max-width: 1360px) {
   .card { padding: 3px 6px; }
@@ -129,10 +129,10 @@ def _of_memory(shown: Shown) -> list[str]:
     if shown.pool is not None:
         size, again = shown.pool.size_bytes, report.macs - shown.graph.macs
         share = f"RAM, {size / budget:.0%} of {format_bytes(budget)}"
-        more = f"{again / shown.graph.macs:.1%} of the work" if again else "nothing is done twice"
+        more = f"MACs again, {again / shown.graph.macs:.1%} of the work" if again else "MACs again"
         return [
             _card(format_bytes(size), share, "peak", title=f"the pool takes {size:,} bytes"),
-            _card(f"{again:,}", f"MACs again, {more}", "extra", title=AGAIN),
+            _card(f"{again:,}", more, "extra", title=AGAIN),
             traffic,
         ]
     share = report.peak_bytes / budget

@@ -45,7 +45,7 @@ export function render({ model }) {
 """
     _stylesheets: ClassVar[list[str]] = [
         """
-:host { font: 11.5px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+:host { font: 11.5px var(--sw-font);
   color: var(--sw-text); overflow-y: auto; max-height: 84px; }
 .chip { display: inline-flex; margin: 0 4px 4px 0; border: 1px solid #D55E00; border-radius: 9px;
   max-width: 100%; overflow: hidden; }

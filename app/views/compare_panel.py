@@ -26,8 +26,10 @@ from app.session import Session
 from app.shown import Shown
 from app.state import ALIGNED, tensor_selection
 from app.style import BOX, COMPACT, TEXT
+from app.upload_store import LARGEST, too_large
 from app.views.buttons import button
 from app.views.comparing import amount, signed
+from app.views.files_field import dropper
 from app.views.following import follow
 from app.views.marks import MARKS
 from app.views.palette import ink_on
@@ -87,10 +89,9 @@ class Comparison(pn.viewable.Viewer):
             label="called", css_classes=["kept-name"], width=170, **small
         )
         self.called.param.watch(lambda event: pins.rename(event.new), "value")
-        self.file = pn.widgets.FileInput(
-            accept=".json", css_classes=["compare-file"], width=190, **small
-        )
-        self.file.param.watch(lambda event: self._taken(event.new), "value")
+        words = "Drop a plan here, or browse"
+        self.file = dropper("compare-file", words, width=190, margin=(0, 4))
+        self.file.param.watch(lambda event: self._taken(*event.new), "whole")
         self.head = pn.pane.HTML(
             "", css_classes=["asked"], stylesheets=[TEXT], **{**WIDE, "margin": (2, 6)}
         )
@@ -172,9 +173,11 @@ class Comparison(pn.viewable.Viewer):
         if name and name != self.session.pins.chosen:
             self.session.pins.choose(name)
 
-    def _taken(self, content: bytes | None) -> None:
-        if content:
-            self.session.pins.take_file(content, str(self.file.filename or ""))
+    def _taken(self, name: str, content: bytes | None) -> None:
+        if content is None:
+            self.session.work.notice = too_large(LARGEST)
+        else:
+            self.session.pins.take_file(content, name)
 
     def _show(self) -> None:
         work, pins = self.session.work, self.session.pins

@@ -13,7 +13,7 @@ from app.session import Session
 from app.shown import Shown
 from app.state import tensor_selection
 from app.style import TEXT
-from app.views.buttons import button
+from app.views.buttons import button, to_the_left
 from app.views.following import follow
 from app.views.later import seen
 from app.views.marks import MARKS
@@ -36,7 +36,8 @@ class ComparePanel(pn.viewable.Viewer):
         self.swap = button("Swap  (c)", "swap", session.pins.swap)
         self.drop = button("Let go", "unpin", session.pins.unpin)
         self.open = button("⤢", "open-compare", self._open)
-        self.open.description = "all of the comparison: shelf, table, both plans' views"
+        about = "all of the comparison: shelf, table, both plans' views"
+        self.open.description = to_the_left(about)
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )

@@ -20,7 +20,7 @@ from app.views.palette import Theme
 from app.views.rows import Browser
 
 ROOMY = (3, 4)
-WIDTH = 420
+WIDTH, HALF = 640, 316
 LONG = ("steps",)
 """Files that may take seconds: a worker writes them, so that other pages go on."""
 
@@ -51,7 +51,7 @@ class ExportPanel(pn.viewable.Viewer):
             "One HTML page, complete in itself: opens offline, with cursor and selection",
             "export-page",
             lambda: session.sharing.start(PAGE, look),
-            margin=ROOMY,
+            margin=(14, 4, 3, 4),
         )
         self.page.param.update(width=WIDTH, color="primary")
         self.stop = button("Stop", "export-stop", session.sharing.cancel, margin=ROOMY)
@@ -100,8 +100,8 @@ class ExportPanel(pn.viewable.Viewer):
             label=label,
             css_classes=[f"export-{name}"],
             stylesheets=[COMPACT],
-            width=WIDTH,
-            margin=(2, 4),
+            width=HALF,
+            margin=ROOMY,
         )
         return button
 
@@ -114,7 +114,7 @@ class ExportPanel(pn.viewable.Viewer):
                 f"export-{name}",
                 lambda: session.sharing.start(name),
                 margin=ROOMY,
-                width=WIDTH,
+                width=HALF,
             )
 
         def text() -> str:
@@ -135,16 +135,22 @@ class ExportPanel(pn.viewable.Viewer):
             return live_csv(self.session.work.shown, self.session.look.step)
 
         def title(text: str) -> pn.pane.HTML:
-            return pn.pane.HTML(f"<h4>{text}</h4>", stylesheets=[TEXT], margin=(6, 4, 0, 4))
+            words = f'<h4 class="first">{text}</h4>'
+            return pn.pane.HTML(words, stylesheets=[TEXT], margin=(6, 4, 0, 4))
 
         return seen(
             pn.Column,
             title("The plan"),
-            seen(pn.Row, self.page, self.stop, margin=0),
+            self.page,
+            self.stop,
             self.state,
-            *(self._of_plan(name) for name in FILES),
-            self._file("live", "-live.csv", "What is on chip at the cursor as CSV", live),
-            self.differences,
+            pn.FlexBox(
+                *(self._of_plan(name) for name in FILES),
+                self._file("live", "-live.csv", "What is on chip at the cursor as CSV", live),
+                self.differences,
+                width=WIDTH + 8,
+                margin=0,
+            ),
             title("The figures"),
             pn.Row(self.figure, self._picture("png"), self._picture("svg"), margin=0),
             visible=False,

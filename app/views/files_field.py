@@ -18,9 +18,14 @@ LOOK = """
 .filepond--root { margin: 0; min-height: 34px; font: inherit; font-size: 12px; }
 .filepond--panel-root { background: transparent; border: 1px dashed var(--sw-faint);
   border-radius: 4px; }
-.filepond--drop-label { min-height: 34px; color: inherit; }
-.filepond--drop-label label { font-size: 12px; padding: 4px; }
+.filepond--drop-label { color: inherit; }
+.filepond--drop-label label { font-size: 0; padding: 4px; }  /* its words are not ours */
+.filepond--drop-label label::after { font-size: 12px; line-height: 1.35; white-space: pre-line; }
 .filepond--credits { display: none; }
+"""
+WORDS = """
+.filepond--drop-label.filepond--drop-label {{ min-height: {high}px; }}
+.filepond--drop-label label::after {{ content: "{words}"; }}
 """
 
 
@@ -49,6 +54,22 @@ class Dropper(pn.widgets.FileDropper):
             self.whole = (name, b"".join(parts))
 
 
+def dropper(name: str, words: str, **look: Any) -> Dropper:
+    """A field for one file with `words` on it and the CSS class `name`."""
+    high = 44 if "\\A" in words else 28  # the field is as high as its words
+    return Dropper(
+        label="",
+        multiple=False,
+        chunk_size=CHUNK,
+        max_file_size=f"{LARGEST // 10**6}MB",
+        previews=[],
+        layout="compact",
+        css_classes=[name],
+        stylesheets=[LOOK, WORDS.format(high=high, words=words)],
+        **look,
+    )
+
+
 class FilesField(pn.viewable.Viewer):
     """Upload a plan or a graph; save the plan on screen."""
 
@@ -69,15 +90,9 @@ class FilesField(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.upload = Dropper(
-            label="",
-            multiple=False,
-            chunk_size=CHUNK,
-            max_file_size=f"{LARGEST // 10**6}MB",
-            previews=[],
-            layout="compact",
-            css_classes=["upload"],
-            stylesheets=[LOOK],
+        self.upload = dropper(
+            "upload",
+            "Drop a file here, or browse\\A a plan · .pt2 · .onnx · .cfg · JSON",
             sizing_mode="stretch_width",
             margin=(2, 8),
         )

@@ -89,7 +89,7 @@ export function render({ model }) {
 """
     _stylesheets: ClassVar[list[str]] = [
         """
-:host { font: 12.5px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+:host { font: 12.5px var(--sw-font);
   color: var(--sw-text); position: relative; z-index: 30; }
 label { display: block; font-size: 11.5px; margin: 0 0 1px; color: var(--sw-faint); }
 input { box-sizing: border-box; width: 100%; height: 28px; padding: 2px 8px; font: inherit;

@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILLION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#8C96A0"
 DARK_INK = "#10161c"
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+FONT = "'Segoe UI', Arial, Helvetica, sans-serif"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,8 @@ def dress(plot: figure, theme: Theme) -> figure:
         axis.minor_tick_line_color = None
         axis.axis_label_text_color = axis.major_label_text_color = theme.text
         axis.axis_label_text_font = axis.major_label_text_font = FONT
-        axis.axis_label_text_font_size = axis.major_label_text_font_size = "11px"
+        # 11px, Bokeh's default, would count as not set, and the template's theme has larger type.
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = "11.5px"
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_standoff = 4
     plot.toolbar.logo = None
@@ -185,7 +186,7 @@ def cursor_band(theme: Theme) -> BoxAnnotation:
 
 
 TOOLTIP = (
-    "font: 12px system-ui, sans-serif; max-width: 340px; line-height: 1.35; color: #1f2933;"
+    f"font: 12px {FONT}; max-width: 340px; line-height: 1.35; color: #1f2933;"
     " overflow-wrap: anywhere"
 )
 

@@ -11,7 +11,7 @@ from app.glossary import term
 from app.session import Session
 from app.state import METRICS
 from app.style import COMPACT, TEXT
-from app.views.buttons import button
+from app.views.buttons import button, to_the_left
 from app.views.following import follow
 from app.views.later import seen
 
@@ -37,7 +37,8 @@ class ParetoBar(pn.viewable.Viewer):
         self.stop = button("Stop", "sweep-stop", session.sweeps.cancel)
         self.stop.param.update(color="danger", visible=False)
         self.open = button("⤢ All planners", "all-planners", lambda: compare_planners(session))
-        self.open.description = "what more memory buys with each planner; a larger chart"
+        about = "what more memory buys with each planner; a larger chart"
+        self.open.description = to_the_left(about)
         self.state = pn.pane.HTML(
             "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TEXT]
         )

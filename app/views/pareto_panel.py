@@ -106,7 +106,9 @@ class ParetoPanel(pn.viewable.Viewer):
         )
         self.table = Rows(css_classes=["buys"], sizing_mode="stretch_width", max_height=170)
         self.table.empty = "Choose planners, then ask: they are planned at both budgets."
-        self.list = Rows(css_classes=["points"], sizing_mode="stretch_width", height=150)
+        self.list = Rows(
+            css_classes=["points"], sizing_mode="stretch_width", height=150, margin=(10, 0, 0, 0)
+        )
         self.list.empty = "Each point of the chart will be a row here: Enter loads its plan."
         for rows in (self.table, self.list):
             rows.on_key(lambda key: session.sweeps.tap(int(key.removeprefix(LOAD))))

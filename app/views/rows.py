@@ -87,8 +87,7 @@ export function render({ model, el }) {
     _stylesheets: ClassVar[list[str]] = [
         TIP,
         """
-:host { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
-  color: var(--sw-text); overflow-y: auto; }
+:host { font: 12px var(--sw-font); color: var(--sw-text); overflow-y: auto; }
 table { border-collapse: collapse; width: 100%; table-layout: auto; }
 th { font-weight: 600; text-align: left; color: var(--sw-faint); padding: 1px 4px;
   position: sticky; top: 0; background: var(--sw-panel); }
@@ -105,7 +104,8 @@ td:first-child { overflow-wrap: anywhere; }
 .tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
 .tap:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: -2px; }
 .title td { font-weight: 600; color: var(--sw-faint); padding-top: 6px; }
-.on td { background: var(--sw-hover); font-weight: 600; }
+.on td { background: var(--sw-hover); }
+.on td:first-child { box-shadow: inset 3px 0 var(--sw-accent); }
 .empty { color: var(--sw-faint); padding: 4px; }
 """,
     ]
@@ -222,6 +222,11 @@ export function render({ model, el }) {
     event.preventDefault();
     if (event.key === '/') focusSearch(document);
     else model.send_msg({ key: event.key });
+  });
+  document.addEventListener('click', (event) => {  // what a tap hides keeps its words on screen
+    const path = event.composedPath(), at = path.findIndex((on) => on.tagName === 'BUTTON');
+    for (const on of at < 0 ? [] : path.slice(at, at + 4))
+      if (on instanceof Element) on.dispatchEvent(new MouseEvent('mouseleave'));
   });
   document.addEventListener('focusin', (event) => {  // typing replaces what a field holds
     const at = event.composedPath()[0];

@@ -109,7 +109,7 @@ class Stepper(pn.viewable.Viewer):
                     self.slider,
                     css_classes=["cursor"],
                     sizing_mode="stretch_width",
-                    margin=(6, 16, 6, 8),
+                    margin=(6, 20, 6, 8),
                 ),
                 self.teaching,
                 sizing_mode="stretch_width",

@@ -102,7 +102,7 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
         else "no hole: the memory is full"
     )
     whole = f"{format_bytes(budget)} {term('live', 'occupancy')}"
-    return f"<b>{format_bytes(held)}</b> of {whole} · {room}"
+    return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
 
 
 def story_rows(shown: Shown, step: int, selection: str) -> list[dict[str, Any]]:

@@ -119,7 +119,7 @@ export function render({ model, el }) {
 """
     _stylesheets: ClassVar[list[str]] = [
         """
-:host { font: 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif;
+:host { font: 12px var(--sw-font);
   color: var(--sw-text); overflow-y: auto; padding: 0 4px; box-sizing: border-box; }
 section { padding: 4px 2px 5px; border-top: 1px solid var(--sw-grid); }
 section:first-child { border-top: none; }
