@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from torch import nn
 
 import planners as sp
 from planners.fusion.rows import RowTables, box_of, rows_in, rows_of
@@ -31,3 +33,28 @@ def test_a_strip_needs_no_more_than_the_tables_say(name: str) -> None:
                     assert window.start[low] <= first, (op.name, low)
                     assert stop <= window.upto[min(size, low + height)], (op.name, low)
     assert len(seen) > 5
+
+
+class Positions(nn.Module):
+    """Each row gets a position of its own, a parameter, before operators on its channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.positions = nn.Parameter(torch.randn(1, 48, 64))
+        self.linear = nn.Linear(64, 96)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.linear(torch.sin(x) + self.positions))
+
+
+@pytest.mark.parametrize("budget", range(4_000, 20_000, 1_000))
+def test_parameters_with_rows_serve_every_strip(budget: int) -> None:
+    module, inputs = Positions(), (torch.randn(1, 48, 64),)
+    graph = sp.from_torch(module, inputs, name="positions")
+    try:
+        plan = sp.plan(graph, "fusion", budget)
+    except sp.BudgetTooSmall:
+        assert budget < 10_000
+        return
+    sp.check(plan)
+    assert sp.execute(plan, module, inputs).max_abs_error < 1e-5
