@@ -7,6 +7,8 @@ from collections.abc import Callable
 import panel as pn
 import param
 
+from app.views.glyphs import settle
+
 
 def follow(source: param.Parameterized, names: str | list[str], act: Callable[[], object]) -> None:
     """Call `act` whenever one of the named parameters changes.
@@ -19,5 +21,6 @@ def follow(source: param.Parameterized, names: str | list[str], act: Callable[[]
     def run(*_: object) -> None:
         with pn.io.unlocked():
             act()
+            settle(pn.state.curdoc)
 
     source.param.watch(run, names)

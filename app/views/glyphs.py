@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
+from weakref import WeakSet
 
+from bokeh.document import Document
 from bokeh.models import (
     AllIndices,
     CDSView,
@@ -94,11 +96,15 @@ class Layer:
         return self.renderer
 
 
+_figures: WeakSet[Layers] = WeakSet()
+
+
 class Layers:
     """The layers of a figure from back to front, and the tools that look at them."""
 
     def __init__(self, plot: figure) -> None:
         self.plot, self.all = plot, list[Layer]()
+        _figures.add(self)
         self._tools: list[tuple[Any, list[Layer]]] = []
         self._sources: set[ColumnDataSource] = set()
 
@@ -147,6 +153,16 @@ class Layers:
             drawn = [layer.renderer for layer in layers if layer.renderer]
             if tool.renderers != drawn:
                 tool.renderers = drawn
+
+
+def settle(document: Document | None) -> None:
+    """Draw what has rows by now, in all figures of a document.
+
+    While changes are collected, a source that the document has already tells nobody of its rows.
+    """
+    for layers in list(_figures):
+        if layers.plot.document is document:
+            layers.settle()
 
 
 def put(

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
+import param
 import pytest
-from bokeh.models import ColumnDataSource, HoverTool, TapTool
+from bokeh.document import Document
+from bokeh.models import ColumnDataSource, CustomJS, HoverTool, TapTool
 from bokeh.plotting import figure
+from panel.io.state import set_curdoc
 
+from app.views.following import follow
 from app.views.glyphs import Layers, put, tappable, tell
 from app.views.hatched import hatched
 from app.views.later import seen
@@ -75,6 +79,26 @@ def test_a_look_holds_before_and_after_a_layer_is_drawn() -> None:
     assert layer.renderer.glyph.line_width == 3
     layer.look(line_width=5)
     assert layer.renderer.glyph.line_width == 5
+
+
+def test_rows_that_come_while_changes_are_collected_are_drawn() -> None:
+    """The document has the source by a script already, and tells nobody of its rows meanwhile."""
+    document, plot, rows = Document(), figure(), source()
+    put(plot, "line", "x", "y", source=rows)
+    plot.js_on_change("inner_width", CustomJS(args={"rows": rows}))
+    document.add_root(plot)
+
+    class Model(param.Parameterized):
+        shown = param.Boolean()
+
+    model = Model()
+    follow(model, "shown", lambda: rows.update(data={"x": [0, 1], "y": [1, 2]}))
+    with set_curdoc(document):
+        document.hold("collect")
+        model.shown = True
+        assert drawn(plot) == ["Line"]
+        document.unhold()
+    assert drawn(plot) == ["Line"]
 
 
 def test_a_page_that_fills_sources_by_itself_has_all_layers() -> None:
