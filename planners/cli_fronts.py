@@ -13,6 +13,7 @@ from planners.cli_output import Answer
 from planners.errors import BadInput
 from planners.files import write_text
 from planners.study.fronts import METRICS, UNITS
+from planners.units import format_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,9 +74,12 @@ def report(
     against, by = metrics
     counted = rows["status"].value_counts()
     told = ", ".join(f"{n} {status}" for status, n in counted.items())
+    by_planner = rows.groupby(["planner", "status"], sort=False).size().unstack(fill_value=0)
     return "\n".join(
         [
             f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {told}.",
+            "",
+            markdown(by_planner.reset_index()),
             "",
             f"## Least {by}, by budget",
             "",
@@ -89,14 +93,44 @@ def report(
             "",
             markdown(shares.round({"share": 3})),
             "",
-            f"## Winners, {by} in {UNITS[by]}",
+            f"## Winners, by {by}",
             "",
-            "`margin` is how much more the second has, as a share.",
+            "With what the winner has and, in brackets, how much more the second has.",
             "",
-            markdown(found.drop(columns="machine" if found["machine"].nunique() < 2 else [])),
+            markdown(matrix(found, by)),
             "",
         ]
     )
+
+
+def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Winners with a row for each model (and machine) and a column for each budget.
+
+    Planners go by their name alone where none came with several sets of options.
+    """
+    several = found["machine"].nunique() > 1
+    asked = {name for text in found["winner"] for name in text.split("+")} | set(found["second"])
+    names = [name.split(":")[0] for name in asked if isinstance(name, str)]
+    bare = len(set(names)) == len(names)
+    short = (lambda name: name.split(":")[0]) if bare else str
+
+    def cell(winner: str, value: float, second: str | None, margin: float) -> str:
+        if winner == "none":
+            return "–"
+        more = f" ({short(second)} +{margin:.0%})" if second and margin == margin else ""
+        return "+".join(map(short, winner.split("+"))) + f" {_amount(value, by)}{more}"
+
+    columns = (found[name] for name in ("winner", "value", "second", "margin"))
+    told = [cell(*row) for row in zip(*columns, strict=True)]
+    rows = ["model", "machine"] if several else ["model"]
+    wide = found.assign(told=told).pivot(index=rows, columns="budget", values="told")
+    return wide[list(dict.fromkeys(found["budget"]))].reset_index()
+
+
+def _amount(value: float, metric: str) -> str:
+    if UNITS[metric] == "bytes":
+        return format_bytes(int(value))
+    return f"{value * 1e3:.4g} m{UNITS[metric]}"
 
 
 def markdown(table: pd.DataFrame) -> str:

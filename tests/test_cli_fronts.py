@@ -48,7 +48,26 @@ def test_winners_of_a_sweep(model: Path, tmp_path: Path, capfd: pytest.CaptureFi
     code, out, _ = run(capfd, "winners", tmp_path / "t.csv", "--out", tmp_path / "t.md")
     assert code == 0
     assert "2 infeasible" in out
-    assert "## Least latency, by budget" in (tmp_path / "t.md").read_text()
+    text = (tmp_path / "t.md").read_text()
+    assert "## Least latency, by budget" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| random4 |")]
+    *planned, impossible = [cell.strip() for cell in row.strip("|").split("|")][1:]
+    best = here[here["budget"] == "MR"].sort_values("makespan_s").iloc[0]
+    assert planned[0].startswith(f"{best['planner']} {best['makespan_s'] * 1e3:.4g} ms")
+    assert impossible == "–"
+
+
+def test_variants_of_a_planner_go_by_their_whole_names(
+    model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for asked, told in {
+        "cosma:schedule=mpmf,fusion": "| random4 | cosma ",
+        "cosma:schedule=mpmf,cosma": "| random4 | cosma:schedule=mpmf",
+    }.items():
+        out = tmp_path / "v.csv"
+        run(capfd, "sweep", model, "--planners", asked, "--budgets", "MP", "--out", out)
+        text = run(capfd, "winners", out, "--by", "traffic")[1]
+        assert told in text, text
 
 
 def test_several_processes_make_the_same_table(
