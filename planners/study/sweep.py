@@ -52,17 +52,20 @@ class Task(NamedTuple):
         facts += [self.time_limit, {**self.options, **own}]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
-    def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
-        """A row without a plan."""
-        return dict.fromkeys(COLUMNS) | {
+    @property
+    def names(self) -> dict[str, Any]:
+        """What its row goes by."""
+        return {
             "model": self.graph.name,
             "planner": self.planner,
             "budget": self.label,
-            "budget_bytes": self.budget_bytes,
-            "status": status,
             "machine": self.machine.name,
-            "reason": reason,
         }
+
+    def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
+        """A row without a plan."""
+        found = {"budget_bytes": self.budget_bytes, "status": status, "reason": reason}
+        return dict.fromkeys(COLUMNS) | found | self.names
 
 
 def variant(text: str) -> tuple[str, dict[str, Any]]:
@@ -126,7 +129,12 @@ def sweep(
         )
     ]
     kept = Kept(resume)
-    rows = {i: kept.rows[task.key] for i, task in enumerate(tasks) if task.key in kept.rows}
+    rows = {
+        # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
+        i: kept.rows[task.key] | task.names
+        for i, task in enumerate(tasks)
+        if task.key in kept.rows
+    }
     todo = {i: task for i, task in enumerate(tasks) if i not in rows}
     for index, row in _run(todo, executor):
         rows[index] = row
@@ -211,8 +219,7 @@ def _row(task: Task) -> dict[str, Any]:
         if (task.options or own) and isinstance(error, BadInput):
             raise  # Very likely an option that the planner does not have.
         return task.row("failed", f"{type(error).__name__}: {error}")
-    asked = {"budget": task.label, "planner": task.planner, "machine": task.machine.name}
-    return {**found, **asked, "reason": None}
+    return {**found, **task.names, "reason": None}
 
 
 def summary(plan: Plan) -> dict[str, Any]:

@@ -74,6 +74,16 @@ def test_what_is_done_stays_done(tmp_path: Path) -> None:
     assert here["reason"].notna().tolist() == [False, False, True] * 2
 
 
+def test_what_is_kept_goes_by_the_names_that_are_asked_for(tmp_path: Path) -> None:
+    """Two budgets of a network may be the same bytes."""
+    graph, kept = random_graph(3, 9, largest=30), tmp_path / "rows.jsonl"
+    size = sp.budgets(graph).MR
+    budgets = ["MR", size, f"{size}B"]
+    first = sp.sweep(graph, budgets=budgets, resume=kept)
+    again = sp.sweep(graph, budgets=budgets, resume=kept)
+    assert first["budget"].tolist() == again["budget"].tolist() == list(map(str, budgets))
+
+
 def test_machines_and_failures_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_graph(3, 6, largest=20)
     found = sp.sweep(graph, ["cosma", "overlap"], "MP", ["npu_small", "stm32f411"])
