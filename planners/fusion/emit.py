@@ -258,10 +258,9 @@ class GroupEmitter:
         key = (index, (channels if member.sliced else None) or (0, 0))
         parameters = self.parameters.get(key, ())
         if member.parameter_bytes and not parameters:
-            # What is kept serves all strips: some parameters, of positions, have rows too.
-            every = box_of(out, (0, rows_of(out)), channels)
-            boxes = needs(self.graph, op, out.name, every) if kept else wanted
-            found = {name: piece for name, piece in boxes if name in op.parameters}
+            if kept:  # For all strips: some parameters, of positions, have rows too.
+                wanted = needs(self.graph, op, out.name, box_of(out, (0, rows_of(out)), channels))
+            found = {name: piece for name, piece in wanted if name in op.parameters}
             parameters = self._parameters(index, found, channels if member.sliced else None)
             for operand in parameters:
                 yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
