@@ -19,7 +19,7 @@ from planners.overlap.rows import Rows, blocks, in_place, row_distance, spans_re
 from planners.overlap.turning import turned
 from tests.overlap.byte_ring import addresses
 from tests.overlap.random_nets import random_net
-from tests.overlap.test_tight import layout_with, random_module, valid
+from tests.overlap.test_tight import random_module, tight_distances, valid
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -82,19 +82,8 @@ def runs_of(graph: Graph) -> list[Candidate]:
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_a_distance_is_enough_and_one_byte_less_is_not(first: int) -> None:
-    modules = [random_module(seed) for seed in range(first, first + 10)]
-    tight = 0
-    for graph, run in [(module, run) for module in modules for run in runs_of(module)]:
-        d = run.distances.get("A")
-        if d is None or (layout := layout_with(graph, run, d)) is None:
-            continue
-        assert valid(graph, layout), (run.form, run.rows, d)
-        if d > 0 and run.form == "alone":  # Those of lines are for kernels by pixels, too.
-            less = layout_with(graph, run, d - 1)
-            assert less is not None
-            assert not valid(graph, less), (run.form, run.operators, run.rows, d)
-            tight += 1
-    assert tight > 5
+    # Distances of lines are for kernels by pixels, too.
+    assert tight_distances(first, runs_of, lambda run: run.form == "alone") > 5
 
 
 def test_a_ring_of_a_row_less_is_not_enough() -> None:
