@@ -236,7 +236,7 @@ class Shown:
         return min(leaving, default=self.report.peak_step)
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
-        """What is resident while a step computes, largest first; of a tile, at its fullest."""
+        """What is resident while a step computes, largest first; a tile or row at its fullest."""
         if step not in self._lived:  # several views ask for the same step
             self._lived.clear()
             self._lived[step] = self._live(step)
@@ -246,7 +246,7 @@ class Shown:
         left, right = self._sides
         stays = self.report.residencies
         found = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
-        if self.groups:
+        if self.groups or self.pool:
             moment = _fullest(found, self.by_step[step])
             found = [r for r in found if r.start_instruction <= moment < _stop(r)]
         return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))

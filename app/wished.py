@@ -77,7 +77,8 @@ def why_not_asked(text: str, planner: str) -> str:
     if kind_of(text) in known:
         return ""
     who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
-    return f"{planner} does not know it" + (f": {' and '.join(who)} does" if who else "")
+    does = "does" if len(who) == 1 else "do"
+    return f"{planner} knows no such wish" + (f"; {' and '.join(who)} {does}" if who else "")
 
 
 def wished_tensor(shown: Shown, selection: str) -> str:

@@ -86,7 +86,7 @@ class Dag:
         close: Callable[[str], None],
         tap_group: Callable[[int], None],
     ) -> None:
-        self.tap, self.close, self.tap_group = tap, close, tap_group
+        self.theme, self.tap, self.close, self.tap_group = theme, tap, close, tap_group
         self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED)})
         self.curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
         self.chosen_curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
@@ -300,7 +300,7 @@ class Dag:
         refit: bool,
     ) -> None:
         """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
-        drawn = scene(shown, expanded, colour, self.differs)
+        drawn = scene(shown, expanded, colour, self.differs, self.theme)
         self.drawn = drawn
         self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
         self.curves.data = drawn.curves

@@ -15,8 +15,8 @@ from app.views.dag_groups import Drawing, Regions, group_words, groups_in, regio
 from app.views.dag_layout import layout
 from app.views.dag_twins import twin_letters, twin_words
 from app.views.hatched import PLAIN
-from app.views.marks import MARKS, PALE, SHORT
-from app.views.palette import DARK_INK, ink_on, kind_of, sequential
+from app.views.marks import MARKS, SHORT
+from app.views.palette import DARK_INK, LIGHT, Theme, ink_on, kind_of, sequential
 from app.views.units import seconds_text
 from planners.units import format_bytes
 
@@ -53,7 +53,11 @@ class Scene:
 
 
 def scene(
-    shown: Shown, expanded: Collection[str], colour: str, differs: Mapping[str, str] | None = None
+    shown: Shown,
+    expanded: Collection[str],
+    colour: str,
+    differs: Mapping[str, str] | None = None,
+    theme: Theme = LIGHT,
 ) -> Scene:
     """Place and colour the visible part of a plan's graph.
 
@@ -66,7 +70,7 @@ def scene(
     edges = _edges(shown, home)
     placed = layout(len(nodes), list(edges))
     curves, tensors, ends = _curves(edges, placed.routes)
-    columns, legend = _nodes(shown, nodes, placed.x, placed.y, colour, differs)
+    columns, legend = _nodes(shown, nodes, placed.x, placed.y, (colour, theme), differs)
     letters = twin_letters(graph, nodes)
     _mark_twins(columns, letters, named=colour == "kind")
     groups = [shown.group_of.get(op.name) for op in graph.operators]
@@ -167,13 +171,14 @@ def _nodes(
     nodes: list[Node],
     x: tuple[int, ...],
     y: tuple[float, ...],
-    colour: str,
+    look: tuple[str, Theme],
     differs: Mapping[str, str] | None,
 ) -> tuple[Columns, list[tuple[str, str]]]:
+    colour, theme = look
     facts = [_Facts(shown, node, differs or {}) for node in nodes]
     alone = colour == "difference" and differs is None
-    paint, legend = _paint(facts, colour)
-    legend = [(ALONE, PALE)] if alone else legend
+    paint, legend = _paint(facts, colour, theme)
+    legend = [(ALONE, theme.grid)] if alone else legend
     columns: Columns = {name: [] for name in (*NODE_COLUMNS, *HOVER_COLUMNS)}
     for node, fact, at_x, at_y in zip(nodes, facts, x, y, strict=True):
         fill = paint(fact)
@@ -256,7 +261,7 @@ def _words(value: float, colour: str) -> str:
 
 
 def _paint(
-    facts: list[_Facts], colour: str
+    facts: list[_Facts], colour: str, theme: Theme
 ) -> tuple[Callable[[_Facts], str], list[tuple[str, str]]]:
     """How to colour a node, and a legend of what the colours mean."""
     if colour == "kind":
@@ -265,12 +270,14 @@ def _paint(
     if colour == "difference":
         found = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
         told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in found]
-        return (lambda fact: MARKS.get(fact.differs, ("", PALE))[1]), [*told, (SAME, PALE)]
+        pale = theme.grid
+        return (lambda fact: MARKS.get(fact.differs, ("", pale))[1]), [*told, (SAME, pale)]
     highest = max((fact.value(colour) for fact in facts), default=0.0)
-
+    if not highest:
+        return (lambda fact: theme.grid), [(f"no {colour}", theme.grid)]
     shares = (0, 0.25, 0.5, 0.75, 1)
-    stops = [(_words(highest * share, colour), sequential(share, 1)) for share in shares]
-    return (lambda fact: sequential(fact.value(colour), highest)), stops
+    stops = [(_words(highest * share, colour), sequential(share, 1, theme)) for share in shares]
+    return (lambda fact: sequential(fact.value(colour), highest, theme)), stops
 
 
 def _frames(

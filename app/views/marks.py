@@ -28,7 +28,6 @@ MARKS: Mapping[str, tuple[str, str]] = {
     MOVED: ("↕", GREY),
     ORDER: ("⇅", VERMILLION),
 }
-PALE = "#E4E8EC"
 SHORT: Mapping[str, str] = {
     SPILLED_HERE: "spills here",
     SPILLED_THERE: "spilled there",

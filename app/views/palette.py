@@ -124,10 +124,10 @@ def group_colour(group: int) -> str:
     return GROUPS[group % len(GROUPS)]
 
 
-def sequential(value: float, highest: float) -> str:
-    """A colour of a sequential scale (cividis) from 0 to `highest`."""
-    share = value / highest if highest else 0.0
-    return str(Cividis256[round(255 * (1 - min(1.0, max(0.0, share))))])
+def sequential(value: float, highest: float, theme: Theme) -> str:
+    """A colour of a sequential scale (cividis): `highest` stands out most from the page."""
+    share = min(1.0, max(0.0, value / highest if highest else 0.0))
+    return str(Cividis256[round(255 * (share if theme.dark else 1 - share))])
 
 
 def ink_on(colour: str) -> str:
@@ -186,8 +186,10 @@ def cursor_band(theme: Theme) -> BoxAnnotation:
 
 
 TOOLTIP = (
-    f"font: 12px {FONT}; max-width: 340px; line-height: 1.35; color: #1f2933;"
-    " overflow-wrap: anywhere"
+    f"font: 12px {FONT}; max-width: 340px; line-height: 1.35; overflow-wrap: anywhere;"
+    # Bokeh's box is white and has a padding of 5px: this one covers it, in the page's colours.
+    " margin: -5px; padding: 5px 7px; color: var(--sw-text, #1f2933);"
+    " background: var(--sw-panel, #ffffff)"
 )
 
 

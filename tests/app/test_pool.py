@@ -66,6 +66,11 @@ def drawn(plan: sp.Plan) -> Shown:
     return from_wire(json.loads(json.dumps(to_wire(checked_bundled(plan)))))
 
 
+def test_what_is_live_is_what_is_held_at_once(whole: Shown) -> None:
+    live = [sum(stay.size_bytes for stay in whole.live(step)) for step in range(whole.steps)]
+    assert tuple(live) == whole.report.occupancy
+
+
 def test_bundles_hold_what_the_program_holds(whole: Shown, drawn: Shown) -> None:
     """In each step the bundles of tensors are the pixels at the fullest moment, byte for byte."""
     assert drawn.pool is not None

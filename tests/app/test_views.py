@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import gc
+import json
 import weakref
 from itertools import pairwise
 
 import panel as pn
 import pytest
 
+import planners as sp
 from app.explorer import Explorer
 from app.glossary import plain
 from app.page import press, template
 from app.session import Session
-from app.shown import Shown
+from app.shown import Shown, show
 from app.state import COLOURS, COSMA
 from app.views.bars_of_time import interval_columns, stall_columns
 from app.views.budget_field import place_of, slider_sizes, ticks_html
 from app.views.cards import badge, cards_html
 from app.views.controls import Controls
 from app.views.dag_scene import chosen_nodes, find_operators, scene
-from app.views.palette import DARK, LIGHT, ink_on, kind_of
+from app.views.palette import DARK, LIGHT, contrast, ink_on, kind_of, sequential
 from app.views.planner_options import LABELS, labelled
 from app.views.solver import (
     gap_of,
@@ -104,6 +106,14 @@ def test_every_colour_has_words_beside_it(shown: Shown, colour: str) -> None:
     drawn = scene(shown, shown.tree.comfortable(), colour)
     assert all(drawn.nodes["second"])
     assert len(drawn.legend) >= (1 if colour == "difference" else 2)
+
+
+def test_the_dearest_stands_out_in_both_themes_and_nothing_is_told_once() -> None:
+    assert contrast(sequential(3, 3, LIGHT), LIGHT.panel) > 10
+    assert contrast(sequential(3, 3, DARK), DARK.panel) > 10
+    graph = sp.load("squeezenet1_1")
+    free = show(json.dumps(sp.plan(graph, budget="MP").to_json()))
+    assert scene(free, (), "spill traffic").legend == [("no spill traffic", LIGHT.grid)]
 
 
 def test_a_selected_operator_in_a_closed_block_marks_the_block(shown: Shown) -> None:

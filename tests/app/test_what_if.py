@@ -90,6 +90,7 @@ def test_only_wishes_that_the_planner_knows_are_sent() -> None:
     assert "wishes" not in options(problem)
     assert "wishes" not in options(Problem())
     assert "Optimus does" in why_not_asked("fuse a b", "cosma")
+    assert "COSMA and Optimus do" in why_not_asked("keep a", "overlap").split("; ")
 
 
 def test_a_link_carries_the_wishes() -> None:
@@ -190,7 +191,7 @@ def test_a_wish_that_the_planner_does_not_know_says_so(session: Session) -> None
     assert "Optimus does" in session.work.notice
     assert session.problem.wishes == []
     session.problem.wishes = ["fuse conv2d cat"]
-    assert "not asked: cosma does not know it" in words(sections(session))
+    assert "not asked: cosma knows no such wish" in words(sections(session))
 
 
 def test_a_plan_respects_the_wish_and_says_what_it_costs(session: Session, until: Any) -> None:
