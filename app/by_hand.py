@@ -72,6 +72,25 @@ def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
     return found or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
 
 
+def room_of(plan: sp.Plan, stay: sp.Residency) -> range:
+    """The addresses of the memory that a stay lies in: all on chip, or a window of it."""
+    memory = plan.program.memory(placed_at(plan, stay).memory)
+    size = plan.budget_bytes if memory.size_bytes is None else memory.size_bytes
+    first = 0
+    while memory.parent is not None:
+        first, memory = first + memory.base, plan.program.memory(memory.parent)
+    return range(first, first + size)
+
+
+def why_outside(plan: sp.Plan, stay: sp.Residency, offset: int) -> str:
+    """Why a stay cannot lie at an address, whatever else is there; empty where it can."""
+    room = room_of(plan, stay)
+    if room.start <= offset and offset + stay.size_bytes <= room.stop:
+        return ""
+    what = f"{stay.tensor}, {format_bytes(stay.size_bytes)}, lies in {placed_at(plan, stay).memory}"
+    return f"{what}: from {at_text(room.start)} to {at_text(room.stop)}, and nowhere else"
+
+
 def _rewritten(
     instructions: Iterable[Instruction], stay: sp.Residency, old: Region, new: Region
 ) -> Iterator[Instruction]:
@@ -142,16 +161,16 @@ def in_the_way(report: sp.CheckReport, stay: sp.Residency, offset: int) -> list[
 
 
 def free_places(
-    report: sp.CheckReport, stay: sp.Residency, limit_bytes: int, alignment: int = ALIGNMENT
+    report: sp.CheckReport, stay: sp.Residency, room: range, alignment: int = ALIGNMENT
 ) -> list[int]:
-    """Addresses at which a stay fits, as low or as high as a hole allows, rising."""
+    """Addresses of a `room` at which a stay fits, as low or as high as a hole allows, rising."""
     size, others = stay.size_bytes, beside(report, stay)
-    edges = [0, limit_bytes - size]
+    edges = [-(-room.start // alignment) * alignment, room.stop - size]
     for other in others:
         for span in other.spans:
             edges += [-(-span.stop // alignment) * alignment, span.start - size]
     aligned = {edge // alignment * alignment for edge in edges}
-    inside = (at for at in aligned if 0 <= at and at + size <= limit_bytes)
+    inside = (at for at in aligned if room.start <= at and at + size <= room.stop)
     return sorted(at for at in inside if not in_the_way(report, stay, at))
 
 

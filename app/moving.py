@@ -14,8 +14,10 @@ from app.by_hand import (
     free_places,
     in_the_way,
     moves_of,
+    room_of,
     stay_at,
     why_fixed,
+    why_outside,
 )
 from app.hand_jobs import judged, refusal
 from app.jobs import ENDS
@@ -83,8 +85,8 @@ class Moving(OneJob):
 
         def move(stay: sp.Residency) -> None:
             shown, here = self.session.work.shown, self.place_of(stay)
-            limit, alignment = shown.plan.budget_bytes, alignment_of(shown.plan)
-            places = free_places(shown.report, stay, limit, alignment)
+            room, alignment = room_of(shown.plan, stay), alignment_of(shown.plan)
+            places = free_places(shown.report, stay, room, alignment)
             ahead = [at for at in places if (at > here if direction > 0 else at < here)]
             if not ahead:
                 raise BadInput(NO_ROOM.format("higher" if direction > 0 else "lower"))
@@ -163,6 +165,7 @@ class Moving(OneJob):
         shown, number, offset = self._asked
         stay = shown.report.residencies[number]
         others = in_the_way(shown.report, stay, offset)
+        outside = why_outside(shown.plan, stay, offset)
         self.session.work.attempt = {
             "number": number,
             "tensor": stay.tensor,
@@ -170,6 +173,7 @@ class Moving(OneJob):
             "place": at_text(offset),
             "others": [shown.report.residencies.index(other) for other in others],
             **why,
+            **({"text": outside} if outside else {}),
         }
 
     def undo(self) -> bool:

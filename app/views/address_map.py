@@ -91,11 +91,11 @@ names.change.emit();
 """
 FORMAT_ADDRESS = """
 if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
-if (high.end < 16384) return tick.toLocaleString('en') + ' B';
+if (high.end < 4096 || tick % 256) return tick.toLocaleString('en') + ' B';
 if (high.end >= 33554432) return (tick / 1048576).toLocaleString('en',
   {maximumFractionDigits: 2}) + ' MiB';
 const kib = tick / 1024;
-return kib.toLocaleString('en', {maximumFractionDigits: 1}) + ' KiB';
+return kib.toLocaleString('en') + ' KiB';
 """
 
 

@@ -323,7 +323,7 @@ class HandBar(pn.viewable.Viewer):
 
 CSS = """
 .hand { line-height: 1.35; height: 34px; overflow-y: auto; overflow-wrap: anywhere; }
-.refused { color: #D0021B; font-weight: 600; }
+.refused { color: var(--sw-alarm); font-weight: 600; }
 .holds { color: #009E73; font-weight: 600; }
 """
 

@@ -11,7 +11,7 @@ from app.groups import group_line
 from app.shown import Shown
 from app.state import selected_group, selected_operators, selected_tensors
 from app.views.dag_blocks import Blocks, Node
-from app.views.dag_groups import Drawing, Regions, group_words, groups_in, regions
+from app.views.dag_groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
 from app.views.dag_layout import layout
 from app.views.dag_twins import twin_letters, twin_words
 from app.views.hatched import PLAIN
@@ -76,7 +76,8 @@ def scene(
     groups = [shown.group_of.get(op.name) for op in graph.operators]
     columns["group"] = group_lines(shown, nodes, {})
     drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
-    frames = _frames(tree, expanded, placed.x, placed.y)
+    lift = TAB + HALO if any(group is not None for group in groups) else 0.0
+    frames = _frames(tree, expanded, placed.x, placed.y, lift)
     reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
     return Scene(
         nodes=columns,
@@ -281,9 +282,14 @@ def _paint(
 
 
 def _frames(
-    tree: Blocks, expanded: Collection[str], x: tuple[int, ...], y: tuple[float, ...]
+    tree: Blocks,
+    expanded: Collection[str],
+    x: tuple[int, ...],
+    y: tuple[float, ...],
+    lift: float,
 ) -> Columns:
-    """A box around the nodes of each opened block, larger the further out it is."""
+    """A box around the nodes of each opened block, larger the further out it is; its name stands
+    `lift` above the nodes, where these have tabs."""
     frames = tree.frames(expanded)
     deepest = max((frame.depth for frame in frames), default=0)
     columns: Columns = {n: [] for n in ("left", "right", "top", "bottom", "block", "text")}
@@ -292,7 +298,7 @@ def _frames(
         xs, ys = [x[n] for n in frame.nodes], [y[n] for n in frame.nodes]
         columns["left"].append(min(xs) - min(margin, 0.49))
         columns["right"].append(max(xs) + min(margin, 0.49))
-        columns["top"].append(min(ys) - margin - 0.26 * (deepest - frame.depth + 1))
+        columns["top"].append(min(ys) - margin - lift - 0.26 * (deepest - frame.depth + 1))
         columns["bottom"].append(max(ys) + margin)
         columns["block"].append(frame.block)
         columns["text"].append("⊟ " + frame.block)

@@ -15,9 +15,11 @@ from app.by_hand import (
     in_the_way,
     moved_plan,
     moves_of,
+    room_of,
     same_stay,
     stay_at,
     why_fixed,
+    why_outside,
 )
 from planners.graph.model import Graph, Operator, Tensor
 
@@ -72,7 +74,7 @@ def test_every_place_that_is_offered_is_free(seed: int, pick: int) -> None:
     plan = sp.plan(graph, budget=round(sp.budgets(graph).MR * 1.5), time_limit=5)
     report = sp.check(plan)
     stay = report.residencies[pick % len(report.residencies)]
-    for offset in free_places(report, stay, plan.budget_bytes):
+    for offset in free_places(report, stay, range(plan.budget_bytes)):
         sp.check(moved_plan(plan, report, stay, offset))
 
 
@@ -81,7 +83,7 @@ def test_a_moved_plan_says_so_and_is_read_from_its_file() -> None:
     plan = sp.plan(graph, budget=sp.budgets(graph).MP + 640)
     report = sp.check(plan)
     stay = report.residencies[0]
-    offset = free_places(report, stay, plan.budget_bytes)[-1]
+    offset = free_places(report, stay, range(plan.budget_bytes))[-1]
     moved = sp.Plan.from_json(moved_plan(plan, report, stay, offset).to_json())
     assert sp.check(moved).noncompulsory_bytes == report.noncompulsory_bytes
     assert moves_of(plan) == []
@@ -123,9 +125,28 @@ def test_of_fused_groups_weights_can_be_moved_and_rows_cannot() -> None:
     for stay in report.residencies[::20]:
         alone = not why_fixed(plan, stay)
         assert alone == (graph.tensors[stay.tensor].kind == "parameter")
-        places = free_places(report, stay, plan.budget_bytes) if alone else []
+        places = free_places(report, stay, range(plan.budget_bytes)) if alone else []
         for offset in places[:1]:
             sp.check(moved_plan(plan, report, stay, offset))
+
+
+def test_a_tensor_stays_within_the_window_of_its_memory() -> None:
+    graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]])
+    plan = sp.plan(graph, planner="streaming", budget="64MiB")
+    report = sp.check(plan)
+    made = [s for s in report.residencies if s.tensor in graph.producer]
+    stay = min(made, key=lambda s: s.size_bytes)
+    room = room_of(plan, stay)
+    assert 0 < room.start <= stay.spans[0].start
+    for offset in (0, room.stop - stay.size_bytes + 64):
+        assert "lies in activations: from 0x" in why_outside(plan, stay, offset)
+        with pytest.raises(sp.InvalidPlan, match="out of range"):
+            sp.check(moved_plan(plan, report, stay, offset))
+    places = free_places(report, stay, room)
+    assert places
+    for offset in places:
+        assert not why_outside(plan, stay, offset)
+        sp.check(moved_plan(plan, report, stay, offset))
 
 
 @pytest.mark.parametrize(

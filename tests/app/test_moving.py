@@ -26,7 +26,7 @@ def movable(shown: Shown) -> tuple[int, int]:
     """The place of a stay that has a free place elsewhere, and that place."""
     for number, stay in enumerate(shown.report.residencies):
         here = stay.spans[0].start
-        for offset in free_places(shown.report, stay, shown.plan.budget_bytes):
+        for offset in free_places(shown.report, stay, range(shown.plan.budget_bytes)):
             if offset != here:
                 return number, offset
     raise AssertionError("nothing can move")
