@@ -46,6 +46,7 @@ from app.views.wish_marks import MapWishes
 LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
+FINE, SMALL = 400, 2500  # rectangles: from so many on their outlines are faint, or none
 WHOLE = (-1.0, -1.0)
 LABELS = ("label_x", "label_y", "label")
 MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
@@ -261,8 +262,6 @@ class AddressMap:
         steps of the pinned plan are moved onto those of this one (`app.aligning.ALIGNED`).
         """
         self.rows = rows_of(shown, memory)
-        for rect in self.rects:  # of strips a pixel high nothing but outlines would be seen
-            rect.look(line_alpha=0.0 if shown.pool else 1.0)
         self.drawn = None
         self._redraw()
         self.limit.location = limit_bytes(shown)
@@ -296,6 +295,9 @@ class AddressMap:
         self._draw(self.rows.rows(*self.drawn), "")
 
     def _draw(self, rows: list[Row], about: str) -> None:
+        strips = isinstance(self.rows, Strips)
+        for rect in self.rects:
+            rect.look(line_alpha=edge_alpha(len(rows), strips))
         self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
         self.marks.data = map_marks(rows)
         self.wishes.place(self.source.data)
@@ -344,6 +346,12 @@ def rows_of(shown: Shown, memory: str) -> MapRows | Strips:
     if shown.pool:
         return Strips(pool_rows(shown, memory))
     return MapRows(shown, memory)
+
+
+def edge_alpha(rectangles: int, strips: bool) -> float:
+    """How much is seen of the lines around rectangles: of many, or of strips a pixel high, nothing
+    else would be seen, and half of the time to draw them goes there."""
+    return 0.0 if strips or rectangles > SMALL else 0.5 if rectangles > FINE else 1.0
 
 
 def weights_of(shown: Shown, selection: str) -> set[str]:

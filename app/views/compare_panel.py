@@ -109,7 +109,7 @@ class Comparison(pn.viewable.Viewer):
             widget.param.watch(lambda _event: self._show_tensors(), "value")
         self.totals = Rows(css_classes=["totals"], empty=NOTHING, sizing_mode="stretch_width")
         self.tensors = Rows(
-            css_classes=["tensor-differences"], height=210, sizing_mode="stretch_width"
+            css_classes=["tensor-differences"], max_height=210, sizing_mode="stretch_width"
         )
         self.tensors.on_key(lambda key: self.choose(key))
 

@@ -11,6 +11,7 @@ from bokeh.models import (
     CustomJSTickFormatter,
     FixedTicker,
     HoverTool,
+    Label,
     Range1d,
 )
 from bokeh.plotting import figure
@@ -45,6 +46,7 @@ LOOKS: dict[str, tuple[str, str, str]] = {
     "exact": (GREEN, "star", "solid"),
 }
 FIELDS = {"delay": "delay_s", "memory": "rings_bytes"}
+EMPTY = "a point for each pipeline and resolution comes here"
 COLUMNS = ("x", "y", "colour", "marker", "name", "delay", "memory", "where")
 
 
@@ -70,6 +72,10 @@ class ResolutionChart:
         )
         dress(plot, theme)
         plot.title.visible = plot.axis.visible = False  # until there is something to see
+        plot.outline_line_color, plot.outline_line_dash = theme.grid, "dashed"
+        self.empty = Label(x=420, y=0.5, text=EMPTY, text_color=theme.faint, text_align="center")
+        self.empty.text_font_size = "11.5px"
+        plot.add_layout(self.empty)
         self.ticker = FixedTicker(ticks=[])
         plot.xaxis.ticker = self.ticker
         plot.xaxis.formatter = CustomJSTickFormatter(code="return tick + '²'")
@@ -115,8 +121,11 @@ class ResolutionChart:
         plot.yaxis.formatter = self.byte_format if of_bytes else self.second_format
         plot.yaxis.ticker = self.byte_ticker if of_bytes else self.second_ticker
         self.ticker.ticks = sorted({p["resolution"] for p in points})
-        plot.axis.visible = bool(points)
-        if points:
+        plot.axis.visible, self.empty.visible = bool(points), not points
+        if not points:
+            self.x_range.update(start=200, end=640)
+            self.y_range.update(start=0, end=1)
+        else:
             most = max(p[value] for p in points)
             low, high = min(self.ticker.ticks), max(self.ticker.ticks)
             margin = (high - low) * 0.06 or 16

@@ -38,6 +38,7 @@ from app.views.stream_bars import StreamBars
 from app.views.units import seconds_text
 
 GROUPS = "groups"
+WIDE = 250  # bars at once: of more, most are narrow
 ACROSS = 530  # pixels of the time axis, about, in a window of 1280
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
@@ -77,7 +78,7 @@ class Timeline:
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
-            height=150,
+            height=206,
             sizing_mode="stretch_width",
             x_range=self.x_range,
             y_range=self.lanes,
@@ -115,7 +116,7 @@ class Timeline:
             hatch_scale=7,
             hatch_weight=1.6,
         )
-        bars = hatched(
+        self.layers = bars = hatched(
             plot,
             "hbar",
             self.source,
@@ -176,6 +177,8 @@ class Timeline:
         self._draw(self.bars.columns(*self.drawn))
 
     def _draw(self, found: tuple[Columns, Columns]) -> None:
+        for layer in self.layers:  # of narrow bars nothing but outlines would be seen
+            layer.look(line_width=0.6 if len(found[0]["left"]) <= WIDE else 0.15)
         self.source.data, self.stalls.data = found
         self._outline()
 
