@@ -251,6 +251,11 @@ class Shown:
             found = [r for r in found if r.start_instruction <= moment < _stop(r)]
         return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
 
+    def held(self, step: int, live: Iterable[sp.Residency]) -> int:
+        """How many bytes these are at once; line buffers of a pool are drawn whole, and filled row
+        by row."""
+        return self.report.occupancy[step] if self.pool else sum(r.size_bytes for r in live)
+
     @cached_property
     def _lived(self) -> dict[int, tuple[sp.Residency, ...]]:
         return {}

@@ -22,6 +22,7 @@ from app.wished import (
     added,
     asked,
     picked_wish,
+    why_no_choice,
     why_not_asked,
     wished_tensor,
 )
@@ -91,6 +92,10 @@ class WhatIf(OneJob):
             return
         look.panel = "what if"
         text = f"{kind} {tensor}"
+        planner = self.session.problem.planner
+        if kind in KNOWN.get(planner, ()) and (why := why_no_choice(work.shown, tensor, planner)):
+            work.notice = f"{text}: {why}."
+            return
         (self.drop if text in self.session.problem.wishes else self.add)(text)
 
     @property

@@ -104,7 +104,7 @@ def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) ->
     """The buttons that make sense for what is selected, under a planner."""
     known, found = KNOWN.get(planner, ()), list[Offer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
-    if tensor and "keep" in known and _planned(shown, tensor, planner):
+    if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
         found += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
         about = "then tap the other operator; Escape gives up"
@@ -115,13 +115,15 @@ def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) ->
     return found
 
 
-def _planned(shown: Shown, tensor: str, planner: str) -> bool:
-    """Whether a planner has a choice for a tensor: parameters may not count, groups have what
-    operators make."""
+def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
+    """Why a planner has no choice for a tensor, as parameters may not count and groups have only
+    what operators make; empty where it has one."""
     kind = shown.graph.tensors[tensor].kind
-    if planner == "fusion":
-        return kind == "activation"
-    return kind != "parameter" or shown.plan.program.counts_parameters
+    if planner == "fusion" and kind != "activation":
+        return f"{planner} chooses for what operators make, and {tensor} is loaded"
+    if kind == "parameter" and not shown.plan.program.counts_parameters:
+        return f"parameters do not count in this plan, and {tensor} is one"
+    return ""
 
 
 def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[Offer]:

@@ -130,7 +130,7 @@ class Ring:
         self.source.data = ring_columns(shown, pool, step)
         self.fresh.data, self.freed.data = changes(shown, pool, step)
         self._distance(pool, run)
-        held = sum(stay.size_bytes for stay in shown.live(step))
+        held = shown.held(step, shown.live(step))
         for label, text in zip(
             self.lines,
             (

@@ -94,7 +94,7 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
     if shown.stream is not None:
         budget = next(r.size_bytes for r in shown.stream.regions if r.memory == memory)
     free = [stop - start for start, stop in holes(occupied, budget)]
-    held = sum(r.size_bytes for r in live)
+    held = shown.held(step, live)
     hole, pieces = term("largest hole"), term("free", "fragmentation")
     room = (
         f"{hole} {format_bytes(max(free))} of {format_bytes(sum(free))} {pieces}"

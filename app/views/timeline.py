@@ -58,7 +58,7 @@ class Timeline:
         select_group: Callable[[int], None],
         x_range: Range1d | None = None,
     ) -> None:
-        self.select = select
+        self.theme, self.select = theme, select
         self.bars: Bars | None = None
         self.drawn: tuple[float, float] | None = None
         self.tensors: set[str] = set()
@@ -177,8 +177,9 @@ class Timeline:
         self._draw(self.bars.columns(*self.drawn))
 
     def _draw(self, found: tuple[Columns, Columns]) -> None:
-        for layer in self.layers:  # of narrow bars nothing but outlines would be seen
-            layer.look(line_width=0.6 if len(found[0]["left"]) <= WIDE else 0.15)
+        few = len(found[0]["left"]) <= WIDE
+        for layer in self.layers:  # of narrow bars nothing but a gap between them would be seen
+            layer.look(line_color=self.theme.panel if few else "colour")
         self.source.data, self.stalls.data = found
         self._outline()
 

@@ -38,6 +38,7 @@ from app.views.run_bars import bar_columns, chip_bytes, held_bytes
 from app.views.tables import detail_rows, live_rows, live_title
 from app.wire import from_wire, to_wire
 from planners.program import Compute, Span
+from planners.units import format_bytes
 
 MACHINE = "stm32f746"
 MODEL = "mcunet_vww1"
@@ -88,6 +89,8 @@ def test_bundles_hold_what_the_program_holds(whole: Shown, drawn: Shown) -> None
 
 def test_bundles_keep_the_sums(whole: Shown, drawn: Shown) -> None:
     assert drawn.report.occupancy == whole.report.occupancy
+    peak = drawn.report.peak_step
+    assert format_bytes(drawn.report.peak_bytes) in live_title(drawn, peak, drawn.memories[0])
     assert drawn.trace.makespan_s == whole.trace.makespan_s
     for name, seconds in whole.operator_seconds.items():
         assert drawn.operator_seconds[name] == pytest.approx(seconds)

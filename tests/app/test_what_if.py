@@ -169,6 +169,15 @@ def test_a_wish_is_kept_in_the_problem_until_the_model_changes(session: Session)
     assert "not on screen yet" in session.work.notice
 
 
+def test_of_groups_parameters_are_no_choice(session: Session) -> None:
+    session.problem.planner = "fusion"
+    name = next(t for t, it in session.work.shown.graph.tensors.items() if it.kind == "parameter")
+    session.look.selection = f"tensor:{name}"
+    press(session, "k", lambda: None)
+    assert f"and {name} is loaded" in session.work.notice
+    assert session.problem.wishes == []
+
+
 def test_two_operators_are_tapped_one_after_the_other(session: Session) -> None:
     session.look.selection = "operator:linear_2"
     session.what_if.act("pick before linear_2")
