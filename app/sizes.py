@@ -17,15 +17,20 @@ def plain_budget(text: str) -> str | int:
     return name if name in NAMED_BUDGETS else parse_size(text)
 
 
-def format_exact(size: int) -> str:
-    """A size in words that reads back to the same byte, in the largest unit where that is exact.
+UNITS = (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3))
 
-    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291)
-    ('256 KiB', '64 KB', '1258291')
+
+def format_exact(size: int) -> str:
+    """A size in words that reads back to the same byte, in the largest unit where that is short.
+
+    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291), format_exact(20_541)
+    ('256 KiB', '64 KB', '1.2 MiB', '20541')
     """
-    for unit, factor in (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3)):
-        if size % factor == 0:
-            return f"{size // factor} {unit}"
+    for digits in range(3):
+        for unit, factor in UNITS:
+            text = f"{size / factor:.{digits}f} {unit}"
+            if size >= factor and parse_size(text) == size:
+                return text
     return str(size)
 
 

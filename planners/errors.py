@@ -99,7 +99,10 @@ class WishesConflict(BudgetTooSmall):
 
 
 class InvalidPlan(SpillwayError):
-    """A program that does not do what it claims: the step, the address and the reason."""
+    """A program that does not do what it claims: the step, the address and the reason.
+
+    `step` and `instruction` count from 0; the text counts steps from 1, as all that is shown does.
+    """
 
     def __init__(
         self,
@@ -115,7 +118,7 @@ class InvalidPlan(SpillwayError):
         self.memory, self.address, self.kind = memory, address, kind
         where = []
         if step is not None:
-            where.append(f"step {step}")
+            where.append(f"step {step + 1}")
         if instruction is not None:
             where.append(f"instruction {instruction}")
         if address is not None:

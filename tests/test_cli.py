@@ -210,7 +210,7 @@ def test_a_plan_whose_program_was_tampered_with_is_refused(spillway: Any, tmp_pa
     file.write_text(json.dumps(data))
     found = spillway("check", file)
     assert found.code == 2
-    assert "step 0" in found.err
+    assert "step 1," in found.err
 
 
 def test_the_installed_command_answers_on_standard_output_alone() -> None:

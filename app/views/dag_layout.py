@@ -40,6 +40,7 @@ def layout(count: int, edges: Sequence[Edge]) -> Layout:
     before, after = _neighbours(links)
     rows = _order(layer_all, before, after)
     y = _straighten(rows, _real_first(before, count), _real_first(after, count), count)
+    _level(rows, y, count)
     route_of = {
         edge: tuple((float(layer_all[n]), y[n]) for n in chain)
         for edge, chain in zip(forward, chains, strict=True)
@@ -145,6 +146,17 @@ def _straighten(
             weights = [NODE_WEIGHT if n < count else 1.0 for n in row]
             y |= dict(zip(row, _spread(wanted, weights), strict=True))
     return y
+
+
+def _level(rows: list[list[int]], y: dict[int, float], count: int) -> None:
+    """Where one node is all of its layer, it and what follows move to the middle: nothing drifts
+    up or down from block to block."""
+    shift = 0.0
+    for row in rows:
+        if len(row) == 1 and row[0] < count:
+            shift = -y[row[0]]
+        for node in row:
+            y[node] += shift
 
 
 def _spread(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:

@@ -52,6 +52,14 @@ def test_a_chain_is_a_straight_line_and_its_shortcuts_go_around() -> None:
     assert any(abs(y - placed.y[0]) > 0.9 for _, y in placed.routes[-1])
 
 
+def test_blocks_one_after_the_other_do_not_drift() -> None:
+    """Each of five blocks has two branches, of which one is longer."""
+    joins = range(0, 20, 4)
+    edges = [(n + a, n + b) for n in joins for a, b in ((0, 1), (0, 2), (1, 3), (3, 4), (2, 4))]
+    placed = layout(21, edges)
+    assert {round(placed.y[n], 6) for n in (*joins, 20)} == {0.0}
+
+
 def test_a_late_source_stands_next_to_its_reader() -> None:
     assert layers(4, [(0, 1), (1, 3), (2, 3)]) == [0, 1, 1, 2]
 
