@@ -23,8 +23,8 @@ UNITS = (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3))
 def format_exact(size: int) -> str:
     """A size in words that reads back to the same byte, in the largest unit where that is short.
 
-    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291), format_exact(20_541)
-    ('256 KiB', '64 KB', '1.2 MiB', '20541')
+    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291), format_exact(1_234_567)
+    ('256 KiB', '64 KB', '1.2 MiB', '1234567')
     """
     for digits in range(3):
         for unit, factor in UNITS:
