@@ -191,6 +191,7 @@ class Explorer(pn.viewable.Viewer):
         region = shown.stream.region(self.session.look.memory) if shown.stream else None
         self.map.show(shown, region.memory if region else shown.memories[0], pinned, region, by)
         self.map.highlight(shown, self.session.look.lit)
+        self._mark_distance()
         self.occupancy.show(shown, pinned, by)
         self._show_by_hand()
         comparing = pinned is not None
@@ -218,7 +219,6 @@ class Explorer(pn.viewable.Viewer):
     def _place(self) -> None:
         """Put the cursor where it is in the new plan; the client moves it from there."""
         step = self.session.look.step
-        self._mark_distance()
         self.map.cursor.update(left=step, right=step + 1)
         self.occupancy.cursor.update(left=step, right=step + 1)
         self.timeline.place(step)

@@ -72,6 +72,9 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     if claims.status == "optimal":
         sign, word, colour = BADGES["optimal"]
         return sign, of + word, colour
+    if shown.pool and chosen.get("objective") == "latency":
+        sign, word, colour = BADGES["heuristic"]  # bounds are of RAM: of latency none is known
+        return sign, f"{word} for latency", colour
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     exact = exact and not (chosen.get("online") or chosen.get("baseline"))
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]

@@ -85,19 +85,22 @@ class PoolLayer:
         self.names.js_on_change("data", fit)
 
     def show(self, shown: Shown) -> None:
-        """Name the tensors and workspaces of a plan's pool."""
+        """Name the tensors and workspaces of a plan's pool; nothing is marked."""
         rows = name_rows(shown) if shown.pool else []
         self.names.data = {name: [row[name] for row in rows] for name in NAMES}
-        self.mark(shown, 0)
+        self._unmark()
+
+    def _unmark(self) -> None:
+        self.arrow.data = {name: [] for name in self.arrow.data}
+        self.heads.data = {name: [] for name in self.heads.data}
+        self.label.visible = False
 
     def mark(self, shown: Shown, step: int) -> None:
         """Mark by how many bytes the output begins before the input in the run at a step."""
         pool = shown.pool
         run = pool.run_at(step) if pool else None
         if pool is None or run is None or not run.distance_bytes:
-            self.arrow.data = {name: [] for name in self.arrow.data}
-            self.heads.data = {name: [] for name in self.heads.data}
-            self.label.visible = False
+            self._unmark()
             return
         x, parts = run.start_step + 0.5, distance_parts(pool, run)
         self.arrow.data = {

@@ -28,7 +28,7 @@ from app.story import step_story
 from app.story_pool import gap_bytes
 from app.sweeping import front_budgets
 from app.url import from_query, problem_of, to_query
-from app.views.cards import cards_html
+from app.views.cards import badge, cards_html
 from app.views.palette import LIGHT, ROLES
 from app.views.pool_layer import distance_parts, name_rows
 from app.views.pool_rows import pool_rows
@@ -264,6 +264,9 @@ def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> 
     run = next(run for run in pool.runs if run.distance_bytes)
     session.look.step = run.start_step
     assert f"{run.distance_bytes:,} B" in explorer.map.pool.label.text
+    session.look.aligned = "time"  # the map is drawn anew: the mark stays where the cursor is
+    assert explorer.map.pool.label.visible
+    assert explorer.map.pool.label.x == run.start_step + 0.5
     assert f"{run.distance_bytes:,} B" in explorer.pool.ring.lines[1].text
     explorer.pool.bars.source.selected.indices = [0]
     assert session.look.selection == run_selection(pool.runs[0].run.operators)
@@ -319,3 +322,9 @@ def test_a_text_comes_after_its_plan(session: Session, drawn: Shown) -> None:
     session._take({"type": "text", "packed": plan_text(drawn.plan)})
     assert session.work.written
     assert json.loads(session.work.shown.text) == json.loads(unpacked(session.work.shown.late[0]))
+
+
+def test_a_bound_of_memory_is_no_word_on_latency() -> None:
+    quick = sp.plan(small(), "overlap", 200_000, machine=MACHINE, objective="latency")
+    sign, words, _ = badge(show(json.dumps(quick.to_json())))
+    assert (sign, words) == ("○", "heuristic for latency")
