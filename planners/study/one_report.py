@@ -25,12 +25,12 @@ def one_report(texts: Mapping[str, str], quick: bool) -> str:
 
     `texts` maps a paper to its report, whose first line is its title.
     """
-    cut = "a cut of each, of minutes: " if quick else ""
+    every = "A cut of each, of minutes: every" if quick else "Every"
     lines = [
         f"# {TITLE}",
         "",
-        f"{cut}every number is computed here from programs that were replayed, beside what the",
-        "paper states. Where a convention matters it is named, and where they differ it says why.",
+        f"{every} number is computed here from programs that were replayed, beside what the",
+        "papers state. Where a convention matters it is named, and where they differ it says why.",
         "",
     ]
     for text in texts.values():

@@ -69,7 +69,7 @@ def _verdict(claim: Claim) -> str:
 def _miss(claim: Claim) -> str:
     """How near the nearest accounting comes."""
     off = claim.off(claim.nearest)
-    shown = {"share": f"{100 * off:.1f} points", "bytes": f"{off:.1%}"}
+    shown = {"share": f"{100 * off:.2f} points", "bytes": f"{off:.1%}"}
     by = shown.get(claim.unit, f"{off:.2f}")
     return f"nearest *{TITLES[claim.nearest] or claim.nearest}*, {by} off"
 

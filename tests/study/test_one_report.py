@@ -23,7 +23,7 @@ def test_each_report_is_a_chapter() -> None:
     text = one_report(TEXTS, quick=False)
     heads = [line for line in text.splitlines() if re.match("#+ ", line)]
     assert heads[1:] == ["## A, reproduced", "### Part", "# code", "## B & C, reproduced"]
-    assert "a cut of each" in one_report(TEXTS, quick=True)
+    assert "A cut of each" in one_report(TEXTS, quick=True)
 
 
 def test_html_has_contents_and_passes_no_html_on() -> None:
