@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 
 from planners.allocation import Lifetime
@@ -111,7 +112,13 @@ def joint_front(
     load: Load, layers: Sequence[Layer], start: Start = NOW, held: Sequence[int] = ()
 ) -> list[tuple[int, float]]:
     """Least memory and delay, wherever delay falls: bounds, whatever the addresses."""
+    return list(_front(load, tuple(layers), start, tuple(held)))
 
+
+@lru_cache(maxsize=64)  # no budget has a part in it, and several are asked for
+def _front(
+    load: Load, layers: tuple[Layer, ...], start: Start, held: tuple[int, ...]
+) -> tuple[tuple[int, float], ...]:
     def delay(memory_bytes: int) -> float:
         return _ends(load, layers, memory_bytes, start, held).delay_s
 
@@ -119,7 +126,7 @@ def joint_front(
     for memory, seconds in steps(load.breakpoints(), delay):
         if not front or seconds < front[-1][1]:
             front.append((memory, seconds))
-    return front
+    return tuple(front)
 
 
 def joint_delay(

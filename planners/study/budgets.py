@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planners.cosma.peak import minimum_peak, order_peak
@@ -90,12 +91,32 @@ def resolve_budget(graph: Graph, budget: int | str, *, parameters: bool = False)
 
     Raises `BadInput` for a budget that is none of these, and for a graph without operators.
     """
+    return resolve_budgets(graph, [budget], parameters=parameters)[0]
+
+
+def resolve_budgets(
+    graph: Graph, asked: Sequence[int | str], *, parameters: bool = False
+) -> list[int]:
+    """Bytes of several budgets of a graph, as `resolve_budget` reads them: searched for once."""
+    plain = [plain_budget(budget) for budget in asked]
     _assert_operators(graph)
+    found: Budgets | None = None
+    sizes = []
+    for budget in plain:
+        if budget == "MR":  # MH and MP take a search, MR does not.
+            budget = max(_needs(graph, parameters))
+        elif isinstance(budget, str):
+            found = found or budgets(graph, parameters=parameters)
+            budget = int(getattr(found, budget))
+        sizes.append(budget)
+    return sizes
+
+
+def plain_budget(budget: int | str) -> int | str:
+    """`"MR"`, `"MH"` or `"MP"`, or bytes. Raises `BadInput` for what is none of these."""
     label = budget.strip().upper() if isinstance(budget, str) else ""
-    if label == "MR":  # MH and MP take a search, MR does not.
-        return max(_needs(graph, parameters))
-    if label in ("MH", "MP"):
-        return int(getattr(budgets(graph, parameters=parameters), label))
+    if label in ("MR", "MH", "MP"):
+        return label
     try:
         return parse_size(budget)
     except BadInput as error:

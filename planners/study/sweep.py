@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ from planners.plan import Plan
 from planners.registry import planner as find_planner
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
-from planners.study.budgets import resolve_budget
+from planners.study.budgets import plain_budget, resolve_budgets
 from planners.study.giving_up import TimeUp, give_up_after
 from planners.units import parse_size
 
@@ -30,6 +31,10 @@ COLUMNS = [
     *("extent_bytes", "makespan_s", "energy_j", "operators", "timesteps", "plan_s", "solver"),
     *("machine", "reason"),
 ]
+
+
+Place = tuple[int, int]
+"""A row's place in the table: the number of its graph, and of the row among the graph's."""
 
 
 class Task(NamedTuple):
@@ -61,6 +66,10 @@ class Task(NamedTuple):
             "budget": self.label,
             "machine": self.machine.name,
         }
+
+    def failed(self, error: Exception) -> dict[str, Any]:
+        """A row for what went wrong."""
+        return self.row("failed", f"{type(error).__name__}: {error}")
 
     def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
         """A row without a plan."""
@@ -119,29 +128,32 @@ def sweep(
     machines = [load_machine(m) for m in asked]
     for name in names:
         variant(name)
-    counted = bool(options.get("parameters", False))
-    sizes = [[resolve_budget(g, label, parameters=counted) for label in labels] for g in items]
-    tasks = [
-        Task(graph, name, str(label), size, target, time_limit, options, timeout)
-        for graph, row in zip(items, sizes, strict=True)
-        for target, name, (label, size) in product(
-            machines, names, list(zip(labels, row, strict=True))
-        )
-    ]
+    for label in labels:
+        plain_budget(label)
     kept = Kept(resume)
-    rows = {
-        # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
-        i: kept.rows[task.key] | task.names
-        for i, task in enumerate(tasks)
-        if task.key in kept.rows
-    }
-    todo = {i: task for i, task in enumerate(tasks) if i not in rows}
-    for index, row in _run(todo, executor):
-        rows[index] = row
-        kept.add(tasks[index].key, row)
+    rows: dict[Place, dict[str, Any]] = {}
+
+    def tasks_of(number: int, sizes: Sequence[int]) -> dict[Place, Task]:
+        """What is to be planned of a graph, once its budgets are known in bytes."""
+        todo = {}
+        some = product(machines, names, list(zip(labels, sizes, strict=True)))
+        for k, (target, name, (label, size)) in enumerate(some):
+            task = Task(items[number], name, str(label), size, target, time_limit, options, timeout)
+            if task.key in kept.rows:
+                # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
+                rows[number, k] = kept.rows[task.key] | task.names
+            else:
+                todo[number, k] = task
+        return todo
+
+    counted = bool(options.get("parameters", False))
+    sizing = [partial(_sizes, graph, labels, counted) for graph in items]
+    for place, task, row in _run(sizing, tasks_of, executor):
+        rows[place] = row
+        kept.add(task.key, row)
         if on_row is not None:
             on_row(row)
-    return _table([rows[i] for i in range(len(tasks))])
+    return _table([rows[place] for place in sorted(rows)])
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -182,24 +194,63 @@ class Kept:
 
 
 def _run(
-    tasks: Mapping[int, Task], executor: Executor | None
-) -> Iterator[tuple[int, dict[str, Any]]]:
+    sizing: Sequence[Callable[..., list[int]]],
+    tasks_of: Callable[[int, list[int]], dict[Place, Task]],
+    executor: Executor | None,
+) -> Iterator[tuple[Place, Task, dict[str, Any]]]:
+    """The rows of all tasks as they come; a graph's tasks follow from the sizes of its budgets.
+
+    In an executor the sizes are found there too: a network whose least peak takes long to find
+    keeps nobody waiting.
+    """
     if executor is None:
-        yield from ((index, _row(task)) for index, task in tasks.items())
+        for number, find in enumerate(sizing):
+            todo = tasks_of(number, find())
+            yield from ((place, task, _row(task)) for place, task in todo.items())
         return
-    futures = {executor.submit(_row, task): index for index, task in tasks.items()}
+    asked = {_submit(executor, find): number for number, find in enumerate(sizing)}
+    made: dict[Future[Any], tuple[Place, Task]] = {}
     try:
-        for future in as_completed(futures):
-            index = futures[future]
-            try:
-                yield index, future.result()
-            except SpillwayError:
-                raise
-            except Exception as error:  # The worker died, or what it sent cannot be read.
-                yield index, tasks[index].row("failed", f"{type(error).__name__}: {error}")
+        while asked or made:
+            for future in wait([*asked, *made], return_when=FIRST_COMPLETED).done:
+                if future in made:
+                    place, task = made.pop(future)
+                    yield place, task, _taken(future, task.failed)
+                    continue
+                number = asked.pop(future)
+                sizes = _taken(future, sizing[number])
+                for place, task in tasks_of(number, sizes).items():
+                    made[_submit(executor, partial(_row, task))] = place, task
     finally:
-        for future in futures:
+        for future in [*asked, *made]:
             future.cancel()
+
+
+def _sizes(
+    graph: Graph, labels: Sequence[int | str], counted: bool, _death: Exception | None = None
+) -> list[int]:
+    """The budgets of a graph in bytes; here, after the death of a worker that was asked."""
+    return resolve_budgets(graph, labels, parameters=counted)
+
+
+def _submit(executor: Executor, job: Callable[[], Any]) -> Future[Any]:
+    """A future of a job; one that failed where the executor takes no jobs any more."""
+    try:
+        return executor.submit(job)
+    except Exception as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
+
+
+def _taken(future: Future[Any], otherwise: Callable[[Exception], Any]) -> Any:
+    """What a job gave; `otherwise` where its worker died, or what that sent cannot be read."""
+    try:
+        return future.result()
+    except SpillwayError:
+        raise
+    except Exception as error:
+        return otherwise(error)
 
 
 def _row(task: Task) -> dict[str, Any]:
@@ -218,7 +269,7 @@ def _row(task: Task) -> dict[str, Any]:
     except Exception as error:
         if (task.options or own) and isinstance(error, BadInput):
             raise  # Very likely an option that the planner does not have.
-        return task.row("failed", f"{type(error).__name__}: {error}")
+        return task.failed(error)
     return {**found, **task.names, "reason": None}
 
 
