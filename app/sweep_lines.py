@@ -28,12 +28,13 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "streaming": ("streaming", {}),
     "cosma, joint order": ("cosma", {"schedule": "joint"}),
     "fusion, joint": ("fusion", {"joint": True}),
+    "overlap, least latency": ("overlap", {"pool_objective": "latency"}),
     "overlap, no fuse": ("overlap", {"fuse": False}),
     "streaming 2S-MD": ("streaming", {"pipeline": "2s-md"}),
     "streaming Async-MD": ("streaming", {"pipeline": "async-md"}),
 }
 SWEPT = (CHOSEN, *VARIANTS)
-USUALLY = [CHOSEN, "cosma", "fusion", "overlap", "streaming"]
+USUALLY = [CHOSEN, "cosma", "fusion", "overlap, least latency", "streaming"]
 POINTS = 9
 DEEPEST = 64
 MOST_OF_FRONT = 24
@@ -64,7 +65,7 @@ class Line:
         """Whether its plans say at which budgets they change, and change nowhere else."""
         chosen = self.problem["options"]
         if self.problem["planner"] == OVERLAP:
-            return True
+            return bool(chosen.get("objective") != "latency")
         exact = chosen.get("pipeline") == "exact" and chosen.get("slices") == 1
         return self.problem["planner"] == STREAMING and exact and not chosen.get("joint")
 
