@@ -160,7 +160,7 @@ class Look(param.Parameterized):
         default="memory", objects=list(METRICS), doc="What is left and right in it."
     )
     swept = param.List(
-        default=["as chosen", "cosma", "fusion", "overlap", "streaming"],
+        default=["as chosen", "cosma", "fusion", "overlap, least latency", "streaming"],
         item_type=str,
         doc="The planners that a sweep compares, by names of `app.sweep_lines.SWEPT`.",
     )

@@ -95,11 +95,16 @@ class Line:
         return found
 
     def take_least(self, need: int, high: int, named: Iterable[int]) -> None:
-        """From the least budget on the others are known, evenly in ratio and by name."""
+        """From the least budget on the others are known, evenly in ratio and by name.
+
+        The least itself comes last: programs in so little memory may be so long that they take
+        minutes, and the rest of the chart is there meanwhile.
+        """
         if self.wide and self.grid is None:
             low = max(need, high // DEEPEST)
-            even = [need, *even_in_ratio(low, max(high, low), POINTS)]
-            self.grid = coarse_first(sorted({*even, *(b for b in named if b >= need)}))
+            even = {*even_in_ratio(low, max(high, low), POINTS), *(b for b in named if b >= need)}
+            others = sorted(even - {need})
+            self.grid = [*(coarse_first(others) if others else ()), need]
         self._forget_planned()
 
     def _forget_planned(self) -> None:

@@ -190,7 +190,12 @@ def test_a_line_asks_for_gains_first_then_for_its_least_and_then_for_the_rest() 
     assert {50, 70, 400} <= set(asked)
     assert not {10, 100, 164} & set(asked)
     assert not any(100 < size < 164 for size in asked if size)
+    assert asked[-1] == 50  # its program may take minutes
     assert found.next() is None
+    only = line("cosma", [])
+    assert only.next() == PROBE
+    only.take_least(50, 50, [])
+    assert (only.next(), only.next()) == (50, None)
 
 
 def test_a_plan_with_a_front_serves_for_all_budgets_up_to_the_next_point() -> None:
