@@ -79,11 +79,10 @@ def indexed(
     not as the last of them does: those need other memory and traffic. Of one planner and budget
     only the last.
     """
-    same = (*GRAPH_FIELDS[:-1], *ON_MACHINE) if asked else ()
     found = [
         {**p, "index": i, "series": series(p["problem"])}
         for i, p in enumerate(points)
-        if not asked or all((p["problem"].get(k) or "") == (asked.get(k) or "") for k in same)
+        if not asked or beside(p["problem"], asked)
     ]
     last = {
         (p["series"], p["budget_bytes"]): p
@@ -91,6 +90,12 @@ def indexed(
         if p["problem"]["parameters"] == found[-1]["problem"]["parameters"]
     }
     return list(last.values())
+
+
+def beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two problems are of one graph on one machine: their plans share a chart."""
+    same = (*GRAPH_FIELDS[:-1], *ON_MACHINE)
+    return all((one.get(k) or "") == (other.get(k) or "") for k in same)
 
 
 def front(points: Sequence[Point], x: str, y: str) -> list[int]:

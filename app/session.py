@@ -19,6 +19,7 @@ from app.jobs import ENDS, Job, Message, Pool, Share, waiting_line
 from app.live import LiveGroups
 from app.moving import Moving
 from app.options import STREAMING, counts, cuts, options
+from app.pareto import beside, indexed
 from app.pinning import Pins
 from app.repinning import Repins
 from app.sharing import Sharing
@@ -129,6 +130,15 @@ class Session:
         """Whether the network on screen is the one that is chosen."""
         answered, chosen = self.work.shown_for, self.fields()
         return not answered or all(answered.get(name) == chosen[name] for name in OF_NETWORK)
+
+    @property
+    def charted(self) -> dict[str, Any]:
+        """The fields of the problem that charts are about: of the plan on screen, or the chosen
+        ones where nothing fits and another network is still on screen, once there are points."""
+        chosen, work = self.fields(), self.work
+        if not beside(chosen, work.shown_for) and indexed(work.points, chosen):
+            return chosen
+        return dict(work.shown_for)
 
     def fields_but_budget_differ(self) -> bool:
         """Whether what is on screen answers a problem that differs in more than the budget."""
@@ -353,7 +363,7 @@ class Session:
                 opened = self._linked.get("expanded", sorted(shown.opened))
                 look.expanded = [name for name in opened if name in shown.tree.names]
         self._linked = {}
-        if not same_graph:
+        if not same_graph and not indexed(self.work.points, self.work.shown_for):
             self.sweeps.forget()
         known = self._budgets.get(self._budget_key(), {})
         written = bool(shown.packed or shown.late)

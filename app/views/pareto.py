@@ -198,7 +198,7 @@ class Pareto:
         same = not points or counted in (None, points[-1]["problem"]["parameters"])
         self.here.data = here_columns(shown if same else None, across, metric)
         self._bounds(points, shown)
-        self._name(places, same)
+        self._name(places, same and shown is not None)
         self._fit()
 
     def _turn(self, across: str, metric: str) -> None:
@@ -289,10 +289,11 @@ class Ticks:
 
 def draw(view: Pareto, session: Session) -> None:
     """Draw what a session has: points of the graph and machine on screen."""
-    work, look = session.work, session.look
-    counted = counts(work.shown_for) if work.shown_for else None
-    points = indexed(work.points, work.shown_for)
-    view.show(points, work.shown, (look.across, look.metric), counted)
+    look, of = session.look, session.charted
+    own = of == session.work.shown_for
+    counted = counts(of) if of and own else None
+    shown = session.work.shown if own else None
+    view.show(indexed(session.work.points, of), shown, (look.across, look.metric), counted)
 
 
 def legend_item(label: str, *layers: Layer) -> LegendItem:

@@ -171,7 +171,7 @@ class ParetoPanel(pn.viewable.Viewer):
         self.picture.save("pareto-large", kind, name)
 
     def _points(self) -> list[dict[str, Any]]:
-        return indexed(self.session.work.points, self.session.work.shown_for)
+        return indexed(self.session.work.points, self.session.charted)
 
     def _show(self) -> None:
         work, look = self.session.work, self.session.look
@@ -230,7 +230,8 @@ class ParetoPanel(pn.viewable.Viewer):
             return
         self.stop.visible = work.sweeping
         self.ask.disabled = self.sweep.disabled = work.sweeping
-        self.state.object = state_html(work, counts(work.shown_for) if work.shown_for else None)
+        own = work.shown_for and self.session.charted == work.shown_for
+        self.state.object = state_html(work, counts(work.shown_for) if own else None)
 
     def __panel__(self) -> pn.Column:
         return self.box

@@ -10,12 +10,15 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from param.parameterized import discard_events
 
 import planners as sp
 from app.jobs import Pool
+from app.machines import ON_MACHINE
 from app.options import series
 from app.pareto import (
     AXES,
+    GRAPH_FIELDS,
     best,
     buys,
     floor,
@@ -317,6 +320,29 @@ def test_the_large_chart_is_made_when_it_is_opened(shown: Shown) -> None:
     panel.more.value = "nonsense"
     assert "nonsense" in panel.wrong.object
     assert session.look.more_bytes == 100
+
+
+def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> None:
+    """Another network is still on screen: its plan is no point of this chart, nor its MACs."""
+    session = Session(None)  # type: ignore[arg-type]
+    panel = ParetoPanel(session, LIGHT, Looks())
+    session.open({}, {})
+    session.look.wide = True
+    assert panel.chart is not None
+    with discard_events(session.problem):
+        session.problem.param.update(model="mobilenet_v2", budget="256 KiB")
+    assert session.charted["model"] == "vit_b_16"  # nothing is known of the other one yet
+    found = made(300_000, 5, FUSION)
+    chosen = session.fields()
+    found["problem"] = FUSION | {
+        k: chosen[k] for k in (*GRAPH_FIELDS[:-1], *ON_MACHINE) if k in chosen
+    }
+    session.work.points = [found]
+    assert session.charted["model"] == "mobilenet_v2"
+    labels = [item.label.value for item in panel.chart.figure.legend[0].items]
+    assert labels == ["fusion"]
+    assert panel.chart.here.data["x"] == []
+    assert [row["text"] for row in panel.list.rows] == ["fusion in 293 KiB"]
 
 
 def test_planners_keep_their_looks_in_all_charts() -> None:
