@@ -33,6 +33,7 @@ from app.views.files_field import dropper
 from app.views.following import follow
 from app.views.marks import MARKS
 from app.views.palette import ink_on
+from app.views.reveal import Reveal
 from app.views.rows import Rows
 from app.views.switches import switch
 from planners.units import format_bytes
@@ -59,6 +60,7 @@ class Comparison(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.choose = session, choose
         self.made = False
+        self.reveal = Reveal()
         self.box = pn.Column(
             css_classes=["box", "comparison"],
             stylesheets=[BOX],
@@ -74,8 +76,10 @@ class Comparison(pn.viewable.Viewer):
         if self.session.look.comparing and not self.made:
             self.made = True
             self._widgets()
-            self.box[:] = [self._layout()]
+            self.box[:] = [self.reveal, self._layout()]
         self.box.visible = self.session.look.comparing
+        if self.box.visible:
+            self.reveal.show()
         self._show()
 
     def _widgets(self) -> None:

@@ -23,6 +23,7 @@ from app.views.palette import Theme, ink_on
 from app.views.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.pareto_bar import axis_select, progress_text
 from app.views.picture import Picture
+from app.views.reveal import Reveal
 from app.views.rows import Rows
 from app.views.switches import switch
 from planners.units import format_bytes, parse_size
@@ -43,6 +44,7 @@ class ParetoPanel(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.theme, self.looks = session, theme, looks
         self.chart: Pareto | None = None
+        self.reveal = Reveal()
         self.box = pn.Column(
             css_classes=["box", "planners"],
             stylesheets=[BOX],
@@ -61,8 +63,10 @@ class ParetoPanel(pn.viewable.Viewer):
         if self.session.look.wide and self.chart is None:
             self.chart = Pareto(self.theme, self.session.sweeps.tap, self.looks, large=True)
             self._widgets()
-            self.box[:] = [self._layout(self.chart)]
+            self.box[:] = [self.reveal, self._layout(self.chart)]
         self.box.visible = self.session.look.wide
+        if self.box.visible:
+            self.reveal.show()
         self._show()
         self._tell()
 

@@ -13,6 +13,7 @@ def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None
     page = open_page()
     page.keyboard.press("p")
     page.locator(".open-compare button").click()
+    expect(page.locator(".comparison .keep-plan button")).to_be_in_viewport()
     panel = page.locator(".comparison")
     expect(panel.locator(".shelf select")).to_have_value("cosma, 738.8 KiB", timeout=PATIENCE_MS)
     page.locator(".budget-typed input").fill("900 KiB")

@@ -16,6 +16,7 @@ def test_what_more_memory_buys_is_two_clicks_away(open_page: Any) -> None:
     page = open_page(SMALL + PICKED)
     page.locator(".all-planners button").click()
     table = page.locator(".planners .buys")
+    expect(page.locator(".planners .ask-more button")).to_be_in_viewport()  # the button is below
     expect(table.locator("tr.tap")).to_have_count(2, timeout=2 * PATIENCE_MS)
     expect(table).to_contain_text("fusion")
     expect(table).to_contain_text("88 KiB")
