@@ -46,6 +46,7 @@ from app.views.wish_marks import MapWishes
 LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
+STRIPS = 12  # selected rectangles: more are dimmed, not outlined
 FINE, SMALL = 400, 2500  # rectangles: from so many on their outlines are faint, or none
 WHOLE = (-1.0, -1.0)
 LABELS = ("label_x", "label_y", "label")
@@ -207,12 +208,13 @@ class AddressMap:
         )
         self.rects = rects
         self.outlines = Outlines(plot, theme)
-        put(
+        self.outline = put(
             plot,
             "quad",
             **box,
             source=self.chosen,
-            fill_color=None,
+            fill_color=theme.text,
+            fill_alpha=0.0,
             line_color=theme.text,
             line_width=2.5,
         )
@@ -315,6 +317,8 @@ class AddressMap:
     def _outline(self) -> None:
         data: dict[str, Any] = self.source.data
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
+        many = len(hits) > STRIPS  # outlines of as many would leave nothing of their colour
+        self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
         self.chosen.data = {
             side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
         }

@@ -71,6 +71,7 @@ frames.change.emit();
 """
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
+READABLE = 36  # columns: more of them at once are too narrow for names
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 INKED_TABS = ("on_dark", "on_light")
 INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
@@ -335,14 +336,24 @@ class Dag:
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)
-        if refit:
-            self.x_range.update(start=-0.6, end=drawn.columns - 0.4)
+        if refit:  # of a longer chain the names could not be read: it follows the cursor
+            self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
     def place(self, step: int) -> None:
         """Ring a step's node; between plans the client does it."""
         data: dict[str, Any] = self.where.data
         if step < len(data["x"]):
             self.ring.data = {name: [values[step]] for name, values in data.items()}
+            self._follow(data["x"][step])
+
+    def _follow(self, x: float) -> None:
+        """Bring a place into sight that is left or right of it."""
+        seen = self.x_range
+        if seen.start <= x <= seen.end:
+            return
+        width = seen.end - seen.start
+        start = max(seen.reset_start, min(x - width / 2, seen.reset_end - width))
+        seen.update(start=start, end=start + width)
 
     def highlight(self, shown: Shown, expanded: list[str], selection: str) -> None:
         """Outline the selected nodes and the curves of the selected tensors."""

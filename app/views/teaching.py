@@ -22,7 +22,7 @@ td { padding: 1px 4px; line-height: 1.3; }
 :host(.teach) td { padding: 5px 6px; line-height: 1.3; }
 :host(.teach) .chip { min-width: 22px; height: 22px; line-height: 22px; font-size: 14px; }
 """
-HEIGHTS = {False: 57, True: 150}
+HEIGHTS = {False: 57, True: 156}
 
 
 class Player(Component):
