@@ -12,11 +12,12 @@ from typing import Any
 
 import planners as sp
 from app.sizes import plain_shape
-from app.upload_store import path_of
+from app.upload_store import KNOWN, path_of
 from planners.pages import is_page, plan_text_in
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60
+FORMATS = ("spillway-plan", "spillway-graph")
 
 
 def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
@@ -57,10 +58,19 @@ def _imported(path: Path, shape: Any, granularity: str, width: int) -> sp.Graph:
 
 
 def graph_in(data: Any) -> sp.Graph:
-    """The graph of a graph's or a plan's JSON."""
-    if isinstance(data, dict) and data.get("format") == "spillway-graph":
+    """The graph of a graph's or a plan's JSON. Raises `BadInput` for anything else."""
+    if is_graph(data):
         return sp.Graph.from_json(data)
     return sp.Plan.from_json(data).graph
+
+
+def is_graph(data: Any) -> bool:
+    """Whether data is a graph's; else it is a plan's. Raises `BadInput` where it says neither."""
+    says = data.get("format") if isinstance(data, dict) else None
+    if says not in FORMATS:
+        wanted = " nor ".join(FORMATS)
+        raise sp.BadInput(f"the file is not a plan and not a graph: its format is neither {wanted}")
+    return bool(says == FORMATS[1])
 
 
 def read_text(path: Path) -> str:
@@ -77,7 +87,7 @@ def read_data(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise sp.BadInput(f"the file is not JSON: {error}") from error
+        raise sp.BadInput(f"the file is not JSON: {error}; bring {KNOWN}") from error
 
 
 def plain_name(label: str) -> str:

@@ -24,7 +24,7 @@ import planners as sp
 from app import code_jobs, fused_jobs, hand_jobs, share_jobs, stream_jobs, sweep_jobs
 from app.bundles import checked_bundled, plan_text
 from app.fused_jobs import GRAPH_KEYS
-from app.import_jobs import plain_name, read_data, read_text, uploaded_graph
+from app.import_jobs import is_graph, plain_name, read_data, read_text, uploaded_graph
 from app.memory import limit_this_process
 from app.options import FUSION, OVERLAP, STREAMING, counts
 from app.results import results, versions
@@ -231,7 +231,7 @@ def run_check(desk: Desk, request: Mapping[str, Any]) -> None:
 def check_text(desk: Desk, text: str) -> None:
     """The same for the text of one."""
     data = read_data(text)
-    if isinstance(data, dict) and data.get("format") == "spillway-graph":
+    if is_graph(data):
         send_graph(desk, sp.Graph.from_json(data), text)
         return
     plan = sp.Plan.from_json(data)
