@@ -57,7 +57,8 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
     except (OSError, ValueError) as error:
         raise BadInput(f"no scheduler of Dask answers at {address}: {error}") from error
     with client:
-        yield client.get_executor()  # type: ignore[no-untyped-call]
+        # Not pure: to name each task by a hash of its graph takes longer than to plan it.
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def sweep(
     Columns are those of `spillway plan --json`, the machine and a reason. A budget that nothing
     fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
     status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
-    `Client.get_executor()`) the plans are made in it. `on_row` hears of each row as it comes.
+    `Client.get_executor(pure=False)`) the plans are made in it. `on_row` hears of each row at once.
     A planner may bring options of its own, which the others do not get: see `variant`.
     After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
     that is a failed row too. `time_limit` is what a planner is asked to keep to in its search.
