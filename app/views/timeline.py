@@ -38,7 +38,6 @@ from app.views.stream_bars import StreamBars
 from app.views.units import seconds_text
 
 GROUPS = "groups"
-WIDE = 250  # bars at once: of more, most are narrow
 ACROSS = 530  # pixels of the time axis, about, in a window of 1280
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
@@ -177,9 +176,11 @@ class Timeline:
         self._draw(self.bars.columns(*self.drawn))
 
     def _draw(self, found: tuple[Columns, Columns]) -> None:
-        few = len(found[0]["left"]) <= WIDE
-        for layer in self.layers:  # of narrow bars nothing but a gap between them would be seen
-            layer.look(line_color=self.theme.panel if few else "colour")
+        pixel = float(self.x_range.end - self.x_range.start) / ACROSS
+        # Of narrow bars nothing but the gaps between them would be seen.
+        line = ("colour", 1.2) if narrow(found[0], 2 * pixel) else (self.theme.panel, 0.6)
+        for layer in self.layers:
+            layer.look(line_color=line[0], line_width=line[1])
         self.source.data, self.stalls.data = found
         self._outline()
 
@@ -230,6 +231,12 @@ def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
         found.append((lane, left, right))
     lanes, lefts, rights = zip(*found, strict=True) if found else ((), (), ())
     return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
+
+
+def narrow(bars: Columns, least: float) -> bool:
+    """Whether most bars take less than so many seconds."""
+    sides = zip(bars["left"], bars["right"], strict=True)
+    return 2 * sum(right - left < least for left, right in sides) > len(bars["left"])
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:

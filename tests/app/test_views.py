@@ -33,7 +33,7 @@ from app.views.solver import (
     stages,
 )
 from app.views.status import status_html
-from app.views.timeline import together
+from app.views.timeline import narrow, together
 from app.views.units import joules_text, seconds_text
 
 
@@ -128,6 +128,13 @@ def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
     assert find_operators(shown, "LAYER_NORM")
     assert find_operators(shown, "encoder_layer_3")
     assert find_operators(shown, "") == find_operators(shown, "no such thing") == []
+
+
+def test_bars_are_narrow_where_most_are() -> None:
+    bars = {"left": [0, 10, 20], "right": [9, 11, 21]}
+    assert narrow(bars, 2)
+    assert not narrow(bars, 1)
+    assert not narrow({"left": [], "right": []}, 1)
 
 
 def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
