@@ -165,7 +165,7 @@ class Replay(State):
         for index, item in enumerate(self.program.instructions):
             self.index = index
             if not self.step <= item.step < len(self.program.steps):
-                raise self.fail(f"step {item.step} is out of order or unknown", "order")
+                raise self.fail(f"step {item.step + 1} is out of order or unknown", "order")
             if item.step != self.step and self._progress is not None:
                 self._tell(item.step)
             self.step = item.step

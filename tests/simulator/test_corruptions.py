@@ -159,6 +159,16 @@ def test_a_program_with_more_memory_than_the_budget_is_caught() -> None:
         sp.check(replace(plan, budget_bytes=plan.budget_bytes - 1))
 
 
+def test_steps_out_of_order_are_told_as_the_page_counts_them() -> None:
+    plan = sp.plan(random_graph(3, 6, largest=20), budget="MP")
+    items = list(plan.program.instructions)
+    items[-1] = replace(items[-1], step=0)
+    broken = replace(plan, program=replace(plan.program, instructions=tuple(items)))
+    last = items[-2].step + 1
+    with pytest.raises(sp.InvalidPlan, match=rf"^step {last}, .*: step 1 is out of order"):
+        sp.check(broken)
+
+
 def _end(stay: Residency) -> int:
     return stay.stop_instruction if stay.stop_instruction >= 0 else 1 << 60
 
