@@ -71,7 +71,7 @@ def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0)
 
 def _needs(graph: Graph, parameters: bool) -> list[int]:
     """Bytes that each operator needs at once."""
-    _assert_operators(graph)
+    assert_operators(graph)
     return [
         sum(
             graph.size_bytes(t)
@@ -81,7 +81,8 @@ def _needs(graph: Graph, parameters: bool) -> list[int]:
     ]
 
 
-def _assert_operators(graph: Graph) -> None:
+def assert_operators(graph: Graph) -> None:
+    """Raises `BadInput` for a graph without operators."""
     if not graph.operators:
         raise BadInput(f"graph {graph.name!r} has no operators: there is nothing to plan")
 
@@ -99,7 +100,7 @@ def resolve_budgets(
 ) -> list[int]:
     """Bytes of several budgets of a graph, as `resolve_budget` reads them: searched for once."""
     plain = [plain_budget(budget) for budget in asked]
-    _assert_operators(graph)
+    assert_operators(graph)
     found: Budgets | None = None
     sizes = []
     for budget in plain:

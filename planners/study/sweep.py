@@ -18,7 +18,7 @@ from planners.plan import Plan
 from planners.registry import planner as find_planner
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
-from planners.study.budgets import plain_budget, resolve_budgets
+from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
 from planners.study.giving_up import TimeUp, give_up_after
 from planners.units import parse_size
 
@@ -130,6 +130,8 @@ def sweep(
         variant(name)
     for label in labels:
         plain_budget(label)
+    for graph in items:
+        assert_operators(graph)
     kept = Kept(resume)
     rows: dict[Place, dict[str, Any]] = {}
 

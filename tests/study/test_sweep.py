@@ -159,6 +159,16 @@ def test_a_graph_without_operators_has_no_budgets() -> None:
         sp.plan(sp.Graph("empty", tensors, (), ("x",), ("x",)))
 
 
+def test_what_is_asked_wrongly_is_said_before_anything_is_planned() -> None:
+    graph, heard = random_graph(3, 6, largest=20), list[dict[str, Any]]()
+    empty = sp.Graph("empty", {"x": sp.Tensor("x", (3,), "input")}, (), ("x",), ("x",))
+    with pytest.raises(sp.BadInput, match="'empty' has no operators"):
+        sp.sweep([graph, empty], budgets="MR", on_row=heard.append)
+    with pytest.raises(sp.BadInput, match="budget"):
+        sp.sweep(graph, budgets=["MR", "MQ"], on_row=heard.append)
+    assert heard == []
+
+
 def test_what_takes_too_long_is_given_up_and_the_rest_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
