@@ -156,7 +156,8 @@ class Session:
             self._plan.cancel()
         self.problem.param.update(**self.work.shown_for)
         self.live.forget()
-        self.work.param.update(infeasible={}, notice="")
+        known = self._budgets.get(self._budget_key(), {})
+        self.work.param.update(budgets=known, infeasible={}, notice="")
 
     def change(self, **fields: Any) -> None:
         """Change the problem and plan it, unless it is what it was.
@@ -297,7 +298,7 @@ class Session:
             self.uploads.take_graph(message)
             work.notice = message["line"]
         elif kind == "budgets":
-            self.take_budgets(message)
+            self.take_budgets(message, {} if self._took else self._asked_for)
         elif kind == "infeasible":
             work.infeasible = message
             if message.get("wishes"):
@@ -307,10 +308,11 @@ class Session:
         if kind in ENDS:
             self._ended(kind)
 
-    def take_budgets(self, message: Message) -> None:
-        """Named budgets of the graph on screen, as a worker has found them."""
+    def take_budgets(self, message: Message, of: Mapping[str, Any] | None = None) -> None:
+        """Named budgets as a worker has found them: of the graph on screen, or of the problem with
+        the fields `of`, where nothing fits that one."""
         self.work.budgets = {name: message[name] for name in BUDGET_FIELDS}
-        self._budgets[self._budget_key()] = self.work.budgets
+        self._budgets[self._budget_key(of)] = self.work.budgets
         self.live.reach()
 
     def _take_fact(self, message: Message) -> None:
@@ -375,7 +377,7 @@ class Session:
         self.what_if.explain(shown)
         self.moving.explain(shown)
 
-    def _budget_key(self) -> str:
-        answered = self.work.shown_for
+    def _budget_key(self, of: Mapping[str, Any] | None = None) -> str:
+        answered = of or self.work.shown_for
         counted = counts(answered) if answered else False
         return json.dumps([*(answered.get(name) for name in GRAPH_FIELDS), counted])

@@ -85,6 +85,20 @@ def test_infeasible_keeps_the_plan_on_screen_and_says_what_binds(
     assert session.work.infeasible == {}
 
 
+def test_budgets_of_what_does_not_fit_are_not_those_of_the_plan_on_screen(
+    session: Session, until: Any
+) -> None:
+    known = session.work.budgets
+    session.change(model="squeezenet1_1", budget="1000")
+    settle(session, until)
+    assert session.work.infeasible
+    assert session.work.budgets != known
+    session.back()
+    assert session.work.budgets == known
+    session.change(budget="MH")
+    assert session.work.budgets == known
+
+
 def test_an_uploaded_plan_is_checked_first(session: Session, until: Any) -> None:
     text = session.work.shown.text
     session.uploads.take(text.encode())
