@@ -7,6 +7,7 @@ from typing import Any
 import planners as sp
 from app.jobs import ENDS
 from app.one_job import OneJob
+from app.pareto import beside
 
 OF_POINTS = 2000
 """Letters beyond which a part of a sweep's point is no number of it, but a plan's text."""
@@ -26,7 +27,9 @@ class Sharing(OneJob):
             work.notice = str(error)
             return
         look = {k: v for k, v in session.look.param.values().items() if k != "name"}
-        seen = {"theme": theme, "fields": {**work.shown_for}, "points": plain_points(work.points)}
+        of = {**work.shown_for}
+        points = [p for p in work.points if not of or beside(p["problem"], of)]
+        seen = {"theme": theme, "fields": of, "points": plain_points(points)}
         seen |= {"fronts": work.fronts, "why": work.why}
         fields = {"packed": packed, "file": file, "look": look, "seen": seen}
         self._job = session.pool.submit("export", **fields)

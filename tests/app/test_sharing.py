@@ -160,6 +160,19 @@ def test_points_come_without_their_plans() -> None:
     assert plain_points(points) == [{"traffic_bytes": 3, "problem": {"budget": 1}}]
 
 
+def test_a_page_has_the_points_of_its_plan_alone(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing fits, those of the chosen network come beside another one's plan."""
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(session.pool, "submit", lambda _kind, **fields: asked.append(fields))
+    mine = session.work.points
+    other = {**mine[0], "problem": {**mine[0]["problem"], "model": "mobilenet_v2"}}
+    session.work.points = [*mine, other]
+    session.sharing.start("html")
+    assert len(asked[0]["seen"]["points"]) == len(mine)
+
+
 def test_the_panel_has_what_the_plan_has(session: Session, plan_shown: Shown) -> None:
     panel = ExportPanel(session, Browser(), LIGHT)
     assert not panel.differences.visible
