@@ -91,12 +91,14 @@ class WhatIf(OneJob):
             work.notice = NO_TENSOR
             return
         look.panel = "what if"
-        text = f"{kind} {tensor}"
-        planner = self.session.problem.planner
-        if kind in KNOWN.get(planner, ()) and (why := why_no_choice(work.shown, tensor, planner)):
+        text, planner = f"{kind} {tensor}", self.session.problem.planner
+        known = kind in KNOWN.get(planner, ())
+        if text in self.session.problem.wishes:
+            self.drop(text)
+        elif known and (why := why_no_choice(work.shown, tensor, planner)):
             work.notice = f"{text}: {why}."
-            return
-        (self.drop if text in self.session.problem.wishes else self.add)(text)
+        else:
+            self.add(text)
 
     @property
     def _same_graph(self) -> bool:

@@ -176,6 +176,9 @@ def test_of_groups_parameters_are_no_choice(session: Session) -> None:
     press(session, "k", lambda: None)
     assert f"and {name} is loaded" in session.work.notice
     assert session.problem.wishes == []
+    session.problem.wishes = [f"keep {name}"]  # of a link: it can be taken away
+    session.what_if.toggle("keep")
+    assert session.problem.wishes == []
 
 
 def test_two_operators_are_tapped_one_after_the_other(session: Session) -> None:
