@@ -228,7 +228,7 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
-        self.dag.place(look.step)
+        self.dag.place(look.step, follow=refit)  # else what is looked at stays in sight
         self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()

@@ -339,12 +339,14 @@ class Dag:
         if refit:  # of a longer chain the names could not be read: it follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
-    def place(self, step: int) -> None:
-        """Ring a step's node; between plans the client does it."""
+    def place(self, step: int, *, follow: bool = True) -> None:
+        """Ring a step's node, and bring it into sight if `follow`; between plans the client does
+        both."""
         data: dict[str, Any] = self.where.data
         if step < len(data["x"]):
             self.ring.data = {name: [values[step]] for name, values in data.items()}
-            self._follow(data["x"][step])
+            if follow:
+                self._follow(data["x"][step])
 
     def _follow(self, x: float) -> None:
         """Bring a place into sight that is left or right of it."""

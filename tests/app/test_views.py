@@ -21,6 +21,7 @@ from app.views.bars_of_time import interval_columns, stall_columns
 from app.views.budget_field import place_of, slider_sizes, ticks_html
 from app.views.cards import badge, cards_html
 from app.views.controls import Controls
+from app.views.dag import READABLE
 from app.views.dag_scene import chosen_nodes, find_operators, scene
 from app.views.palette import DARK, LIGHT, contrast, ink_on, kind_of, sequential
 from app.views.planner_options import LABELS, labelled
@@ -235,6 +236,25 @@ def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer
     data = explorer.timeline.source.data
     assert explorer.session.look.step == data["step"][12] - 1
     assert explorer.session.look.selection.endswith(":" + data["label"][12])
+
+
+def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Explorer) -> None:
+    session, seen = explorer.session, explorer.dag.x_range
+    session.look.expanded = sorted(session.work.shown.tree.everything())
+    session.look.step = 0
+    end = seen.reset_end
+    assert end > 2 * READABLE
+    seen.update(start=end - READABLE, end=end)
+    session.look.expanded = session.look.expanded[:-1]
+    session.look.colour = "time"
+    assert seen.end == end
+    session.show(session.work.shown)
+    session.work.param.trigger("shown")
+    assert seen.start < 0 < seen.end == READABLE - 0.4
+    session.look.step = session.work.shown.steps - 1
+    session.work.param.trigger("shown")
+    assert seen.start > READABLE
+    assert seen.end - seen.start == pytest.approx(READABLE + 0.2)
 
 
 def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
