@@ -128,7 +128,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
         follow(work, "pinned", lambda: self._show_pinned())
-        follow(work, "points", lambda: draw(self.pareto, self.session))
+        follow(work, ["points", "infeasible"], lambda: draw(self.pareto, self.session))
         follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
         follow(look, ["step", "unit"], lambda: self._show_live())
         follow(look, "step", lambda: self._mark_distance())

@@ -288,7 +288,7 @@ class Ticks:
 
 
 def draw(view: Pareto, session: Session) -> None:
-    """Draw what a session has: points of the graph and machine on screen."""
+    """Draw what a session has: points of the graph and machine that its charts are about."""
     look, of = session.look, session.charted
     own = of == session.work.shown_for
     counted = counts(of) if of and own else None

@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 
 from app.glossary import term
+from app.pareto import indexed
 from app.session import Session
 from app.state import METRICS
 from app.style import COMPACT, TEXT
@@ -65,9 +66,10 @@ class ParetoBar(pn.viewable.Viewer):
 def compare_planners(session: Session) -> None:
     """Open the large chart, and find out what more memory buys with each planner."""
     session.look.wide = True
-    budget = session.work.shown.plan.budget_bytes if session.work.shown else 0
-    known = session.work.sweep.get("budget") == budget and len(session.work.sweep["names"]) > 1
-    if not session.work.sweeping and not known:
+    work, budget = session.work, session.sweeps.budget_bytes
+    known = work.sweep.get("budget") == budget and len(work.sweep["names"]) > 1
+    known = known and bool(indexed(work.points, session.fields()))
+    if not work.sweeping and not known:
         session.sweeps.start(session.look.swept, wide=False)
 
 

@@ -53,10 +53,10 @@ class ParetoPanel(pn.viewable.Viewer):
         )
         follow(session.look, "wide", lambda: self._open())
         work, look = session.work, session.look
-        follow(work, ["points", "sweep", "shown", "shown_for"], lambda: self._show())
+        follow(work, ["points", "sweep", "shown", "shown_for", "infeasible"], lambda: self._show())
         follow(session.problem, "budget", lambda: self._show())
         follow(look, ["metric", "across", "more_bytes", "swept"], lambda: self._show())
-        follow(work, ["sweeping", "sweep_progress", "sweep"], lambda: self._tell())
+        follow(work, ["sweeping", "sweep_progress", "sweep", "infeasible"], lambda: self._tell())
         self._open()
 
     def _open(self) -> None:

@@ -46,6 +46,7 @@ from app.sweep_lines import (
 from app.url import from_query, to_query
 from app.views.palette import LIGHT
 from app.views.pareto import FAINT, Looks, Pareto, point_columns
+from app.views.pareto_bar import compare_planners
 from app.views.pareto_panel import ParetoPanel, answer_html, finely
 
 COSMA: dict[str, Any] = {"planner": "cosma", "options": {}, "parameters": True}
@@ -343,6 +344,25 @@ def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> N
     assert labels == ["fusion"]
     assert panel.chart.here.data["x"] == []
     assert [row["text"] for row in panel.list.rows] == ["fusion in 293 KiB"]
+    session.work.infeasible = {"need_bytes": 300_000}
+    session.back()  # what is on screen is chosen again: it has no points here
+    assert session.charted["model"] == "vit_b_16"
+    assert panel.list.rows == []
+    assert panel.chart.here.data["x"] != []
+
+
+def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: Shown) -> None:
+    session, asked = Session(None), list[str]()  # type: ignore[arg-type]
+    session.open({}, {})
+    session.sweeps.start = lambda names, wide: asked.append(session.problem.model)  # type: ignore[method-assign, assignment, misc]
+    compare_planners(session)
+    session.work.sweep = {"budget": session.sweeps.budget_bytes, "names": ["cosma", "fusion"]}
+    compare_planners(session)
+    assert asked == ["vit_b_16"]
+    with discard_events(session.problem):  # nothing fits it: what was asked is of another network
+        session.problem.model = "mobilenet_v2"
+    compare_planners(session)
+    assert asked == ["vit_b_16", "mobilenet_v2"]
 
 
 def test_planners_keep_their_looks_in_all_charts() -> None:
