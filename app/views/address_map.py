@@ -283,12 +283,16 @@ class AddressMap:
         if self.rows is None:
             return
         start, stop = float(self.steps.start), float(self.steps.end)
-        if self.rows.count(start, stop) > MOST:
+        here = self.rows.count(start, stop)
+        if here > MOST:
             if self.drawn != WHOLE:
                 self.drawn = WHOLE
                 told = ZOOM if self.rows.densest <= MOST else ""
-                self._draw(self.rows.bundles, MORE_PIECES + told)
+                bundles = self.rows.bundles
+                self._draw(bundles, MORE_PIECES + told)
+                self._edge(len(bundles))
             return
+        self._edge(here)
         if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
             return
         around = stop - start  # so that a little panning needs nothing new
@@ -296,10 +300,13 @@ class AddressMap:
         self.drawn = wide if self.rows.count(*wide) <= MOST else (start, stop)
         self._draw(self.rows.rows(*self.drawn), "")
 
-    def _draw(self, rows: list[Row], about: str) -> None:
-        strips = isinstance(self.rows, Strips)
+    def _edge(self, rectangles: int) -> None:
+        """Lines around so many rectangles in sight."""
+        alpha = edge_alpha(rectangles, isinstance(self.rows, Strips))
         for rect in self.rects:
-            rect.look(line_alpha=edge_alpha(len(rows), strips))
+            rect.look(line_alpha=alpha)
+
+    def _draw(self, rows: list[Row], about: str) -> None:
         self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
         self.marks.data = map_marks(rows)
         self.wishes.place(self.source.data)

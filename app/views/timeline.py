@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bokeh.core.properties import value as constant
@@ -169,6 +169,7 @@ class Timeline:
             self.drawn = None
             return
         if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+            self._edge()
             return
         around = stop - start  # so that a little panning needs nothing new
         wide = (start - around, stop + around)
@@ -176,13 +177,20 @@ class Timeline:
         self._draw(self.bars.columns(*self.drawn))
 
     def _draw(self, found: tuple[Columns, Columns]) -> None:
-        pixel = float(self.x_range.end - self.x_range.start) / ACROSS
-        # Of narrow bars nothing but the gaps between them would be seen.
-        line = ("colour", 1.2) if narrow(found[0], 2 * pixel) else (self.theme.panel, 0.6)
+        self.source.data, self.stalls.data = found
+        self._edge()
+        self._outline()
+
+    def _edge(self) -> None:
+        """Gaps between the bars in sight; of narrow ones nothing but the gaps would be seen."""
+        data: dict[str, Any] = self.source.data
+        start, stop = float(self.x_range.start), float(self.x_range.end)
+        sides = zip(data["left"], data["right"], strict=True)
+        inside = [(left, right) for left, right in sides if left < stop and right > start]
+        thin = narrow(inside, 2 * (stop - start) / ACROSS)
+        line = ("colour", 1.2) if thin else (self.theme.panel, 0.6)
         for layer in self.layers:
             layer.look(line_color=line[0], line_width=line[1])
-        self.source.data, self.stalls.data = found
-        self._outline()
 
     def place(self, step: int) -> None:
         """Put the cursor on a step's compute; between plans the client does it."""
@@ -233,10 +241,9 @@ def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
     return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
 
 
-def narrow(bars: Columns, least: float) -> bool:
-    """Whether most bars take less than so many seconds."""
-    sides = zip(bars["left"], bars["right"], strict=True)
-    return 2 * sum(right - left < least for left, right in sides) > len(bars["left"])
+def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
+    """Whether most bars, from when until when, take less than so many seconds."""
+    return 2 * sum(right - left < least for left, right in bars) > len(bars)
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:

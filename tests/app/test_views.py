@@ -6,6 +6,7 @@ import gc
 import json
 import weakref
 from itertools import pairwise
+from typing import Any
 
 import panel as pn
 import pytest
@@ -23,6 +24,7 @@ from app.views.cards import badge, cards_html
 from app.views.controls import Controls
 from app.views.dag import READABLE
 from app.views.dag_scene import chosen_nodes, find_operators, scene
+from app.views.glyphs import Layer
 from app.views.palette import DARK, LIGHT, contrast, ink_on, kind_of, sequential
 from app.views.planner_options import LABELS, labelled
 from app.views.solver import (
@@ -117,6 +119,24 @@ def test_the_dearest_stands_out_in_both_themes_and_nothing_is_told_once() -> Non
     assert scene(free, (), "spill traffic").legend == [("no spill traffic", LIGHT.grid)]
 
 
+def test_lines_between_what_is_drawn_come_back_where_one_zooms_in(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(layer: Layer, name: str) -> Any:
+        return getattr(layer.renderer.glyph, name) if layer.renderer else layer._look[name]
+
+    monkeypatch.setattr("app.views.timeline.ACROSS", 10)
+    monkeypatch.setattr("app.views.address_map.FINE", 20)
+    bars, rects = explorer.timeline, explorer.map.rects
+    explorer.session.work.param.trigger("shown")
+    assert {look(layer, "line_color") for layer in bars.layers} == {"colour"}
+    assert {look(rect, "line_alpha") for rect in rects} == {0.5}
+    bars.x_range.update(start=0.0, end=bars.x_range.end / 1e5)
+    explorer.steps.update(start=0, end=2)
+    assert {look(layer, "line_color") for layer in bars.layers} == {LIGHT.panel}
+    assert {look(rect, "line_alpha") for rect in rects} == {1.0}
+
+
 def test_a_selected_operator_in_a_closed_block_marks_the_block(shown: Shown) -> None:
     drawn = scene(shown, (), "kind")
     block = drawn.nodes["is_block"].index(True)
@@ -132,10 +152,10 @@ def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
 
 
 def test_bars_are_narrow_where_most_are() -> None:
-    bars = {"left": [0, 10, 20], "right": [9, 11, 21]}
+    bars = [(0, 9), (10, 11), (20, 21)]
     assert narrow(bars, 2)
     assert not narrow(bars, 1)
-    assert not narrow({"left": [], "right": []}, 1)
+    assert not narrow([], 1)
 
 
 def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
