@@ -13,11 +13,13 @@ from typing import Any
 import planners as sp
 from app.sizes import plain_shape
 from app.upload_store import KNOWN, path_of
+from planners.graph.model import FORMAT as GRAPH
 from planners.pages import is_page, plan_text_in
+from planners.plan import FORMAT as PLAN
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60
-FORMATS = ("spillway-plan", "spillway-graph")
+FORMATS = (PLAN, GRAPH)
 
 
 def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
@@ -70,7 +72,7 @@ def is_graph(data: Any) -> bool:
     if says not in FORMATS:
         wanted = " nor ".join(FORMATS)
         raise sp.BadInput(f"the file is not a plan and not a graph: its format is neither {wanted}")
-    return bool(says == FORMATS[1])
+    return bool(says == GRAPH)
 
 
 def read_text(path: Path) -> str:
