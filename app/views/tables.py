@@ -102,6 +102,9 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
         else "no hole: the memory is full"
     )
     whole = f"{format_bytes(budget)} {term('live', 'occupancy')}"
+    most = shown.report.occupancy[step]
+    if most > held and len(shown.memories) == 1:  # before parameters that have run leave
+        whole += f", up to {format_bytes(most)} in this step"
     return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
 
 

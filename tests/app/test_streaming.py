@@ -25,6 +25,7 @@ from app.views.stream_map import LOST, WEIGHTS, stream_rows
 from app.views.tables import detail_rows, live_rows, live_title
 from app.views.timeline import lanes_of
 from app.wire import from_wire, to_wire
+from planners.units import format_bytes
 
 MODEL, MACHINE, ROOMY = "yolov4", "jetson_xavier_980pro", "1 GiB"
 
@@ -202,6 +203,10 @@ def test_tables_are_of_layers(two: Shown) -> None:
     rows = live_rows(two, largest.number, "", "KiB")
     assert f"{largest.name}: running" in [row["text"] for row in rows]
     assert "108.3 MiB live" in plain(live_title(two, 0, two.plan.machine.onchip))
+    titles = [plain(live_title(two, k, two.memories[0])) for k in range(two.steps)]
+    sizes = [format_bytes(size) for size in two.report.occupancy]  # what the chart below has
+    assert all(size in title for size, title in zip(sizes, titles, strict=True))
+    assert any("in this step" in title for title in titles)
     rows = detail_rows(two, "")
     assert rows[1]["key"] == operator_selection(rows[1]["text"])
     texts = [row["text"] for row in detail_rows(two, operator_selection(largest.operator))]
