@@ -198,16 +198,6 @@ def stay_at(report: sp.CheckReport, tensor: str, step: int) -> sp.Residency | No
     return ahead[0] if ahead else stays[-1] if stays else None
 
 
-def same_stay(report: sp.CheckReport, stay: sp.Residency) -> sp.Residency:
-    """The stay in the report of another plan of the same instructions, at whatever address."""
-    return next(
-        other
-        for other in report.residencies
-        if (other.piece, other.memory, other.start_instruction)
-        == (stay.piece, stay.memory, stay.start_instruction)
-    )
-
-
 def at_text(offset: int) -> str:
     """An address in both ways of writing it."""
     return f"{offset:#x} ({format_bytes(offset)})"

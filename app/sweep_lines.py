@@ -34,7 +34,6 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "streaming Async-MD": ("streaming", {"pipeline": "async-md"}),
 }
 SWEPT = (CHOSEN, *VARIANTS)
-USUALLY = [CHOSEN, "cosma", "fusion", "overlap, least latency", "streaming"]
 POINTS = 9
 DEEPEST = 64
 MOST_OF_FRONT = 24

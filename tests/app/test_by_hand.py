@@ -16,12 +16,21 @@ from app.by_hand import (
     moved_plan,
     moves_of,
     room_of,
-    same_stay,
     stay_at,
     why_fixed,
     why_outside,
 )
 from planners.graph.model import Graph, Operator, Tensor
+
+
+def same_stay(report: sp.CheckReport, stay: sp.Residency) -> sp.Residency:
+    """The stay in the report of another plan of the same instructions, at whatever address."""
+    return next(
+        other
+        for other in report.residencies
+        if (other.piece, other.memory, other.start_instruction)
+        == (stay.piece, stay.memory, stay.start_instruction)
+    )
 
 
 def random_graph(seed: int) -> Graph:

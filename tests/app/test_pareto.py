@@ -33,6 +33,7 @@ from app.session import Session
 from app.shown import Shown
 from app.staircase import staircase
 from app.sweep_jobs import front_of, point
+from app.state import Look
 from app.sweep_lines import (
     CHOSEN,
     PROBE,
@@ -363,6 +364,10 @@ def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: Shown) ->
         session.problem.model = "mobilenet_v2"
     compare_planners(session)
     assert asked == ["vit_b_16", "mobilenet_v2"]
+
+
+def test_what_is_swept_at_first_can_be_chosen() -> None:
+    assert set(Look().swept) <= set(SWEPT)
 
 
 def test_planners_keep_their_looks_in_all_charts() -> None:
