@@ -32,8 +32,8 @@ from app.pareto import (
 from app.session import Session
 from app.shown import Shown
 from app.staircase import staircase
-from app.sweep_jobs import front_of, point
 from app.state import Look
+from app.sweep_jobs import front_of, point
 from app.sweep_lines import (
     CHOSEN,
     PROBE,
