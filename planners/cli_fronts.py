@@ -13,7 +13,7 @@ from planners.cli_output import Answer
 from planners.errors import BadInput
 from planners.files import write_text
 from planners.study.fronts import METRICS, UNITS
-from planners.units import format_bytes
+from planners.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,19 +118,15 @@ def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
         if winner == "none":
             return "–"
         more = f" ({short(second)} +{margin:.0%})" if second and margin == margin else ""
-        return "+".join(map(short, winner.split("+"))) + f" {_amount(value, by)}{more}"
+        return (
+            "+".join(map(short, winner.split("+"))) + f" {format_quantity(value, UNITS[by])}{more}"
+        )
 
     columns = (found[name] for name in ("winner", "value", "second", "margin"))
     told = [cell(*row) for row in zip(*columns, strict=True)]
     rows = ["model", "machine"] if several else ["model"]
     wide = found.assign(told=told).pivot(index=rows, columns="budget", values="told")
     return wide[list(dict.fromkeys(found["budget"]))].reset_index()
-
-
-def _amount(value: float, metric: str) -> str:
-    if UNITS[metric] == "bytes":
-        return format_bytes(int(value))
-    return f"{value * 1e3:.4g} m{UNITS[metric]}"
 
 
 def markdown(table: pd.DataFrame) -> str:

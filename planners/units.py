@@ -71,3 +71,17 @@ def format_bytes(count: float) -> str:
         if abs(count) >= factor:
             return f"{count / factor:.4g} {unit}"
     return f"{count:.0f} B"
+
+
+def format_quantity(value: float, unit: str, digits: int = 4) -> str:
+    """Seconds (`s`) or joules (`J`) in the prefix that suits them, or bytes (`bytes`).
+
+    >>> format_quantity(8.15881e-05, "s"), format_quantity(0.01, "J", 3), format_quantity(0, "s")
+    ('81.59 µs', '10 mJ', '0 s')
+    """
+    if unit == "bytes":
+        return format_bytes(round(value))
+    for prefix, factor in (("", 1.0), ("m", 1e-3), ("µ", 1e-6)):
+        if value >= factor:
+            return f"{value / factor:.{digits}g} {prefix}{unit}"
+    return f"{value / 1e-9:.{digits}g} n{unit}" if value else f"0 {unit}"

@@ -7,11 +7,9 @@ from typing import Any
 
 from app.options import AUTO
 from app.shown import Shown
-from app.views.units import joules_text, seconds_text
 from planners.auto.candidates import UNITS
-from planners.units import format_bytes
+from planners.units import format_quantity
 
-TEXTS = {"s": seconds_text, "J": joules_text, "bytes": lambda value: format_bytes(round(value))}
 MOST_LETTERS = 90
 
 
@@ -48,4 +46,4 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     if row["value"] is None:
         reason = row["reason"].split(";")[0]
         return {"text": f"{name}: {reason}"[: 2 * MOST_LETTERS], "cells": []}
-    return {"text": name, "cells": [TEXTS[UNITS[row["objective"]]](row["value"])]}
+    return {"text": name, "cells": [format_quantity(row["value"], UNITS[row["objective"]])]}

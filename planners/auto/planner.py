@@ -23,6 +23,7 @@ from planners.plan import Plan
 from planners.progress import Clock, Progress, ProgressCallback
 from planners.registry import planner as find_planner
 from planners.simulator.simulate import simulate
+from planners.units import format_quantity
 
 DEFAULTS: Mapping[str, Any] = {"objective": "latency", "parameters": True, "time_limit": 60.0}
 LEAST_S = 0.5  # a planner that has no more time than this is not begun
@@ -124,7 +125,9 @@ def _try(
         machine = problem[1]
         floor = floor_of(objective, made, machine)
         if best is not None and best.value is not None and floor > best.value:
-            told = f"at least {amount(floor, objective)}, for the bytes that it moves"
+            told = (
+                f"at least {format_quantity(floor, UNITS[objective])}, for the bytes that it moves"
+            )
             return Tried(candidate, made, None, told)
         trace = simulate(made) if objective in SIMULATED else None
     except BudgetTooSmall as error:
@@ -185,18 +188,13 @@ def _chosen(best: Tried, tried: list[Tried], objective: str) -> Plan:
     assert best.plan is not None
     assert best.value is not None
     others = sorted((t for t in tried if t is not best and t.value is not None), key=_key)
+    unit = UNITS[objective]
     lines = [
         f"{AUTO}: {best.candidate.label} has the least {objective}, "
-        f"{amount(best.value, objective)}, of {len(tried)} ways to plan"
+        f"{format_quantity(best.value, unit)}, of {len(tried)} ways to plan"
     ]
-    lines += [f"{AUTO}: {t.candidate.label} {amount(t.value or 0, objective)}" for t in others]
+    lines += [f"{AUTO}: {t.candidate.label} {format_quantity(t.value or 0, unit)}" for t in others]
     lines += [f"{AUTO}: {t.candidate.label}: {t.reason}" for t in tried if t.value is None]
     rows = [t.row(objective) for t in tried]
     details = {**best.plan.details, AUTO: rows}
     return replace(best.plan, notes=(*best.plan.notes, *lines), details=details)
-
-
-def amount(value: float, objective: str) -> str:
-    """A value with its unit, whole where it counts bytes."""
-    unit = UNITS[objective]
-    return f"{value:,.0f} {unit}" if unit == "bytes" else f"{value:.6g} {unit}"

@@ -6,8 +6,8 @@ import pytest
 
 import planners as sp
 from planners.auto.candidates import OBJECTIVES, candidates, floor_of, value_of
-from planners.auto.planner import amount
 from planners.machine import load_machine
+from planners.units import format_quantity
 from tests.random_graphs import random_graph
 
 BUDGET = 200
@@ -49,7 +49,7 @@ def test_a_plan_is_its_planners_own_and_says_what_it_won_against() -> None:
     assert best == made.claims.offchip_bytes
     lines = [note for note in made.notes if note.startswith("auto: ")]
     assert len(lines) == len(rows)
-    assert amount(best, "traffic") in lines[0]
+    assert format_quantity(best, "bytes") in lines[0]
     sp.Plan.from_json(made.to_json())
 
 
