@@ -120,7 +120,7 @@ def test_dask_makes_the_same_table_though_a_worker_is_killed() -> None:
     graphs = [random_graph(seed, 9, largest=30) for seed in range(6)]
     here = sp.sweep(graphs, budgets=["MR", "MP"])
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         victim = next(iter(cluster.workers.values()))
