@@ -156,6 +156,8 @@ class Session:
             self._plan.cancel()
         self.problem.param.update(**self.work.shown_for)
         self.live.forget()
+        if self.sweeps.strays:
+            self.sweeps.forget()
         known = self._budgets.get(self._budget_key(), {})
         self.work.param.update(budgets=known, infeasible={}, notice="")
 
@@ -365,7 +367,8 @@ class Session:
                 opened = self._linked.get("expanded", sorted(shown.opened))
                 look.expanded = [name for name in opened if name in shown.tree.names]
         self._linked = {}
-        if not same_graph and not indexed(self.work.points, self.work.shown_for):
+        charted = same_graph or indexed(self.work.points, self.work.shown_for)
+        if self.sweeps.strays or not charted:
             self.sweeps.forget()
         known = self._budgets.get(self._budget_key(), {})
         written = bool(shown.packed or shown.late)

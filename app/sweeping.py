@@ -50,6 +50,16 @@ class Sweeps:
             chosen = work.budgets.get(chosen, 0)
         return chosen or (work.shown.plan.budget_bytes if work.shown else 0)
 
+    @property
+    def strays(self) -> bool:
+        """Whether what is being planned is of another network than the plan on screen."""
+        shown, same = self.session.work.shown_for, GRAPH_FIELDS[:-1]
+        return any(
+            (line.problem.get(name) or "") != (shown.get(name) or "")
+            for line in self._lines[:1]
+            for name in same
+        )
+
     def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
         """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed
         bytes more, and, if `wide`, at budgets from its least to where nothing more is gained.

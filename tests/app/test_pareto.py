@@ -352,6 +352,20 @@ def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> N
     assert panel.chart.here.data["x"] != []
 
 
+def test_a_sweep_ends_when_its_network_is_given_up(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    with discard_events(session.problem):
+        session.problem.param.update(model="mobilenet_v2", budget="256 KiB")
+    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    assert session.sweeps.busy
+    session.back()
+    assert not session.sweeps.busy
+    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    session.back()
+    assert session.sweeps.busy  # of what is on screen it goes on
+
+
 def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: Shown) -> None:
     session, asked = Session(None), list[str]()  # type: ignore[arg-type]
     session.open({}, {})
