@@ -123,9 +123,14 @@ def jointly(
         apart = {**chosen, "joint": False, "stages": 2}
         try:
             other = choose(graph, machine, times, budget_bytes, apart, clock)
-        except BudgetTooSmall:
+        except BudgetTooSmall as error:
             if best is None:
-                raise
+                remedy = (
+                    f"one memory may do with {format_bytes(need)}, but no addresses were found "
+                    "for it; more time or slices may find some"
+                )
+                least = error.need_bytes, budget_bytes, error.operator, error.tensors
+                raise BudgetTooSmall(*least, remedy) from None
         else:
             best = other if best is None else min(best, other, key=_rank)
     return best

@@ -11,12 +11,12 @@ bytes; whether addresses exist for it is then found by packing.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
-from planners.allocation import Lifetime
+from planners.allocation import Lifetime, load_lower_bound, pack
 from planners.allocation.tightest import pack_tightest
 from planners.graph.model import Graph
 from planners.progress import Clock
@@ -27,6 +27,7 @@ from planners.streaming.ring import Places
 from planners.streaming.schedule import NOW, Ends, Start, two_stages
 
 PACK_S = 2.0  # The most that packing one schedule may take.
+LAST_S = 1.0  # The most that is spent on any addresses at all, when the time is over.
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +160,19 @@ def place_jointly(
     """
     load = load_of(graph, units)
     front = joint_front(load, layers, start, held)
-    for memory, _ in reversed([point for point in front if point[0] <= budget_bytes]):
+    within = [memory for memory, _ in front if memory <= budget_bytes]
+    for memory in reversed(within):
         ends = _ends(load, layers, memory, start, held)
-        reads = _as_late_as_possible(layers, ends)
-        found = _packed(graph, units, ends, reads, memory, clock)
+        found = _packed(graph, units, layers, ends, memory, clock)
         if found.size_bytes <= budget_bytes:
             return front, found
         if clock.expired():
             break
+    for memory in within[:1]:
+        # That the time is over says nothing of the budget: the least load leaves most room.
+        ends = _ends(load, layers, memory, start, held)
+        if (last := _fitted(graph, units, layers, ends, memory, budget_bytes)) is not None:
+            return front, last
     return front, None
 
 
@@ -195,22 +201,53 @@ def _as_late_as_possible(layers: Sequence[Layer], ends: Ends) -> tuple[int, ...]
 def _packed(
     graph: Graph,
     units: Sequence[Unit],
+    layers: Sequence[Layer],
     ends: Ends,
-    reads: Sequence[int],
     bound_bytes: int,
     clock: Clock,
 ) -> JointPlace:
-    """Addresses of all weights and activations; times are kernels."""
+    """Addresses of all weights and activations, as tight as can be; times are kernels."""
+    reads = _as_late_as_possible(layers, ends)
     lifetimes = list(_lifetimes(graph, units, reads))
     packed = pack_tightest(
         lifetimes, time_limit_s=min(PACK_S, 0.2 * clock.left_s), should_stop=clock.expired
     )
-    offsets = tuple(packed.offsets.get(f"weights {i}", 0) for i in range(len(units)))
-    mine = {name: packed.offsets[f"tensor {name}"] for name in last_uses(graph)}
-    size = packed.extent_bytes
-    activations = Activations(mine, size, packed.bound_bytes, last_uses(graph))
+    bounds = bound_bytes, packed.bound_bytes
+    return _place(graph, ends, reads, packed.offsets, packed.extent_bytes, bounds)
+
+
+def _fitted(
+    graph: Graph,
+    units: Sequence[Unit],
+    layers: Sequence[Layer],
+    ends: Ends,
+    bound_bytes: int,
+    budget_bytes: int,
+) -> JointPlace | None:
+    """Addresses within a budget, however much of it they take; None where none are found soon."""
+    reads = _as_late_as_possible(layers, ends)
+    lifetimes = list(_lifetimes(graph, units, reads))
+    found = pack(lifetimes, budget_bytes, time_limit_s=LAST_S, explain=False)
+    if found.status != "packed":
+        return None
+    bounds = bound_bytes, load_lower_bound(lifetimes)
+    return _place(graph, ends, reads, found.offsets, found.extent_bytes, bounds)
+
+
+def _place(
+    graph: Graph,
+    ends: Ends,
+    reads: Sequence[int],
+    at: Mapping[str, int],
+    size: int,
+    bounds: tuple[int, int],
+) -> JointPlace:
+    """Addresses by the names of lifetimes as those of weights and activations."""
+    offsets = tuple(at.get(f"weights {i}", 0) for i in range(len(reads)))
+    mine = {name: at[f"tensor {name}"] for name in last_uses(graph)}
+    activations = Activations(mine, size, min(bounds[1], size), last_uses(graph))
     places = Places(size, offsets, tuple(before - 1 for before in reads))
-    return JointPlace(ends, tuple(reads), places, activations, size, min(bound_bytes, size))
+    return JointPlace(ends, tuple(reads), places, activations, size, min(bounds[0], size))
 
 
 def _lifetimes(graph: Graph, units: Sequence[Unit], reads: Sequence[int]) -> Iterator[Lifetime]:

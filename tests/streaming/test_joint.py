@@ -53,6 +53,24 @@ def test_no_reading_ahead_has_less_delay_in_as_much_memory() -> None:
         assert joint_front(load, layers) == front
 
 
+def test_that_time_is_over_is_no_word_on_the_budget() -> None:
+    """Without any time addresses are found wherever they are found with plenty of it."""
+    random, late = Random(5), 0
+    for _ in range(60):
+        graph, times = chain(random_layers(random, most=8), random)
+        units = units_of(graph)
+        layers = times.of(units, 2)
+        budget = load_of(graph, units).least_bytes + random.randint(0, 3)
+        _, found = place_jointly(graph, units, layers, budget, Clock(5.0))
+        _, hurried = place_jointly(graph, units, layers, budget, Clock(0.0))
+        assert (found is None) == (hurried is None)
+        if found is not None and hurried is not None:
+            assert hurried.size_bytes <= budget
+            assert hurried.bound_bytes <= hurried.size_bytes
+            late += found.ends.delay_s < hurried.ends.delay_s
+    assert late < 30  # mostly the first try does
+
+
 def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> None:
     random, machine = Random(2), load_machine(XAVIER)
     tight = 0
