@@ -66,8 +66,12 @@ def trace_json(shown: Shown, serial: bool = False) -> str:
 
 def file_stem(shown: Shown) -> str:
     """What files of a plan are called."""
-    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in shown.graph.name)
-    return f"{name}-{shown.plan.budget_bytes}"
+    return f"{file_word(shown.graph.name)}-{shown.plan.budget_bytes}"
+
+
+def file_word(name: str) -> str:
+    """A name as a part of a file's."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
 
 
 FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {

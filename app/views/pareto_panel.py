@@ -10,7 +10,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.export import file_stem
+from app.export import file_word
 from app.options import counts
 from app.pareto import Buy, buys, indexed, points_csv, unit, value
 from app.session import Session
@@ -170,9 +170,8 @@ class ParetoPanel(pn.viewable.Viewer):
         return pn.Column(head, pn.Row(left, right, **WIDE), **WIDE)
 
     def _picture(self, kind: str) -> None:
-        shown = self.session.work.shown
-        name = f"{file_stem(shown)}-planners" if shown else "planners"
-        self.picture.save("pareto-large", kind, name)
+        name = file_word(str(self.session.charted.get("model", "network")))
+        self.picture.save("pareto-large", kind, f"{name}-planners")
 
     def _points(self) -> list[dict[str, Any]]:
         return indexed(self.session.work.points, self.session.charted)
