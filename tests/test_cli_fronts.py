@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from planners.cli import main
+from planners.units import format_quantity
 from tests.random_graphs import random_graph
 
 
@@ -53,7 +54,7 @@ def test_winners_of_a_sweep(model: Path, tmp_path: Path, capfd: pytest.CaptureFi
     (row,) = [line for line in text.splitlines() if line.startswith("| random4 |")]
     *planned, impossible = [cell.strip() for cell in row.strip("|").split("|")][1:]
     best = here[here["budget"] == "MR"].sort_values("makespan_s").iloc[0]
-    assert planned[0].startswith(f"{best['planner']} {best['makespan_s'] * 1e3:.4g} ms")
+    assert planned[0].startswith(f"{best['planner']} {format_quantity(best['makespan_s'], 's')}")
     assert impossible == "–"
 
 
