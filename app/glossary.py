@@ -75,8 +75,8 @@ def marked(text: str, terms: Mapping[str, str]) -> str:
 
 
 def plain(html: str) -> str:
-    """The text of a piece of our HTML, without tags and what they say on hover."""
-    return unescape(re.sub(r"<[^>]*>", "", html))
+    """The text of a piece of our HTML, without tags and what they say on hover; lines as one."""
+    return unescape(re.sub(r"<[^>]*>", "", html.replace("</div><div>", " · ")))
 
 
 def glossary_html() -> str:

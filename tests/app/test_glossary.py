@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from app.glossary import FILE, entries, glossary, glossary_html, marked, term
+from app.glossary import FILE, entries, glossary, glossary_html, marked, plain, term
 from app.shown import Shown
 from app.views.cards import cards_html
 from app.views.words import WORDS, planner_html
@@ -85,3 +85,8 @@ def test_every_planner_is_told_in_words_of_the_glossary(shown: Shown) -> None:
 def test_the_page_of_help_has_all_of_it() -> None:
     html = glossary_html()
     assert all(f"<dt>{name}</dt>" in html for name in glossary())
+
+
+def test_lines_of_html_are_told_apart_as_plain_text() -> None:
+    lines = f"<div>1 KiB {term('live', 'occupancy')}</div><div>no hole &lt; 2</div>"
+    assert plain(lines) == "1 KiB live · no hole < 2"
