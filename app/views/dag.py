@@ -19,6 +19,7 @@ from app.views.dag_groups import (
     Regions,
     regions,
 )
+from app.views.dag_labels import FIT_LABELS
 from app.views.dag_scene import (
     BLOCK,
     CURVE_COLUMNS,
@@ -39,36 +40,6 @@ from app.views.glyphs import Layer, put, tappable, tell
 from app.views.hatched import PLAIN, hatched
 from app.views.palette import DARK_INK, VERMILLION, Theme, dress, tooltip
 from app.views.wish_marks import DROOP, DagWishes
-
-FIT_LABELS = """
-if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
-const px = plot.inner_width / (range.end - range.start) * 0.80;
-const known = [px.toPrecision(6), source.data.full, tabs.data.name, frames.data.block];
-if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
-source.fitted = known;  // panning changes no name
-const room = (size) => Math.floor((px - 4) / size);
-const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
-  : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
-const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, conv2d a conv
-  : cut(/^[a-z0-9_]+$/.test(s) ? s.split('_').at(-1).replace(/[0-9]+d?$/, '') || s
-    : s.replace(/ operators?$/, ' ops'), letters);
-const data = source.data;
-const on = (words, dark, size, fit) =>
-  words.map((s, i) => data.dark[i] === dark ? fit(s, room(size)) : '');
-data.name_dark = on(data.full, true, 5.9, cut); data.name_light = on(data.full, false, 5.9, cut);
-data.kind_dark = on(data.second, true, 5.1, brief);
-data.kind_light = on(data.second, false, 5.1, brief);
-source.change.emit();
-const names = tabs.data;
-const fits = (s, i) => s.length * 6.2 < (names.room[i] - 0.2) * px / 0.8 ? s : '';
-names.on_dark = names.name.map((s, i) => names.dark[i] ? fits(s, i) : '');
-names.on_light = names.name.map((s, i) => names.dark[i] ? '' : fits(s, i));
-tabs.change.emit();
-const around = frames.data;
-around.text = around.block.map((s, i) =>
-  cut('⊟ ' + s, Math.floor(((around.right[i] - around.left[i]) * px / 0.80 - 6) / 5.6)));
-frames.change.emit();
-"""
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
 READABLE = 36  # columns: more of them at once are too narrow for names
