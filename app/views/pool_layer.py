@@ -114,11 +114,15 @@ class PoolLayer:
             "angle": [3.141592653589793, 0.0],
         }
         low, high = max(parts, key=lambda part: part[1] - part[0])
-        self.label.update(
-            x=x, y=(low + high) / 2, text=f"d = {run.distance_bytes:,} B", visible=True
-        )
         late = x > 0.8 * shown.steps  # at the end there is no room to the right
-        self.label.update(text_align="right" if late else "left", x_offset=-6 if late else 6)
+        self.label.update(
+            x=x,
+            y=(low + high) / 2,
+            text=f"d = {run.distance_bytes:,} B",
+            text_align="right" if late else "left",
+            x_offset=-6 if late else 6,
+            visible=True,
+        )
 
 
 def distance_parts(pool: Pool, run: PoolRun) -> list[tuple[int, int]]:
