@@ -28,7 +28,8 @@ AXES: Mapping[str, str] = {
 }
 """What can be weighed against what, and where a point has it."""
 UNITS: Mapping[str, str] = {"latency": "s", "energy": "J"}
-GRAPH_FIELDS = ("model", "input_shape", "granularity", "bytes_per_element", "parameters")
+OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
+GRAPH_FIELDS = (*OF_NETWORK, "parameters")
 OF_MEMORY = ("peak", *OVERLAP_OBJECTIVES)  # bounds on memory, not on traffic
 CLOSE = 1e-9
 Point = Mapping[str, Any]
@@ -93,9 +94,17 @@ def indexed(
 
 
 def beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two problems are of one graph on one machine: their plans share a chart."""
-    same = (*GRAPH_FIELDS[:-1], *ON_MACHINE)
-    return all((one.get(k) or "") == (other.get(k) or "") for k in same)
+    """Whether two problems are of one network on one machine: their plans share a chart."""
+    return _agree(one, other, (*OF_NETWORK, *ON_MACHINE))
+
+
+def same_network(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two problems are of one network, on whatever machine."""
+    return _agree(one, other, OF_NETWORK)
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return all((one.get(name) or "") == (other.get(name) or "") for name in names)
 
 
 def front(points: Sequence[Point], x: str, y: str) -> list[int]:

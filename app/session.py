@@ -19,12 +19,12 @@ from app.jobs import ENDS, Job, Message, Pool, Share, waiting_line
 from app.live import LiveGroups
 from app.moving import Moving
 from app.options import STREAMING, counts, cuts, options
-from app.pareto import beside, indexed
+from app.pareto import beside, indexed, same_network
 from app.pinning import Pins
 from app.repinning import Repins
 from app.sharing import Sharing
 from app.shown import Shown
-from app.sizes import NAMED_BUDGETS, format_exact, plain_budget, plain_shape
+from app.sizes import NAMED_BUDGETS, format_exact, plain_shape
 from app.state import Look, Problem, Work, moved
 from app.streaming import roomy_bytes
 from app.streams import Streams
@@ -33,6 +33,7 @@ from app.teaching import Teaching
 from app.tour import Tour
 from app.uploads import Uploads
 from app.what_if import WhatIf
+from planners.study.budgets import plain_budget
 
 TICK_S = 0.5
 IMPORT_S = 120.0  # a model of ten thousand operators takes half a minute
@@ -48,7 +49,6 @@ BUDGET_FIELDS = (
 
 
 _keys = count(1)
-OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
 
 
 class Session:
@@ -128,8 +128,8 @@ class Session:
     @property
     def same_network(self) -> bool:
         """Whether the network on screen is the one that is chosen."""
-        answered, chosen = self.work.shown_for, self.fields()
-        return not answered or all(answered.get(name) == chosen[name] for name in OF_NETWORK)
+        answered = self.work.shown_for
+        return not answered or same_network(answered, self.fields())
 
     @property
     def charted(self) -> dict[str, Any]:

@@ -11,12 +11,6 @@ SLIDES = 160
 NAMED_BUDGETS = ("MR", "MH", "MP")
 
 
-def plain_budget(text: str) -> str | int:
-    """A budget as a worker takes it. Raises `BadInput` where it is neither a name nor a size."""
-    name = text.strip().upper()
-    return name if name in NAMED_BUDGETS else parse_size(text)
-
-
 UNITS = (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3))
 
 

@@ -14,9 +14,11 @@ from app.machines import ON_MACHINE
 from app.options import USUAL, always_counts, fields_of, series
 from app.packing import unpacked
 from app.pareto import GRAPH_FIELDS as GRAPH_FIELDS
-from app.sizes import NAMED_BUDGETS, format_exact, plain_budget
+from app.pareto import same_network
+from app.sizes import NAMED_BUDGETS, format_exact
 from app.sweep_lines import CHOSEN, PROBE, Line, lines_of
 from app.sweep_lines import sweep_budgets as sweep_budgets
+from planners.study.budgets import plain_budget
 from planners.units import format_bytes
 
 if TYPE_CHECKING:
@@ -53,12 +55,8 @@ class Sweeps:
     @property
     def strays(self) -> bool:
         """Whether what is being planned is of another network than the plan on screen."""
-        shown, same = self.session.work.shown_for, GRAPH_FIELDS[:-1]
-        return any(
-            (line.problem.get(name) or "") != (shown.get(name) or "")
-            for line in self._lines[:1]
-            for name in same
-        )
+        shown = self.session.work.shown_for
+        return any(not same_network(line.problem, shown) for line in self._lines)
 
     def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
         """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed

@@ -16,10 +16,11 @@ from app.blocks_text import blocks_named, blocks_text
 from app.by_hand import moves_of
 from app.machines import fields_text, numbers_in
 from app.options import OPTIONS, always_counts, fields_of, solver_names
-from app.sizes import format_exact, plain_budget, plain_shape
+from app.sizes import format_exact, plain_shape
 from app.state import WIDTHS, Look, Problem, Work
 from app.upload_store import there
 from planners.machine import changed_numbers
+from planners.study.budgets import plain_budget
 
 VERSION = "1"
 UPLOADED = " (uploaded)"

@@ -26,7 +26,6 @@ from app.options import (
 )
 from app.scripts import as_python
 from app.session import Session
-from app.sizes import plain_budget
 from app.state import COSMA, Problem
 from app.url import from_query, problem_of, to_query
 from app.views.bars import infeasible_html, nearest
@@ -37,6 +36,7 @@ from app.views.live_solver import LiveSolver
 from app.views.planner_options import PlannerOptions
 from planners.fusion.options import DEFAULTS
 from planners.graph.model import Graph, Operator, Tensor
+from planners.study.budgets import plain_budget
 
 CHOICES = ("schedule", "objective", "method", "replacement")
 

@@ -18,7 +18,7 @@ from app.machines import ON_MACHINE
 from app.options import series
 from app.pareto import (
     AXES,
-    GRAPH_FIELDS,
+    OF_NETWORK,
     best,
     buys,
     floor,
@@ -35,34 +35,17 @@ from app.staircase import staircase
 from app.state import Look
 from app.sweep_jobs import front_of, point
 from app.sweep_lines import (
-    CHOSEN,
-    PROBE,
     SWEPT,
     Line,
-    coarse_first,
-    even_in_ratio,
-    lines_of,
-    thinned,
 )
 from app.url import from_query, to_query
 from app.views.palette import LIGHT
 from app.views.pareto import FAINT, Looks, Pareto, point_columns
 from app.views.pareto_bar import compare_planners
 from app.views.pareto_panel import ParetoPanel, answer_html, finely
+from tests.app.points import COSMA, FUSION, made
 
-COSMA: dict[str, Any] = {"planner": "cosma", "options": {}, "parameters": True}
-FUSION: dict[str, Any] = {"planner": "fusion", "options": {}, "parameters": True}
 KEYS = (*AXES.values(),)
-
-
-def made(
-    budget: int, traffic: float, problem: dict[str, Any] = COSMA, **more: Any
-) -> dict[str, Any]:
-    """A point made by hand."""
-    at = {"budget_bytes": budget, "peak_bytes": budget, "traffic_bytes": traffic}
-    at |= {"makespan_s": traffic / 10, "energy_j": traffic / 7, "status": "optimal", "gap": 0.0}
-    at |= {"bound_bytes": traffic - 5, "compulsory_bytes": 2, "noncompulsory_bytes": 3}
-    return {**at, "problem": problem, "front": [], **more}
 
 
 def drawn(seed: int, count: int = 60) -> list[dict[str, Any]]:
@@ -168,64 +151,6 @@ def test_points_as_csv_are_bytes_seconds_and_joules() -> None:
     assert (rows[0]["budget_bytes"], rows[0]["traffic_bytes"]) == ("100", "50")
     assert (rows[0]["makespan_s"], rows[0]["status"]) == ("5.0", "optimal")
     assert rows[0]["options"] == "schedule=default"
-
-
-def test_budgets_come_coarse_first() -> None:
-    sizes = even_in_ratio(100, 6400, 7)
-    assert sizes == [100, 200, 400, 800, 1600, 3200, 6400]
-    assert coarse_first(sizes)[:3] == [100, 6400, 800]
-    assert sorted(coarse_first(sizes)) == sizes
-    assert thinned([5]) == [5]
-    assert len(thinned(range(1000))) == 24
-    assert {0, 999} <= set(thinned(range(1000)))
-
-
-def line(planner: str, first: list[int], *, wide: bool = True) -> Line:
-    return Line("x", {"planner": planner, "options": {}}, first, wide)
-
-
-def test_a_line_asks_for_gains_first_then_for_its_least_and_then_for_the_rest() -> None:
-    found = line("cosma", [100, 164])
-    assert [found.next(), found.next(), found.next()] == [100, 164, PROBE]
-    assert found.next() is None
-    found.take_front(made(100, 50))
-    found.take_front(made(164, 50, peak_bytes=100))
-    found.take_least(50, 400, [70, 10])
-    asked = [found.next() for _ in range(found.left)]
-    assert {50, 70, 400} <= set(asked)
-    assert not {10, 100, 164} & set(asked)
-    assert not any(100 < size < 164 for size in asked if size)
-    assert asked[-1] == 50  # its program may take minutes
-    assert found.next() is None
-    only = line("cosma", [])
-    assert only.next() == PROBE
-    only.take_least(50, 50, [])
-    assert (only.next(), only.next()) == (50, None)
-
-
-def test_a_plan_with_a_front_serves_for_all_budgets_up_to_the_next_point() -> None:
-    found = line("overlap", [150, 250])
-    assert found.next() == 150
-    found.running = 1
-    assert found.next() is None
-    points = found.take_front(made(150, 9, front=[100, 200, 300]))
-    assert sorted(p["budget_bytes"] for p in points) == [100, 150]
-    found.running = 0
-    assert [found.next() for _ in range(3)] == [250, 200, 300] or found.grid == []
-
-
-def test_planners_are_compared_with_parameters_counted_in_all() -> None:
-    session = Session(None)  # type: ignore[arg-type]
-    problem, asked = session.problem, session.request()
-    lines = lines_of(problem, asked, SWEPT, [1], True)
-    assert len({found.name for found in lines}) == len(lines) == len(SWEPT) - 1
-    assert all(found.problem["parameters"] for found in lines)
-    assert [x.problem["parameters"] for x in lines_of(problem, asked, [CHOSEN], [1], True)] == [
-        False
-    ]
-    assert lines_of(problem, asked, ["nonsense"], [1], True) == []
-    joint = next(found for found in lines if found.name == "cosma joint")
-    assert joint.problem["options"]["schedule"] == "joint"
 
 
 def test_gains_are_asked_for_at_the_chosen_budget_though_nothing_fits_it(shown: Shown) -> None:
@@ -336,9 +261,7 @@ def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> N
     assert session.charted["model"] == "vit_b_16"  # nothing is known of the other one yet
     found = made(300_000, 5, FUSION)
     chosen = session.fields()
-    found["problem"] = FUSION | {
-        k: chosen[k] for k in (*GRAPH_FIELDS[:-1], *ON_MACHINE) if k in chosen
-    }
+    found["problem"] = FUSION | {k: chosen[k] for k in (*OF_NETWORK, *ON_MACHINE) if k in chosen}
     session.work.points = [found]
     assert session.charted["model"] == "mobilenet_v2"
     labels = [item.label.value for item in panel.chart.figure.legend[0].items]

@@ -15,7 +15,7 @@ from app.first import first_shown
 from app.pinning import Kept
 from app.scripts import as_python
 from app.session import Session
-from app.sizes import format_exact, plain_budget, plain_shape
+from app.sizes import format_exact, plain_shape
 from app.state import Look, Problem, Work
 from app.url import (
     CHOICES,
@@ -29,6 +29,7 @@ from app.url import (
     to_query,
 )
 from planners.errors import BadInput
+from planners.study.budgets import plain_budget
 
 
 def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:

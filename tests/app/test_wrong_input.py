@@ -8,12 +8,13 @@ import pytest
 
 import planners as sp
 from app.session import Session
-from app.sizes import plain_budget, plain_shape, plain_whole
+from app.sizes import plain_shape, plain_whole
 from app.state import Look, Problem
 from app.url import LOOKED_AT, VERSION, from_query
 from app.views.budget_field import BudgetField
 from app.views.whole_number import WholeNumber
 from app.worker import load_graph
+from planners.study.budgets import plain_budget
 
 NONSENSE = ("nonsense", "-1", "1e308", "nan", "∞", "[" * 500, "<script>", "../../etc/passwd", "\0")
 FREE = {"selection", "memory", "expanded", "across", "pinned"}
