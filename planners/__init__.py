@@ -20,7 +20,7 @@ from planners.api import (
     write_weights,
 )
 from planners.catalogue import load, models
-from planners.errors import (
+from planners.core.errors import (
     BadInput,
     BudgetTooSmall,
     Cancelled,
@@ -30,18 +30,21 @@ from planners.errors import (
     UnknownName,
     WishesConflict,
 )
-from planners.graph.model import Graph, Operator, Tensor
-from planners.machine import Machine, load_machine, presets, with_numbers
-from planners.plan import Claims, Plan
-from planners.progress import Progress
-from planners.registry import PlannerInfo, planners
+from planners.core.graph import Graph, Operator, Tensor
+from planners.core.machine import Machine, load_machine, presets, with_numbers
+from planners.core.plan import Claims, Plan
+from planners.core.progress import Progress
+from planners.core.registry import PlannerInfo, planners
+from planners.core.units import format_bytes, parse_size
+from planners.core.version import installed_version
 from planners.simulator.check import CheckReport, check
 from planners.simulator.residency import Residency
 from planners.simulator.simulate import Trace
 from planners.simulator.timing import Interval
 from planners.study.budgets import Budgets, budgets
 from planners.study.sweep import even_budgets, summary, sweep
-from planners.units import format_bytes, parse_size
+
+__version__ = installed_version()
 
 __all__ = [
     "BadInput",
@@ -65,6 +68,7 @@ __all__ = [
     "Trace",
     "UnknownName",
     "WishesConflict",
+    "__version__",
     "budgets",
     "check",
     "even_budgets",

@@ -6,25 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from planners.errors import BadInput
-from planners.graph.model import Graph
-from planners.machine import Machine, load_machine
-from planners.plan import Plan
-from planners.progress import ProgressCallback
-from planners.registry import planner as find_planner
+from planners.core.backends import RUN_FROM_DISK, WRITE_CODE, WRITE_WEIGHTS, Code, StreamedRun
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.machine import Machine, load_machine
+from planners.core.progress import ProgressCallback
+from planners.core.registry import DEFAULT
+from planners.core.registry import planner as find_planner
+from planners.plan import Plan  # not from core: `planners.plan` is then the function below
 from planners.simulator.simulate import Trace
 from planners.simulator.simulate import simulate as simulate_plan
+from planners.simulator.spread import with_engines
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:
-    from planners.overlap.code.of_plan import Code
     from planners.simulator.execute import Execution
-    from planners.streaming.runtime.result import StreamedRun
 
 
 def plan(
     graph: Graph,
-    planner: str = "cosma",
+    planner: str = DEFAULT,
     budget: int | str = "MR",
     machine: str | Path | Machine = "npu_small",
     time_limit: float = 60.0,
@@ -39,10 +40,10 @@ def plan(
 
     Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong input.
     """
-    function = find_planner(planner).function()
+    info = find_planner(planner)
     size = resolve_budget(graph, budget, parameters=bool(options.get("parameters", False)))
     settings = {**options, "time_limit": time_limit}
-    return function(graph, load_machine(machine), size, settings, progress)
+    return with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
 
 
 def simulate(
@@ -64,7 +65,7 @@ def from_torch(
     name: str | None = None,
 ) -> Graph:
     """The graph of a PyTorch module, through `torch.export`. Raises `ImportFailed`."""
-    from planners.graph.importers.torch_export import from_torch as import_module
+    from planners.importers.torch.reader import from_torch as import_module
 
     return import_module(
         module,
@@ -103,7 +104,7 @@ def from_onnx(
     that nothing is known of need all of their operands and count no MACs; the graph's source notes
     them. Raises `BadInput` with file and node.
     """
-    from planners.graph.importers.onnx_model import from_onnx as import_file
+    from planners.importers.onnx.reader import from_onnx as import_file
 
     return import_file(path, input_shape, granularity, bytes_per_element)
 
@@ -120,7 +121,7 @@ def from_pt2(
     `input_shape` may only repeat them. Raises `BadInput` for what is no such file, `ImportFailed`
     for programs with dynamic sizes, custom operators or training.
     """
-    from planners.graph.importers.pt2 import from_pt2 as import_file
+    from planners.importers.pt2.reader import from_pt2 as import_file
 
     return import_file(path, input_shape, granularity, bytes_per_element)
 
@@ -160,9 +161,7 @@ def stream(
     first. Of several `repeats` the one with the median delay is reported; `threads` are PyTorch's
     for a kernel. Raises `BadInput` for what does not fit, and for storage that fails or stalls.
     """
-    from planners.streaming.runtime.session import stream_model
-
-    return stream_model(
+    return RUN_FROM_DISK.function()(
         plan, module, inputs, weights, seed=seed, device=device, repeats=repeats, threads=threads
     )
 
@@ -173,10 +172,8 @@ def write_weights(path: str | Path, plan: Plan, module: Any, inputs: Any) -> int
     Returns the file's bytes. It serves every streaming plan of the graph with the same slices.
     Raises `BadInput` where the module is not the graph's.
     """
-    from planners.streaming.runtime.write import write_weights as write
-
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    return write(path, plan, module, given)
+    return WRITE_WEIGHTS.function()(path, plan, module, given)
 
 
 def write_code(
@@ -194,8 +191,6 @@ def write_code(
     them, the graph's own model is built with random weights from `seed`; with `weights="random"`
     no model is needed. The folder is replaced whole or not at all. Raises `BadInput`.
     """
-    from planners.overlap.code.of_plan import code_of_plan
-
     if module is None and weights == "model":
         if not {"catalogue", "darknet"} & set(plan.graph.source):
             raise BadInput(
@@ -207,4 +202,4 @@ def write_code(
         module, built = build(plan.graph.source, seed=seed)
         inputs = built if inputs is None else inputs
     calibration = [] if inputs is None else [inputs]
-    return code_of_plan(plan, folder, module, calibration, seed=seed)
+    return WRITE_CODE.function()(plan, folder, module, calibration, seed=seed)

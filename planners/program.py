@@ -1,264 +1,37 @@
-"""What every planner emits: instructions that move and compute pieces of tensors in memory."""
-
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from math import prod
-from typing import NamedTuple, TypeAlias
-
-from planners.graph.model import Graph, Tensor
-
-Box: TypeAlias = tuple[tuple[int, int], ...]
-"""A half-open range `[start, stop)` along each axis; `()` for a scalar."""
-
-
-class Piece(NamedTuple):
-    """A box of a tensor, held densely: contiguous in the order of its axes."""
-
-    tensor: str
-    box: Box
-
-    @property
-    def elements(self) -> int:
-        return prod(stop - start for start, stop in self.box)
-
-
-def whole(tensor: Tensor) -> Piece:
-    """The piece that is all of a tensor."""
-    return Piece(tensor.name, tuple((0, n) for n in tensor.shape))
-
-
-class Region(NamedTuple):
-    """Bytes `[offset, offset + size)` of a memory, modulo its size where it is circular.
-
-    `offset` is None in a memory without addresses (host, storage): the tensor's home there.
-    """
-
-    memory: str
-    offset: int | None
-    size_bytes: int
-
-
-class Operand(NamedTuple):
-    """A piece and where it is."""
-
-    piece: Piece
-    region: Region
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A memory of a program.
-
-    `size_bytes` is None where nothing bounds it. `addressed` is False for host memory and
-    storage, which keep each tensor at its home. `offchip` says that bytes moved between it and an
-    on-chip memory count as traffic. A memory with a `parent` is a window of it that starts at
-    `base`: its addresses are the parent's, moved (and wrapped, where it is circular). `level`
-    names the machine's memory that a memory without a parent is a part of, where that is not its
-    own name.
-    """
-
-    name: str
-    size_bytes: int | None
-    circular: bool = False
-    offchip: bool = False
-    addressed: bool = True
-    parent: str | None = None
-    base: int = 0
-    level: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """Copy a piece towards the compute engine: from host or storage, or from ring to ring.
-
-    A `joined` load is one transfer together with the load right before it: they start when all of
-    them can, and their bytes are there, and no longer needed at the source, when all have ended.
-    """
-
-    step: int
-    piece: Piece
-    source: Region
-    target: Region
-    engine: str = "dma_in"
-    joined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Store:
-    """Copy a piece away from the compute engine; the source stays resident until released."""
-
-    step: int
-    piece: Piece
-    source: Region
-    target: Region
-    engine: str = "dma_out"
-
-
-@dataclass(frozen=True, slots=True)
-class Compute:
-    """Run an operator, or the part of it that makes `writes`, on pieces that are resident.
-
-    Each read names one resident piece exactly; several may cover what the operator needs of one
-    tensor. `frees` indexes the reads that end with this instruction, before its writes begin, so
-    that an output may take the place of a dying input.
-
-    `sums` is a range of the operator's reduced channels (axis 1 of a convolution's data, the last
-    of a linear's) whose products this instruction adds to its writes; None for all of them. The
-    first part of a piece places it; it is unfinished until its parts' ranges are complete. What
-    follows the sum (bias, norm, activation) is applied by the part that completes it.
-
-    `parts` holds for each write the box of that piece that this instruction makes; empty where it
-    makes all of them. The first part of a piece places it; it is unfinished until its parts, which
-    must not overlap, cover it. There are `sums` or `parts`, never both.
-    """
-
-    step: int
-    operator: str
-    reads: tuple[Operand, ...]
-    writes: tuple[Operand, ...]
-    macs: int
-    frees: tuple[int, ...] = ()
-    engine: str = "compute"
-    sums: tuple[int, int] | None = None
-    parts: tuple[Box, ...] = ()
-
-    @property
-    def made(self) -> tuple[Piece, ...]:
-        """What this instruction makes of each write: the piece, or its part."""
-        if not self.parts:
-            return tuple(operand.piece for operand in self.writes)
-        both = zip(self.writes, self.parts, strict=True)
-        return tuple(Piece(operand.piece.tensor, part) for operand, part in both)
-
-    @property
-    def written(self) -> tuple[tuple[Region, int], ...]:
-        """Each region written, with the bytes that are: all, or those of its part."""
-        if not self.parts:
-            return tuple((region, region.size_bytes) for _, region in self.writes)
-        return tuple(
-            (region, region.size_bytes * part.elements // piece.elements)
-            for (piece, region), part in zip(self.writes, self.made, strict=True)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """End a residency: the bytes are free from here on."""
-
-    step: int
-    piece: Piece
-    region: Region
-
-
-@dataclass(frozen=True, slots=True)
-class Barrier:
-    """Nothing after it starts before everything in front of it has ended."""
-
-    step: int
-
-
-Instruction: TypeAlias = Load | Store | Compute | Release | Barrier
-
-
-class LazyInstructions:
-    """Instructions made anew at each pass, for loops too long to hold."""
-
-    def __init__(self, make: Callable[[], Iterator[Instruction]]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Iterator[Instruction]:
-        return self._make()
-
-
-@dataclass(frozen=True)
-class Program:
-    """Instructions in program order over memories, and where tensors are before and after.
-
-    `homes` says which memory holds each kind of tensor at the start (`input`, `parameter`) and
-    at the end (`output`). Without a home for `parameter`, parameters are not counted: operators
-    read them from somewhere that this program does not plan. `steps` names each timestep.
-    """
-
-    memories: tuple[Memory, ...]
-    instructions: Iterable[Instruction]
-    homes: Mapping[str, str]
-    steps: tuple[str, ...]
-
-    @property
-    def counts_parameters(self) -> bool:
-        return "parameter" in self.homes
-
-    def memory(self, name: str) -> Memory:
-        """The memory of that name. Raises `KeyError`."""
-        for memory in self.memories:
-            if memory.name == name:
-                return memory
-        raise KeyError(name)
-
-
-def piece_bytes(graph: Graph, piece: Piece) -> int:
-    """Bytes of a piece, held densely."""
-    return piece.elements * graph.bytes_per_element
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Bytes `[start, stop)` of a memory that has no parent."""
-
-    memory: str
-    start: int
-    stop: int
-
-
-class AddressSpace:
-    """Translates regions into spans of root memories: windows are shifted, rings are wrapped."""
-
-    def __init__(self, memories: Iterable[Memory]) -> None:
-        self.memories = {m.name: m for m in memories}
-
-    def root(self, name: str) -> Memory:
-        """The memory whose bytes these really are."""
-        memory = self.memories[name]
-        while memory.parent is not None:
-            memory = self.memories[memory.parent]
-        return memory
-
-    def level(self, name: str) -> str:
-        """The machine's memory that a memory is a part of, by name."""
-        root = self.root(name)
-        return root.level or root.name
-
-    def spans(self, region: Region) -> tuple[Span, ...]:
-        """The bytes of a region in its root memory, in the order in which the region has them.
-
-        Raises `ValueError` where the region does not lie in its memory, or has no address.
-        """
-        memory = self.memories[region.memory]
-        if region.offset is None:
-            raise ValueError(f"no address in {region.memory}")
-        start, size = region.offset, region.size_bytes
-        limit = memory.size_bytes
-        if start < 0 or size < 0:
-            raise ValueError(f"{region.memory}@{start} is out of range")
-        if memory.circular:
-            if limit is None or size > limit:
-                raise ValueError(f"{size} bytes do not fit the ring {memory.name} of {limit}")
-            start %= limit
-            parts = [(start, min(start + size, limit))]
-            if start + size > limit:
-                parts.append((0, start + size - limit))
-        else:
-            if limit is not None and start + size > limit:
-                raise ValueError(
-                    f"[{start}, {start + size}) is out of range in {memory.name} of {limit} bytes"
-                )
-            parts = [(start, start + size)]
-        if memory.parent is None:
-            return tuple(Span(memory.name, a, b) for a, b in parts)
-        return tuple(
-            span
-            for a, b in parts
-            for span in self.spans(Region(memory.parent, memory.base + a, b - a))
-        )
+"""What planners of one's own import of programs; it lives in `planners.core.program`."""
+
+from planners.core.program import (
+    Barrier,
+    Box,
+    Compute,
+    Instruction,
+    LazyInstructions,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Store,
+    piece_bytes,
+    whole,
+)
+
+__all__ = [
+    "Barrier",
+    "Box",
+    "Compute",
+    "Instruction",
+    "LazyInstructions",
+    "Load",
+    "Memory",
+    "Operand",
+    "Piece",
+    "Program",
+    "Region",
+    "Release",
+    "Store",
+    "piece_bytes",
+    "whole",
+]

@@ -3,8 +3,8 @@
 from planners.allocation.arena import Block, LinearArena, best_fit_arena
 from planners.allocation.check import check_packing
 from planners.allocation.csv_io import read_lifetimes, write_offsets
-from planners.allocation.model import Lifetime, Packing, load_lower_bound
 from planners.allocation.portfolio import pack
+from planners.allocation.problem.model import Lifetime, Packing, load_lower_bound
 
 __all__ = [
     "Block",

@@ -11,8 +11,9 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from planners.allocation.model import Lifetime
-from planners.errors import InvalidPlan
+from planners.allocation.problem.model import Lifetime
+from planners.core.errors import InvalidPlan
+from planners.core.integers import rounded_up
 
 
 class Block(NamedTuple):
@@ -27,11 +28,6 @@ class Block(NamedTuple):
         return self.offset + self.size_bytes
 
 
-def align_up(address: int, alignment: int) -> int:
-    """The first multiple of `alignment` at or above `address`."""
-    return -(-address // alignment) * alignment
-
-
 def best_gap(blocks: Iterable[Block], size_bytes: int, alignment: int = 1) -> int:
     """Where TFLite would put `size_bytes` among `blocks` (sorted by offset), without a capacity.
 
@@ -40,12 +36,12 @@ def best_gap(blocks: Iterable[Block], size_bytes: int, alignment: int = 1) -> in
     cursor = 0
     best_offset, best_room = -1, -1
     for block in blocks:
-        start = align_up(cursor, alignment)
+        start = rounded_up(cursor, alignment)
         room = block.offset - cursor
         if start + size_bytes <= block.offset and (best_offset < 0 or room < best_room):
             best_offset, best_room = start, room
         cursor = max(cursor, block.end)
-    return best_offset if best_offset >= 0 else align_up(cursor, alignment)
+    return best_offset if best_offset >= 0 else rounded_up(cursor, alignment)
 
 
 def best_fit_arena(lifetimes: Sequence[Lifetime], *, alignment: int = 1) -> dict[str, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planners.allocation.model import Lifetime
-from planners.errors import InvalidPlan
+from planners.allocation.problem.model import Lifetime
+from planners.core.errors import InvalidPlan
 
 
 def check_packing(

@@ -6,9 +6,9 @@ import sys
 from threading import Event, Thread
 from typing import Any
 
-from planners.allocation.clock import Clock
 from planners.allocation.heuristics import Offsets
-from planners.allocation.instance import Instance
+from planners.allocation.problem.instance import Instance
+from planners.core.progress import Clock
 
 POLL_S = 0.05
 
@@ -26,7 +26,7 @@ def solve(instance: Instance, clock: Clock, workers: int = 2) -> tuple[bool | No
     offsets = _build(instance, model)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
-    solver.parameters.max_time_in_seconds = clock.left_s()
+    solver.parameters.max_time_in_seconds = clock.left_s
     status = _solve_watched(solver, model, clock)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return True, [int(solver.value(offset)) for offset in offsets]
@@ -50,13 +50,13 @@ def _build(instance: Instance, model: Any) -> list[Any]:
 
 def _solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
     """Solve, and let a thread ask now and then whether someone wants to stop."""
-    if clock.should_stop is None:
+    if not clock.may_stop:
         return solver.solve(model)
     done = Event()
 
     def watch() -> None:
         while not done.wait(POLL_S):
-            if clock.stopped():
+            if clock.stopped:
                 solver.stop_search()
                 return
 

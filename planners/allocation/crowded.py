@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from planners.allocation.heuristics import Offsets, neighbours, place
-from planners.allocation.instance import Instance, reduce
-from planners.allocation.model import Lifetime
+from planners.allocation.problem.instance import Instance, reduce
+from planners.allocation.problem.model import Lifetime
 
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO
 
-from planners.allocation.model import Lifetime
-from planners.errors import BadInput
+from planners.allocation.problem.model import Lifetime
+from planners.core.errors import BadInput
 
 COLUMNS = ("id", "lower", "upper", "size")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planners.allocation import heuristics, skyline
-from planners.allocation.clock import Clock
-from planners.allocation.instance import Instance, reduce
-from planners.allocation.model import Lifetime
+from planners.allocation import heuristics
+from planners.allocation.problem.instance import Instance, reduce
+from planners.allocation.problem.model import Lifetime
+from planners.allocation.skyline import search as skyline
+from planners.core.progress import Clock
 
 TRIAL_S = 0.5  # a subset that takes longer to settle than this counts as one that fits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from planners.allocation.model import Lifetime
+from planners.allocation.problem.model import Lifetime
 
 
 def cut_rectangle(

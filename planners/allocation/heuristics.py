@@ -9,8 +9,8 @@ from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from planners.allocation.clock import Clock
-from planners.allocation.instance import Instance
+from planners.allocation.problem.instance import Instance
+from planners.core.progress import Clock
 
 Offsets = list[int]
 

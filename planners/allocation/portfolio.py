@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from planners.allocation import cp_sat, heuristics, skyline
-from planners.allocation.clock import Clock
+from planners.allocation import cp_sat, heuristics
 from planners.allocation.crowded import crowded_first
 from planners.allocation.explain import overload, shrink
-from planners.allocation.instance import Instance, reduce
-from planners.allocation.model import Lifetime, Packing, live_peak
-from planners.errors import BadInput
+from planners.allocation.problem.instance import Instance, reduce
+from planners.allocation.problem.model import Lifetime, Packing, live_peak
+from planners.allocation.skyline import search as skyline
+from planners.core.errors import BadInput
+from planners.core.progress import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,28 @@ def pack(
     Raises BadInput for duplicate ids or a negative capacity.
     """
     _validate(lifetimes, capacity_bytes)
-    clock = Clock(time_limit_s, should_stop)
+    clock = Clock(time_limit_s, should_stop=should_stop)
     solid = [item for item in lifetimes if item.size_bytes > 0]
     peak, peak_time = live_peak(solid)
     if peak > capacity_bytes:
         conflict = overload(solid, peak_time, capacity_bytes)
-        return Packing("infeasible", {}, 0, conflict, "load", clock.elapsed_s())
+        return Packing("infeasible", {}, 0, conflict, "load", clock.elapsed_s)
     offsets = {item.id: 0 for item in lifetimes}
     extent, solvers = 0, ["trivial"]
     for instance in reduce(solid, capacity_bytes) if solid else []:
         verdict = settle(instance, clock)
         if verdict.fits is None:
-            return Packing("unknown", {}, 0, (), verdict.solver, clock.elapsed_s())
+            return Packing("unknown", {}, 0, (), verdict.solver, clock.elapsed_s)
         if not verdict.fits:
             conflict = instance.ids
             if explain:
                 conflict = shrink(solid, conflict, capacity_bytes, clock)
-            return Packing("infeasible", {}, 0, conflict, verdict.solver, clock.elapsed_s())
+            return Packing("infeasible", {}, 0, conflict, verdict.solver, clock.elapsed_s)
         offsets |= instance.in_bytes(verdict.offsets)
         extent = max(extent, instance.extent(verdict.offsets) * instance.unit_bytes)
         solvers.append(verdict.solver)
     solver = max(solvers, key=STAGES.index)
-    return Packing("packed", offsets, extent, (), solver, clock.elapsed_s())
+    return Packing("packed", offsets, extent, (), solver, clock.elapsed_s)
 
 
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
@@ -77,14 +78,14 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
         quick = _quick(core, clock)
         if quick.fits:
             return True, quick.offsets
-        return skyline.solve(core, clock.part(min(CORE_S, CORE_SHARE * clock.left_s())))
+        return skyline.solve(core, clock.part(min(CORE_S, CORE_SHARE * clock.left_s)))
 
     fits, offsets = crowded_first(instance, solve_core)
     if fits is not None or clock.expired():
         return Verdict(fits, offsets, "crowded")
-    second_opinion = cp_sat.available() and clock.left_s() > CP_SAT_S
+    second_opinion = cp_sat.available() and clock.left_s > CP_SAT_S
     share = SEARCH_SHARE if second_opinion else 1.0
-    fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s()))
+    fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s))
     if fits is not None or clock.expired() or not second_opinion:
         return Verdict(fits, offsets, "search")
     fits, offsets = cp_sat.solve(instance, clock)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import gcd
 
 from planners.allocation.arena import best_fit_arena
-from planners.allocation.clock import Clock
-from planners.allocation.model import Lifetime, load_lower_bound
 from planners.allocation.portfolio import pack
+from planners.allocation.problem.model import Lifetime, load_lower_bound
+from planners.core.progress import Clock
 
 # Of the time left, what one capacity may take; and the most, in seconds.
 SHARE, MOST_S = 0.3, 5.0
@@ -34,14 +34,14 @@ def pack_tightest(
 
     Extents are multiples of the sizes' greatest common divisor, so few capacities are possible.
     """
-    clock = Clock(time_limit_s, should_stop)
+    clock = Clock(time_limit_s, should_stop=should_stop)
     unit = gcd(*(lifetime.size_bytes for lifetime in lifetimes)) or 1
     bound = tried = load_lower_bound(lifetimes)
     offsets: Mapping[str, int] = best_fit_arena(lifetimes)
     extent = max((offsets[item.id] + item.size_bytes for item in lifetimes), default=0)
     capacity = bound
     while tried < extent and not clock.expired():
-        limit = min(MOST_S, SHARE * clock.left_s())
+        limit = min(MOST_S, SHARE * clock.left_s)
         found = pack(
             lifetimes, capacity, time_limit_s=limit, explain=False, should_stop=should_stop
         )

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planners.machine import Machine
-from planners.plan import Plan
-from planners.registry import planners
+from planners.core.machine import Machine
+from planners.core.plan import Plan
+from planners.core.registry import planners
 from planners.simulator.simulate import Trace
 
 AUTO = "auto"
-OBJECTIVES = ("latency", "traffic", "energy", "memory")
 SIMULATED = ("latency", "energy")
 UNITS = {"latency": "s", "traffic": "bytes", "energy": "J", "memory": "bytes"}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from planners.auto.candidates import (
     AUTO,
-    OBJECTIVES,
     SIMULATED,
     UNITS,
     Candidate,
@@ -16,16 +15,17 @@ from planners.auto.candidates import (
     floor_of,
     value_of,
 )
-from planners.errors import BadInput, BudgetTooSmall, Cancelled, SpillwayError
-from planners.graph.model import Graph
-from planners.machine import Machine
-from planners.plan import Plan
-from planners.progress import Clock, Progress, ProgressCallback
-from planners.registry import planner as find_planner
+from planners.auto.options import AutoOptions
+from planners.core.details import TriedPlanner
+from planners.core.errors import BadInput, BudgetTooSmall, Cancelled, SpillwayError
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.plan import Plan
+from planners.core.progress import Clock, Progress, ProgressCallback
+from planners.core.registry import planner as find_planner
+from planners.core.units import format_quantity
 from planners.simulator.simulate import simulate
-from planners.units import format_quantity
 
-DEFAULTS: Mapping[str, Any] = {"objective": "latency", "parameters": True, "time_limit": 60.0}
 LEAST_S = 0.5  # a planner that has no more time than this is not begun
 
 
@@ -39,19 +39,19 @@ class Tried:
     reason: str = ""
     short: BudgetTooSmall | None = None
 
-    def row(self, objective: str) -> dict[str, Any]:
-        """Plain data for `Plan.details`."""
+    def told(self, objective: str) -> TriedPlanner:
+        """The same for `Plan.details`."""
         claims = self.plan.claims if self.plan else None
-        return {
-            "planner": self.candidate.planner,
-            "options": dict(self.candidate.options),
-            "objective": objective,
-            "value": self.value,
-            "status": claims.status if claims else "infeasible" if self.short else "none",
-            "offchip_bytes": claims.offchip_bytes if claims else None,
-            "extent_bytes": claims.extent_bytes if claims else None,
-            "reason": self.reason,
-        }
+        return TriedPlanner(
+            planner=self.candidate.planner,
+            options=dict(self.candidate.options),
+            objective=objective,
+            value=self.value,
+            status=claims.status if claims else "infeasible" if self.short else "none",
+            offchip_bytes=claims.offchip_bytes if claims else None,
+            extent_bytes=claims.extent_bytes if claims else None,
+            reason=self.reason,
+        )
 
 
 def plan(
@@ -68,12 +68,12 @@ def plan(
     of them together. All count parameters, so that they are compared by one account.
 
     The plan is its planner's own, with its options and claims: `optimal` is proven of that
-    planner's problem. The notes say what it won against and by how much; `details["auto"]` has a
-    row for each candidate. Raises `BudgetTooSmall` with the least need where nothing fits, and
+    planner's problem. The notes say what it won against and by how much; `details.tried` has
+    each candidate. Raises `BudgetTooSmall` with the least need where nothing fits, and
     `BadInput`.
     """
-    chosen = checked(options)
-    objective, clock = chosen["objective"], Clock(chosen["time_limit"], progress)
+    chosen = AutoOptions.of(options)
+    objective, clock = chosen.objective, Clock(chosen.time_limit, progress)
     tried: list[Tried] = []
     best: Tried | None = None
     queue = candidates(objective)
@@ -89,20 +89,6 @@ def plan(
     if best is None:
         raise _none(tried, budget_bytes, clock)
     return _chosen(best, tried, objective)
-
-
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with their defaults. Raises `BadInput`."""
-    if unknown := sorted(set(options) - set(DEFAULTS)):
-        known = ", ".join(DEFAULTS)
-        raise BadInput(f"auto has no option {unknown[0]!r}; it has {known}")
-    chosen = {**DEFAULTS, **options}
-    if chosen["objective"] not in OBJECTIVES:
-        raise BadInput(f"objective must be one of {', '.join(OBJECTIVES)}")
-    if chosen["parameters"] is not True:
-        # The default of `sp.sweep` and of the command line is to say nothing of them.
-        raise BadInput("auto always counts parameters: leave parameters as it is")
-    return chosen
 
 
 def _try(
@@ -146,7 +132,7 @@ def _least(
 ) -> Plan:
     """The candidate's plan; where memory is what matters, in the least budget that it names."""
     graph, machine, budget = problem
-    function = find_planner(candidate.planner).function()
+    function = find_planner(candidate.planner).plan
     settings = {**candidate.options, "time_limit": limit_s}
     if objective == "memory":
         try:
@@ -195,6 +181,5 @@ def _chosen(best: Tried, tried: list[Tried], objective: str) -> Plan:
     ]
     lines += [f"{AUTO}: {t.candidate.label} {format_quantity(t.value or 0, unit)}" for t in others]
     lines += [f"{AUTO}: {t.candidate.label}: {t.reason}" for t in tried if t.value is None]
-    rows = [t.row(objective) for t in tried]
-    details = {**best.plan.details, AUTO: rows}
+    details = replace(best.plan.details, tried=tuple(t.told(objective) for t in tried))
     return replace(best.plan, notes=(*best.plan.notes, *lines), details=details)

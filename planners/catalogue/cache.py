@@ -15,8 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from planners.errors import BadInput
-from planners.graph.model import Graph
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
 
 IMPORTER_VERSION = 2
 """Raise this whenever the same model would be imported as another graph."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.resources import files
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planners.catalogue import cache, names, vmcu
-from planners.errors import BadInput, Cancelled, ImportFailed, UnknownName
-from planners.files import read_json
-from planners.graph.importers import darknet
-from planners.graph.importers.darknet_layers import HEAD_NOTE
-from planners.graph.importers.onnx_model import from_onnx
-from planners.graph.model import Graph
-from planners.graph.passes import GRANULARITIES
-from planners.progress import Progress, ProgressCallback
+from planners.core.errors import BadInput, Cancelled, ImportFailed, UnknownName
+from planners.core.files import read_json
+from planners.core.graph import Graph
+from planners.core.progress import Clock, ProgressCallback
+from planners.importers.darknet import reader as darknet
+from planners.importers.darknet.layers import HEAD_NOTE
+from planners.importers.passes import GRANULARITIES
+from planners.importers.registry import format_of
 
 if TYPE_CHECKING:
     import torch
@@ -60,18 +60,11 @@ def load(
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
-    if Path(name_or_path).suffix == ".cfg" and name not in names.CATALOGUE:
+    if Path(name_or_path).suffix == ".cfg":  # Its graph is kept on disk.
         return load_darknet(name_or_path, input_shape, granularity, bytes_per_element, progress)
-    if Path(name_or_path).suffix == ".onnx":
-        if progress and progress(Progress("read", 0.0)) is False:
-            raise Cancelled(f"importing {name} was stopped")
-        return from_onnx(name_or_path, input_shape, granularity, bytes_per_element)
-    if Path(name_or_path).suffix == ".pt2":
-        if progress and progress(Progress("read", 0.0)) is False:
-            raise Cancelled(f"importing {name} was stopped")
-        from planners.graph.importers.pt2 import from_pt2
-
-        return from_pt2(name_or_path, input_shape, granularity, bytes_per_element)
+    if file := format_of(name_or_path):
+        _report(Clock(inf, progress), "read", name)
+        return file.reader()(name_or_path, input_shape, granularity, bytes_per_element)
     block = name.startswith(vmcu.PREFIX) and not isinstance(name_or_path, Path)
     if block or isinstance(name_or_path, Path) or _is_file(name):
         if input_shape is not None:
@@ -91,15 +84,14 @@ def load_darknet(
     bytes_per_element: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Graph:
-    """As `planners.graph.importers.darknet.from_darknet`, and the graph is kept on disk."""
+    """As `planners.importers.darknet.reader.from_darknet`, and the graph is kept on disk."""
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     source, name = darknet.darknet_source(path, input_shape), Path(path).stem
     entry = cache.key(f"darknet:{name}", source, granularity)
     graph = cache.get(entry)
     if graph is None:
-        if progress and progress(Progress("trace", 0.0)) is False:
-            raise Cancelled(f"importing {name} was stopped")
+        _report(Clock(inf, progress), "trace", name)
         graph = darknet.graph_of(source, name, granularity)
         cache.put(entry, graph)
     return graph.with_bytes_per_element(bytes_per_element)
@@ -130,6 +122,13 @@ def build(
     return torch_models.random_module(name, seed, inputs), inputs
 
 
+def _report(clock: Clock, stage: str, name: str) -> None:
+    """Tell of a stage. Raises `Cancelled` where the caller wants to stop."""
+    clock.report(stage)
+    if clock.stopped:
+        raise Cancelled(f"importing {name} was stopped")
+
+
 def trace(
     name: str,
     shapes: names.Shapes | None,
@@ -138,12 +137,11 @@ def trace(
 ) -> Graph:
     """Import a catalogue model now, whatever is shipped or cached. Raises as `load`."""
     from planners.catalogue import torch_models
-    from planners.graph.importers.torch_export import from_torch
+    from planners.importers.torch.reader import from_torch
 
-    began = time.perf_counter()
+    clock = Clock(inf, progress)
     for stage in ("build", "trace"):
-        if progress and progress(Progress(stage, time.perf_counter() - began)) is False:
-            raise Cancelled(f"importing {name} was stopped")
+        _report(clock, stage, name)
         if stage == "build":
             module = torch_models.empty_module(name)
     given, shapes = shapes, shapes or torch_models.timm_input(module)

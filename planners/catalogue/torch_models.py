@@ -16,9 +16,9 @@ from torch.overrides import TorchFunctionMode
 from planners.catalogue import names
 from planners.catalogue.detectors import DenseDetector
 from planners.catalogue.networks import amoebanet_d, darknet, darts, mcunet, transformer
-from planners.errors import BadInput, ImportFailed, UnknownName
-from planners.graph.importers.darknet import module_of
-from planners.graph.importers.darknet_layers import Network
+from planners.core.errors import BadInput, ImportFailed, UnknownName
+from planners.importers.darknet.layers import Network
+from planners.importers.darknet.reader import module_of
 
 
 def _words(text: str) -> frozenset[str]:

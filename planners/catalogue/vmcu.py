@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from math import prod
 
-from planners.errors import BadInput, UnknownName
-from planners.graph.model import Graph, Operator, Part, Tensor
+from planners.core.errors import BadInput, UnknownName
+from planners.core.graph import Graph, Operator, Part, Tensor
 
 PREFIX = "vmcu:"
 

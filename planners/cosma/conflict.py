@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from planners.allocation.tightest import pack_tightest
-from planners.conflicts import smallest
-from planners.cosma.at_once import loose
+from planners.constraints.conflicts import smallest
+from planners.constraints.language import Wish
+from planners.core.errors import BudgetTooSmall, WishesConflict
+from planners.core.progress import Clock
 from planners.cosma.memory import least_memory
-from planners.cosma.peak import least_for_kept, minimum_peak
-from planners.cosma.placement import lifetimes
-from planners.cosma.problem import Problem
-from planners.errors import BudgetTooSmall, WishesConflict
-from planners.progress import Clock
-from planners.wishes import Wish
+from planners.cosma.model.problem import Problem
+from planners.cosma.order.peak import least_for_kept, minimum_peak
+from planners.cosma.place.placement import lifetimes
+from planners.cosma.replace.immediate import loose
 
 # Seconds for one question: which order needs least, how tight stays can be packed.
 QUESTION_S = 3.0

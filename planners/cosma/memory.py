@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from planners.allocation.tightest import pack_tightest
-from planners.cosma.fixed import Solution
-from planners.cosma.ilp_plan import schedule_of_least_peak
-from planners.cosma.peak import minimum_peak, order_peak
-from planners.cosma.placement import lifetimes
-from planners.cosma.problem import Problem, runs
-from planners.errors import BudgetTooSmall, Cancelled
-from planners.progress import Clock
+from planners.core.errors import BudgetTooSmall, Cancelled
+from planners.core.progress import Clock
+from planners.cosma.ilp.plan import schedule_of_least_peak
+from planners.cosma.model.problem import Problem, runs
+from planners.cosma.order.peak import minimum_peak, order_peak
+from planners.cosma.place.placement import lifetimes
+from planners.cosma.replace.optimal import Solution
 
 PEAK_SHARE = 0.5  # of the time, for the order
 

@@ -1,93 +1,105 @@
-"""The options of the planner: their defaults, their values, and which go together."""
+"""The options of COSMA: order, replacement and method, and which go together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from planners.cosma.baselines import BASELINES
-from planners.errors import BadInput
+from planners.core.options import Options, Rule, choice, flag, names, text, texts, whole
 
 AUTO = "auto"
-DEFAULTS: Mapping[str, Any] = {
-    "schedule": "default",
-    "objective": "traffic",
-    "replacement": "optimal",
-    "method": "search",
-    "solver": "HiGHS",
-    "paper_strict": False,
-    "break_nodes": AUTO,
-    "parameters": False,
-    "alignment": 64,
-    "wishes": (),
-    "time_limit": 60.0,
-}
-CHOICES = {
-    "schedule": ("default", "mpmf", "joint", "dnc"),
-    "objective": ("traffic", "peak", "traffic_then_latency"),
-    "replacement": ("optimal", *BASELINES),
-    "method": ("search", "ilp"),
-}
+SCHEDULES = ("default", "mpmf", "joint", "dnc")
+OBJECTIVES = ("traffic", "peak", "traffic_then_latency")
+OPTIMAL = "optimal"
+SCHEMES = ("belady", "greedy", "size_ordered", "hill_climb")
+OWN_ORDER = ("joint", "dnc")
+"""Schedules that are found together with what leaves the chip."""
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, with defaults for those not given. Raises `BadInput` that says what to do."""
-    for name in options:
-        if name not in DEFAULTS:
-            raise BadInput(f"cosma has no option {name!r}; it has {', '.join(DEFAULTS)}")
-    chosen = {**DEFAULTS, **options}
-    for name, values in CHOICES.items():
-        if chosen[name] not in values:
-            raise BadInput(f"{name}={chosen[name]!r:.40}: choose one of {', '.join(values)}")
-    chosen["break_nodes"] = _break_nodes(chosen["break_nodes"])
-    _check_values(chosen)
-    _check_pairs(chosen)
-    _check_wishes(chosen)
-    return chosen
+@dataclass(frozen=True, kw_only=True)
+class CosmaOptions(Options):
+    """Options of the COSMA planner."""
 
+    objective: str = choice(
+        OBJECTIVES,
+        "what is least: off-chip traffic, memory held at once, or traffic and then latency",
+        label="Objective",
+        words={
+            "traffic": "least traffic",
+            "peak": "least peak memory",
+            "traffic_then_latency": "least traffic, then latency",
+        },
+        place="front",
+    )
+    schedule: str = choice(
+        SCHEDULES,
+        "the order of operators: the model's, of least peak, the best, or the best in parts",
+        label="Order",
+        words={
+            "default": "as the model has it",
+            "mpmf": "least peak memory first (MPMF)",
+            "joint": "best order (joint)",
+            "dnc": "divide and conquer (DnC)",
+        },
+        place="front",
+    )
+    break_nodes: str | tuple[str, ...] = names(
+        AUTO, "dnc: operators that cut the network, with commas between, or auto", place="front"
+    )
+    method: str = choice(
+        ("search", "ilp"),
+        "how the plan is found: by our search, or by the paper's integer linear program",
+        label="Method",
+        words={"search": "our search", "ilp": "the paper's ILP"},
+    )
+    replacement: str = choice(
+        (OPTIMAL, *SCHEMES),
+        "how it is chosen what leaves: the optimum, proven, or a scheme to compare it with",
+        label="Replacement",
+        words={
+            OPTIMAL: "optimal",
+            "belady": "Belady",
+            "greedy": "greedy",
+            "size_ordered": "by size (offline)",
+            "hill_climb": "hill climbing (offline)",
+        },
+    )
+    solver: str = text(
+        "HiGHS", "ilp: HiGHS, CBC, or another solver that PuLP finds", label="Solver of the ILP"
+    )
+    paper_strict: bool = flag(
+        "ilp: the paper's equations to the letter", label="paper to the letter", short="strict"
+    )
+    alignment: int = whole(
+        64,
+        "bytes that addresses of the schemes' arena are multiples of",
+        least=1,
+        unit="bytes",
+        label="Alignment of the arena",
+        short="aligned to {}",
+    )
+    wishes: tuple[str, ...] = texts("'keep T', 'spill T' or 'A before B' each", place="none")
 
-def _break_nodes(given: Any) -> str | list[str]:
-    """`auto`, or names: a list of them or one text with commas between."""
-    if given == AUTO:
-        return AUTO
-    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
-    if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) and n for n in names):
-        raise BadInput(f"break_nodes must be {AUTO!r} or names of operators, not {given!r:.60}")
-    return list(names)
+    def rules(self) -> Iterator[Rule]:
+        if self.schedule != "dnc":
+            yield Rule("break_nodes", "only divide and conquer has them: use schedule='dnc'")
+        elif self.objective == "peak":
+            yield Rule("break_nodes", "for least memory the network is not cut")
+        if self.schedule == "dnc":
+            yield Rule("method", "divide and conquer has a search of its own")
+        if self.schedule == "dnc" or self.method != "ilp":
+            yield Rule("solver", "only the paper's ILP has it: use method='ilp'")
+            yield Rule("paper_strict", "only the paper's ILP has it: use method='ilp'")
+            yield from self._without_ilp()
+        else:
+            yield Rule("replacement", "the ILP chooses what leaves")
+        if self.replacement == OPTIMAL:
+            yield Rule("alignment", "only schemes have an aligned arena", idle=True)
 
-
-def _check_values(chosen: Mapping[str, Any]) -> None:
-    if not isinstance(chosen["solver"], str):
-        raise BadInput(f"solver must be a name, not {chosen['solver']!r:.40}")
-    # Written so that NaN and what is no number at all fail.
-    if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
-        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
-    if not (isinstance(chosen["alignment"], int) and chosen["alignment"] > 0):
-        raise BadInput(f"alignment must be whole bytes above zero, not {chosen['alignment']!r:.40}")
-    for name in ("parameters", "paper_strict"):
-        if not isinstance(chosen[name], bool):
-            raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
-
-
-def _check_wishes(chosen: Mapping[str, Any]) -> None:
-    """What can be seen of wishes without a graph."""
-    if chosen["wishes"] and chosen["replacement"] != "optimal":
-        scheme = f"replacement={chosen['replacement']!r} goes by its own rule"
-        raise BadInput(f"wishes: {scheme}: use replacement='optimal', or no wishes")
-
-
-def _check_pairs(chosen: Mapping[str, Any]) -> None:
-    schedule, method = chosen["schedule"], chosen["method"]
-    if chosen["replacement"] != "optimal":
-        for name in ("schedule", "method", "objective"):
-            if chosen[name] not in ("default", "mpmf", "search", "traffic"):
-                choice = f"{name}={chosen[name]!r} chooses the replacement too"
-                raise BadInput(f"{choice}: use replacement='optimal'")
-    if schedule == "dnc" and method == "ilp":
-        raise BadInput("schedule='dnc' has a search of its own: use method='search'")
-    if schedule != "dnc" and chosen["break_nodes"] != AUTO:
-        raise BadInput("break_nodes are for divide and conquer: use schedule='dnc'")
-    if chosen["solver"] != DEFAULTS["solver"] and method != "ilp":
-        raise BadInput("solver is for the paper's ILP: use method='ilp'")
-    if chosen["paper_strict"] and method != "ilp":
-        raise BadInput("paper_strict is for the paper's ILP: use method='ilp'")
+    def _without_ilp(self) -> Iterator[Rule]:
+        if self.schedule in OWN_ORDER:
+            yield Rule("replacement", "it is chosen together with the order")
+        elif self.objective != "traffic":
+            yield Rule("replacement", "the others are for traffic only")
+        elif self.wishes:
+            yield Rule("replacement", "wishes go with the optimal one")

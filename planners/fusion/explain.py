@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import Dag
-from planners.fusion.partition import executable
-from planners.fusion.ways import GroupPlan
-from planners.graph.model import Graph
-from planners.masks import bits
-from planners.plan import Plan
-from planners.program import Box, Compute, Load, Store
-from planners.units import format_bytes
+from planners.core.boxes import around
+from planners.core.graph import Graph
+from planners.core.masks import bits
+from planners.core.plan import Plan
+from planners.core.program import Box, Compute, Load, Store
+from planners.core.units import format_bytes
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.partition.cost_model import executable
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.tile.ways import GroupPlan
 
 STEP = re.compile(r"(g\d+) (.+) (\d+)/(\d+)")
 LINES = re.compile(r"(g\d+) rows of (.+)")
@@ -142,13 +143,6 @@ class _Reading:
 
 def _add(sizes: dict[str, int], tensor: str, size: int) -> None:
     sizes[tensor] = sizes.get(tensor, 0) + size
-
-
-def around(one: Box | None, other: Box) -> Box:
-    """The least box that holds both; the other where there is but one."""
-    if one is None:
-        return other
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
 class Explainer:

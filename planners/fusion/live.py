@@ -8,26 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from planners.fusion.baselines import BASELINES
-from planners.fusion.bound import forced_bytes
-from planners.fusion.candidates import Candidates
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import count_downsets
-from planners.fusion.offers import Offers
-from planners.fusion.online import SizeTable, online_partition, size_table
-from planners.fusion.options import checked
-from planners.fusion.partition import Partition, require_singles
-from planners.fusion.search import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS, prefixes
-from planners.fusion.shortest import (
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.progress import Clock
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.options import FusionOptions
+from planners.fusion.partition.cost_model import Partition, require_singles
+from planners.fusion.partition.lattice import count_downsets
+from planners.fusion.partition.shortest import (
     NEVER,
     Bytes,
     cheapest_through,
     lattice,
     shortest_paths,
 )
-from planners.graph.model import Graph
-from planners.machine import Machine
-from planners.progress import Clock
+from planners.fusion.search.bound import forced_bytes
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.exact import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS, prefixes
+from planners.fusion.search.offers import Offers
+from planners.fusion.search.online import SizeTable, online_partition, size_table
 
 GRID = 10  # budgets, evenly in ratio, at which every group gets a bound beforehand
 AT_ONCE = 8  # groups near the best way that are costed together
@@ -44,8 +44,8 @@ class Live:
     """
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
-        self.graph, self.chosen = graph, checked(options)
-        self.model = GroupModel(graph, machine, self.chosen)
+        self.graph, self.chosen = graph, FusionOptions.of(options)
+        self.model = GroupModel(graph, machine, self.chosen.values())
         self.reach_bytes = 0
         self._table: SizeTable | None = None
 
@@ -65,9 +65,9 @@ class Live:
         if budget_bytes <= self.reach_bytes:
             return
         require_singles(self.model, self.graph, budget_bytes)
-        if self.chosen["online"]:
+        if self.chosen.online:
             self._table = self._table or size_table(self.model, self.graph, clock)
-        elif not self.chosen["baseline"]:
+        elif not self.chosen.baseline:
             self._prepare(budget_bytes, clock)
         self.reach_bytes = budget_bytes
 
@@ -80,8 +80,8 @@ class Live:
         self.reach(budget_bytes, clock)
         if self._table:
             return online_partition(self.model, self.graph, budget_bytes, clock, self._table)
-        if self.chosen["baseline"]:
-            return BASELINES[self.chosen["baseline"]](self.model, self.graph, budget_bytes)
+        if self.chosen.baseline:
+            return BASELINES[self.chosen.baseline](self.model, self.graph, budget_bytes)
         path, cost, least = self._shortest(budget_bytes, clock)
         whole = self._exact and self._complete(budget_bytes)
         forced = forced_bytes(self.graph, self._candidates, budget_bytes)

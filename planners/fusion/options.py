@@ -1,54 +1,83 @@
-"""The options of the planner: their defaults, and what they may be."""
+"""The options of fused groups: which search, and what tiles may be like."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from planners.errors import BadInput
-from planners.fusion.baselines import BASELINES
+from planners.core.options import Options, Rule, choice, flag, texts, whole
 
-DEFAULTS: Mapping[str, Any] = {
-    "online": False,
-    "baseline": "",
-    "joint": False,
-    "bands": 8,
-    "channel_tile": 1,
-    "double_buffer": True,
-    "free_local_layers": False,
-    "wishes": (),
-    "parameters": True,
-    "time_limit": 60.0,
-}
+FUSERS = ("no_fusion", "fused_layer", "dnnvm", "efficient_s")
+OWN_SEARCH = "{} is a search of its own"
+OWN_RULES = "{} goes by its own rules: leave it out, or have no wishes"
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, with defaults for those not given. Raises `BadInput` that says what to do."""
-    for name in options:
-        if name not in DEFAULTS:
-            raise BadInput(f"fusion has no option {name!r}; it has {', '.join(DEFAULTS)}")
-    chosen = {**DEFAULTS, **options}
-    for name in ("online", "joint", "double_buffer", "free_local_layers", "parameters"):
-        if not isinstance(chosen[name], bool):
-            raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
-    if not chosen["parameters"]:
-        raise BadInput("fusion plans always count parameters: leave parameters as it is")
-    if chosen["baseline"] not in ("", *BASELINES):
-        raise BadInput(f"baseline={chosen['baseline']!r:.40}: choose one of {', '.join(BASELINES)}")
-    if chosen["baseline"] and chosen["online"]:
-        raise BadInput("online is a search of its own: leave baseline out")
-    if chosen["wishes"] and (chosen["baseline"] or chosen["online"]):
-        scheme = chosen["baseline"] or "online"
-        raise BadInput(f"wishes: {scheme} goes by its own rules: leave it out, or have no wishes")
-    if chosen["joint"] and (chosen["baseline"] or chosen["online"] or chosen["free_local_layers"]):
-        raise BadInput("joint is a search of its own: leave baseline, online and free layers out")
-    tile = chosen["channel_tile"]
-    if not isinstance(tile, int) or isinstance(tile, bool) or tile < 1:
-        raise BadInput(f"channel_tile must be whole channels above zero, not {tile!r:.40}")
-    most = chosen["bands"]
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1 or most & (most - 1):
-        raise BadInput(f"bands must be 1, 2, 4, 8 or so on, not {most!r:.40}")
-    # Written so that NaN and what is no number at all fail.
-    if not (isinstance(chosen["time_limit"], (int, float)) and chosen["time_limit"] > 0):
-        raise BadInput(f"time_limit must be above zero seconds, not {chosen['time_limit']!r:.40}")
-    return chosen
+@dataclass(frozen=True, kw_only=True)
+class FusionOptions(Options):
+    """Options of the planner of fused groups; its plans always count parameters."""
+
+    baseline: str = choice(
+        ("", *FUSERS),
+        "an earlier rule for groups, to compare with",
+        label="Baseline",
+        words={
+            "": "none",
+            "no_fusion": "no fusion",
+            "fused_layer": "fused-layer (2016)",
+            "dnnvm": "DNNVM (2019)",
+            "efficient_s": "Efficient-S (2020)",
+        },
+        place="front",
+    )
+    online: bool = flag(
+        "groups by the paper's fast rules, without a proof", label="online, by rules", place="front"
+    )
+    joint: bool = flag(
+        "tensors may stay on chip between groups",
+        label="keep maps on chip between groups (joint)",
+        place="front",
+    )
+    bands: int = choice(
+        tuple(2**n for n in range(17)),
+        "the most bands of columns in a tile: 1, 2, 4, 8 or so on",
+        default=8,
+        label="Bands of columns, at most",
+        words={n: str(n) for n in (1, 2, 4, 8, 16)},
+        short="{} bands",
+    )
+    channel_tile: int = whole(
+        1,
+        "the least output channels computed at once (the paper's T_c)",
+        least=1,
+        most=65536,
+        unit="channels",
+        label="Channels at once, at least",
+        short="{} channels",
+    )
+    double_buffer: bool = flag(
+        "use what the budget leaves to load ahead",
+        default=True,
+        label="load ahead where there is room",
+        short="no loading ahead",
+    )
+    free_local_layers: bool = flag(
+        "the search takes local layers alone for free, as the paper's artefact does",
+        label="local layers alone for free",
+        short="local for free",
+    )
+    wishes: tuple[str, ...] = texts("'fuse A B' or 'split A B' each", place="none")
+    parameters: bool = flag("fused plans always count parameters", default=True, place="none")
+
+    def rules(self) -> Iterator[Rule]:
+        yield Rule("parameters", "fusion plans always count parameters: leave it as it is")
+        if self.wishes:
+            yield Rule("online", OWN_RULES.format("online"))
+            yield Rule("baseline", OWN_RULES.format(self.baseline or "a baseline"))
+        if self.baseline:
+            yield Rule("online", OWN_SEARCH.format("the baseline"))
+            yield Rule("joint", OWN_SEARCH.format("the baseline"))
+        elif self.online:
+            yield Rule("baseline", OWN_SEARCH.format("online"))
+            yield Rule("joint", OWN_SEARCH.format("online"))
+        elif self.joint:
+            yield Rule("free_local_layers", OWN_SEARCH.format("joint"))

@@ -1,4 +1,26 @@
-"""The fused-group planner: which operators run together, strip by strip, for least traffic."""
+"""Optimus: which operators run together as a fused group, strip by strip, for least traffic.
+
+The whole method, in the order in which it decides (Cai, Wang, Zhang; sections of the paper):
+
+1. How a group can run: `tile/rows` and `tile/strips` say which rows each operator needs and holds,
+   `tile/strip_ways`, `tile/bands`, `tile/passes` and `tile/advance` (ISOA) all ways to cut it into
+   tiles, and `tile/ways` which of them are worth it.
+2. What it costs: `cost/group` gives each group its staircase, off-chip bytes against the buffer;
+   `cost/floor`, `cost/refills` and `cost/boundary` bound it before it is worked out.
+3. Which groups: operators that have run are downsets of the graph (`partition/lattice`), groups are
+   edges, and the best partition is a shortest path (`partition/shortest`). `search/exact` grows the
+   groups that fit (`search/candidates`), costs those that may matter (`search/offers`), and proves
+   the rest away (`search/bound`); `search/wide` takes graphs with too many downsets, by prices.
+   `search/online` is the paper's section 6, without proof; `baselines/` what it is compared with;
+   `search/constrained` heeds wishes.
+4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and
+   residency together, and takes a plan of whole tensors where that is better.
+5. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
+
+Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
+budget of a slider). Proven: the bound holds over all partitions in this cost model; with `joint`
+over all plans of whole tensors too.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +28,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from planners.conflicts import require_consistent
-from planners.errors import BadInput
-from planners.fusion.baselines import BASELINES
-from planners.fusion.emit import Laid, emit, lay_out
-from planners.fusion.group import GroupModel
-from planners.fusion.online import online_partition, size_table
-from planners.fusion.options import DEFAULTS, checked
-from planners.fusion.partition import Partition, require_singles
-from planners.fusion.search import best_partition
-from planners.fusion.ways import GroupPlan
-from planners.fusion.wished import KNOWN, require_made
-from planners.fusion.wishing import wished_jointly, wished_partition
-from planners.graph.model import Graph
-from planners.machine import Machine, with_scratchpad
-from planners.plan import Claims, Plan
-from planners.progress import Clock, ProgressCallback
-from planners.simulator.account import Account, account
-from planners.wishes import Wish, broken, parse, require_known
+from planners.constraints.conflicts import require_consistent
+from planners.constraints.language import Wish, broken, parse, require_known
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.machine import Machine, with_scratchpad
+from planners.core.plan import Plan
+from planners.core.progress import Clock, ProgressCallback
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import Laid, emit, lay_out
+from planners.fusion.joint.constrained import wished_jointly
+from planners.fusion.options import FusionOptions
+from planners.fusion.partition.constraints import KNOWN, require_made
+from planners.fusion.partition.cost_model import Partition, require_singles
+from planners.fusion.search.constrained import wished_partition
+from planners.fusion.search.exact import best_partition
+from planners.fusion.search.online import online_partition, size_table
+from planners.fusion.tile.ways import GroupPlan
+from planners.simulator.account import account
 
 SEARCH = "downset search"
 BOUND_ALONE = (
@@ -61,15 +84,15 @@ def plan(
     `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
     exist.
     """
-    chosen = checked(options)
-    wishes = parse(chosen["wishes"], graph)
-    chosen["wishes"] = [str(wish) for wish in wishes]
-    clock = Clock(chosen["time_limit"], progress)
+    chosen = FusionOptions.of(options)
+    wishes = parse(chosen.wishes, graph)
+    chosen = replace(chosen, wishes=tuple(map(str, wishes)))
+    clock = Clock(chosen.time_limit, progress)
     clock.report("operators alone")
-    model = GroupModel(graph, machine, chosen)
+    model = GroupModel(graph, machine, chosen.values())
     require_singles(model, graph, budget_bytes)
     if not wishes:
-        if chosen["joint"]:
+        if chosen.joint:
             return _plan_jointly(model, budget_bytes, chosen, clock)
         found = _search(model, budget_bytes, clock, chosen)
         return plan_partition(model, found, budget_bytes, chosen, clock)
@@ -83,7 +106,7 @@ def _plan_wished(
     model: GroupModel,
     wishes: Sequence[Wish],
     budget_bytes: int,
-    chosen: Mapping[str, Any],
+    chosen: FusionOptions,
     clock: Clock,
 ) -> Plan:
     """The best plan that respects wishes. Raises `WishesConflict` where there is none."""
@@ -91,7 +114,7 @@ def _plan_wished(
     require_known(wishes, KNOWN, "fusion")
     require_made(wishes, graph)
     require_consistent(wishes, graph, budget_bytes)
-    if chosen["joint"]:
+    if chosen.joint:
         return _plan_jointly(model, budget_bytes, chosen, clock, wishes)
     found = wished_partition(model, wishes, budget_bytes, clock)
     return plan_partition(model, found, budget_bytes, chosen, clock)
@@ -101,7 +124,7 @@ def plan_partition(
     model: GroupModel,
     found: Partition,
     budget_bytes: int,
-    chosen: Mapping[str, Any],
+    chosen: FusionOptions,
     clock: Clock,
 ) -> Plan:
     """The plan of a partition, each group in its best way within the budget.
@@ -112,7 +135,7 @@ def plan_partition(
     ways = [_way(model, mask, budget_bytes) for mask in found.groups]
     clock.report("addresses", found.objective_bytes, found.bound_bytes)
     groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
-    laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen["double_buffer"])
+    laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen.double_buffer)
     traffic = sum(way.traffic_bytes for way in ways)
     return _finished(model, laid, (traffic, found.bound_bytes), budget_bytes, chosen, clock)
 
@@ -120,12 +143,12 @@ def plan_partition(
 def _plan_jointly(
     model: GroupModel,
     budget_bytes: int,
-    chosen: Mapping[str, Any],
+    chosen: FusionOptions,
     clock: Clock,
     wishes: Sequence[Wish] = (),
 ) -> Plan:
     """The plan of groups with tensors on chip between them, or of what is better without."""
-    found = wished_jointly(model, wishes, budget_bytes, clock, chosen["double_buffer"])
+    found = wished_jointly(model, wishes, budget_bytes, clock, chosen.double_buffer)
     if found.cosma is not None:
         return _taken_over(found.cosma, found.bound_bytes, chosen, clock)
     if not found.laid:
@@ -135,7 +158,7 @@ def _plan_jointly(
     return _finished(model, found.laid, costs, budget_bytes, chosen, clock)
 
 
-def _taken_over(plan: Plan, bound: int, chosen: Mapping[str, Any], clock: Clock) -> Plan:
+def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> Plan:
     """A plan of COSMA's as one of operators alone: its objective is all traffic."""
     traffic = plan.claims.offchip_bytes
     claims = replace(
@@ -146,7 +169,7 @@ def _taken_over(plan: Plan, bound: int, chosen: Mapping[str, Any], clock: Clock)
         plan_s=clock.elapsed_s,
         solver=f"cosma: {plan.claims.solver}",
     )
-    options = {key: chosen[key] for key in DEFAULTS}
+    options = chosen.values()
     notes = (plan.notes[0], "operators alone and whole tensors, as COSMA has them", BOUND_JOINTLY)
     return replace(plan, planner="fusion", claims=claims, options=options, notes=notes)
 
@@ -156,35 +179,34 @@ def _finished(
     laid: Sequence[Laid],
     costs: tuple[int, int],
     budget_bytes: int,
-    chosen: Mapping[str, Any],
+    chosen: FusionOptions,
     clock: Clock,
 ) -> Plan:
     """The plan of groups with addresses; `costs` are its traffic and the bound on it."""
-    graph = model.graph
+    graph, (traffic, bound) = model.graph, costs
+    # What the search took for free is no bound on what is moved.
+    bound = 0 if chosen.free_local_layers else min(bound, traffic)
     machine = with_scratchpad(model.machine, budget_bytes)
     program = emit(graph, machine, laid, budget_bytes)
-    claims = _claims(costs, account(graph, program), chosen, clock.elapsed_s)
-    clock.report("done", claims.objective_bytes, claims.bound_bytes)
+    moved = replace(account(graph, program), traffic_bytes=traffic)
     return Plan(
         planner="fusion",
         graph=graph,
         machine=machine,
         budget_bytes=budget_bytes,
         program=program,
-        claims=claims,
-        options={key: chosen[key] for key in DEFAULTS},
+        claims=moved.claims(traffic, bound, _solver(chosen), clock),
+        options=chosen.values(),
         notes=_notes(graph, laid, chosen),
     )
 
 
-def _search(
-    model: GroupModel, budget_bytes: int, clock: Clock, chosen: Mapping[str, Any]
-) -> Partition:
+def _search(model: GroupModel, budget_bytes: int, clock: Clock, chosen: FusionOptions) -> Partition:
     """The partition by the chosen search; those of a baseline or online are heuristics."""
     graph = model.graph
-    if chosen["baseline"]:
-        return BASELINES[chosen["baseline"]](model, graph, budget_bytes)
-    if chosen["online"]:
+    if chosen.baseline:
+        return BASELINES[chosen.baseline](model, graph, budget_bytes)
+    if chosen.online:
         table = size_table(model, graph, clock.part(0.5 * clock.left_s))
         return online_partition(model, graph, budget_bytes, clock, table)
     return best_partition(model, graph, budget_bytes, clock)
@@ -199,35 +221,22 @@ def _way(model: GroupModel, mask: int, budget_bytes: int) -> GroupPlan:
     return way
 
 
-def _claims(
-    costs: tuple[int, int], moved: Account, chosen: Mapping[str, Any], seconds: float
-) -> Claims:
-    traffic, bound = costs
-    # What the search took for free is no bound on what is moved.
-    bound = 0 if chosen["free_local_layers"] else min(bound, traffic)
-    return Claims(
-        status="optimal" if bound == traffic else "feasible",
-        objective_bytes=traffic,
-        bound_bytes=bound,
-        compulsory_bytes=moved.compulsory_bytes,
-        noncompulsory_bytes=traffic - moved.compulsory_bytes,
-        peak_bytes=moved.peak_bytes,
-        extent_bytes=moved.extent_bytes,
-        plan_s=seconds,
-        solver=chosen["baseline"] or next((s for s in ("online", "joint") if chosen[s]), SEARCH),
-    )
+def _solver(chosen: FusionOptions) -> str:
+    if chosen.baseline:
+        return chosen.baseline
+    return "online" if chosen.online else "joint" if chosen.joint else SEARCH
 
 
-def _notes(graph: Graph, groups: Sequence[Laid], chosen: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(graph: Graph, groups: Sequence[Laid], chosen: FusionOptions) -> tuple[str, ...]:
     tiles = sum(laid.plan.strips for laid in groups)
     notes = [
         f"activations and parameters, {graph.bytes_per_element} byte(s) an element, "
         f"granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(groups)} fused groups, {tiles} tiles",
-        BOUND_JOINTLY if chosen["joint"] else BOUND_ALONE,
+        BOUND_JOINTLY if chosen.joint else BOUND_ALONE,
     ]
     if stays := {tensor for laid in groups for tensor in laid.stays.at}:
         notes.append(f"{len(stays)} tensors stay on chip, whole, from group to group")
-    if chosen["free_local_layers"]:
+    if chosen.free_local_layers:
         notes.append("the search took local layers alone for free; the claims count them")
     return tuple(notes)

@@ -1,37 +1,49 @@
-"""The options of the planner: their defaults, and what they may be."""
+"""The options of segment overlap: what is least, and how segments are cut."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from planners.errors import BadInput
-from planners.overlap.pitch import RULES
+from planners.core.options import Options, Rule, choice, flag
 
 OBJECTIVES = ("macs", "ram", "latency")
-CHOICES: Mapping[str, tuple[str, ...]] = {"objective": OBJECTIVES, "segment": RULES}
-DEFAULTS: Mapping[str, Any] = {
-    **{name: words[0] for name, words in CHOICES.items()},
-    "fuse": True,
-    "parameters": False,
-}
+SEGMENTS = ("pixel", "min", "gcd")
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options with their defaults. Raises `BadInput` for one that does not exist."""
-    known = {**DEFAULTS, "time_limit": 60.0}
-    for name, value in options.items():
-        if name not in known:
-            raise BadInput(f"overlap has no option {name!r}: it has {', '.join(known)}")
-        if isinstance(known[name], bool) and not isinstance(value, bool):
-            raise BadInput(f"option {name!r} is yes or no, not {value!r:.40}")
-    chosen = known | dict(options)
-    for name, words in CHOICES.items():
-        if chosen[name] not in words:
-            raise BadInput(f"{name} {chosen[name]!r:.40} is none of {', '.join(words)}")
-    if chosen["objective"] == "latency" and chosen["segment"] != "pixel":
-        raise BadInput("objective latency has segments of its own: leave segment at pixel")
-    limit = chosen["time_limit"]
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
-        raise BadInput(f"time_limit must be seconds above zero, not {limit!r:.40}")
-    return chosen
+@dataclass(frozen=True, kw_only=True)
+class OverlapOptions(Options):
+    """Options of the planner whose outputs overlap their dying inputs."""
+
+    objective: str = choice(
+        OBJECTIVES,
+        "within the budget: least work done again, least RAM, or least latency by whole rows",
+        label="Objective",
+        words={
+            "macs": "least work within the budget",
+            "ram": "least RAM",
+            "latency": "least latency, whole rows",
+        },
+        place="front",
+    )
+    fuse: bool = flag(
+        "operators may run together in the pool",
+        default=True,
+        label="operators may run together (fuse)",
+        place="front",
+    )
+    segment: str = choice(
+        SEGMENTS,
+        "bytes for one modulo operation: a pixel, the least of both channel counts, or their gcd",
+        label="Segments",
+        words={
+            "pixel": "a pixel each",
+            "min": "the lesser of both channel counts (min)",
+            "gcd": "their greatest common divisor (gcd)",
+        },
+        short="segments by {}",
+    )
+
+    def rules(self) -> Iterator[Rule]:
+        if self.objective == "latency":
+            yield Rule("segment", "the objective latency has segments of its own")

@@ -1,4 +1,26 @@
-"""The segment-overlap planner: the least RAM of a network, and what it costs to go below."""
+"""vMCU: the least RAM of a network in a circular pool, outputs over inputs that die.
+
+The whole method, in the order in which it decides (sections of the vMCU paper):
+
+1. Tensors lie as segments (`model/segments`; `model/rows` where they are whole rows). An output may
+   begin d bytes in front of an input that dies: `model/dependences` says what each segment reads,
+   `model/distance` how small d may be (eq. 1).
+2. What can run as one kernel, its workspace and the work that it repeats: `kernels/candidates`,
+   `kernels/bottleneck` (section 5.2), `kernels/row_lines`; how coarse its segments may be:
+   `kernels/levels`.
+3. A chain is cut into blocks where one tensor is held, and blocks into kernels (`search/chain`,
+   laid out by `place/packing`): `search/front` is the exact front of RAM against repeated work, and
+   `search/join_layouts` one layout of its blocks. Any other network runs operator by operator
+   (`search/dag`): orders by least peak (`order/orders`), each placed in parts (`place/stretches`).
+   With objective `latency`, `search/quickest` takes the coarsest segments that fit
+   (`search/coarse`, `search/coarse_blocks`).
+4. `place/padding` lays out again with the paper's segments (`min`, `gcd`).
+5. `emit/program` writes the instructions, run by run (`emit/line`, `emit/rows`, `emit/window`, over
+   `emit/pool`); `emit/saved` proves that a saved layout makes its program.
+
+Beside it: `cost/` (work, latency and energy on a microcontroller), `baselines/` (other frameworks).
+Proven: no split into these kernels that repeats no more work needs less RAM; of `latency` nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +28,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.errors import BudgetTooSmall
-from planners.graph.model import Graph, Operator
-from planners.machine import Machine, with_scratchpad
-from planners.overlap.candidates import alone, ends
-from planners.overlap.dag import Joint, best_layout
-from planners.overlap.distance import MOST_SEGMENTS
-from planners.overlap.emit import emit
-from planners.overlap.front import Point, all_ways, front, is_chain
-from planners.overlap.layout import Layout
-from planners.overlap.levels import Cost
-from planners.overlap.options import DEFAULTS, checked
-from planners.overlap.orders import all_distances
-from planners.overlap.packing import Question
-from planners.overlap.pitch import placed_anew
-from planners.overlap.quickest import quick_layout
-from planners.overlap.reach import Reach, streams
-from planners.overlap.segments import Segments
-from planners.overlap.turning import turned
-from planners.overlap.work import work
-from planners.plan import Claims, Plan
-from planners.program import Program
-from planners.progress import Clock, ProgressCallback
+from planners.constraints.language import refused
+from planners.core.details import Details
+from planners.core.details.pool import CircularPool, PoolLayout, RamPoint
+from planners.core.errors import BudgetTooSmall
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine, with_scratchpad
+from planners.core.plan import Plan
+from planners.core.progress import Clock, ProgressCallback
+from planners.overlap.cost.work import work
+from planners.overlap.emit.program import emit
+from planners.overlap.kernels.candidates import alone, ends
+from planners.overlap.kernels.levels import Cost
+from planners.overlap.model.dependences import Reach, streams
+from planners.overlap.model.distance import MOST_SEGMENTS
+from planners.overlap.model.segments import Segments
+from planners.overlap.options import OverlapOptions
+from planners.overlap.order.orders import all_distances
+from planners.overlap.place.packing import packing_of
+from planners.overlap.place.padding import placed_anew
+from planners.overlap.search.dag import Joint, best_layout
+from planners.overlap.search.front import Point, all_ways, front, is_chain
+from planners.overlap.search.join_layouts import turned
+from planners.overlap.search.quickest import quick_layout
 from planners.simulator.account import account
-from planners.wishes import refused
 
 MOST_OPERANDS = 200_000
 SAMPLES = 50
@@ -55,14 +77,11 @@ class Offer:
     bound_bytes: int
     extra_macs: int
     binding: tuple[str, ...]
-    layout: Callable[[], Layout]
+    layout: Callable[[], PoolLayout]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "ram_bytes": self.ram_bytes,
-            "extra_macs": self.extra_macs,
-            "binding": list(self.binding),
-        }
+    @property
+    def point(self) -> RamPoint:
+        return RamPoint(self.ram_bytes, self.extra_macs, self.binding)
 
 
 def plan(
@@ -86,28 +105,28 @@ def plan(
     `BudgetTooSmall` with the least RAM and the block that binds, `BadInput` for options that do
     not exist.
     """
-    chosen = checked(refused(options, graph, "overlap"))
-    clock = Clock(chosen["time_limit"], progress)
-    if chosen["objective"] == "latency":
+    chosen = OverlapOptions.of(refused(options, graph, "overlap"))
+    clock = Clock(chosen.time_limit, progress)
+    if chosen.objective == "latency":
         offers = _quick(graph, machine, budget_bytes, chosen, clock)
     else:
-        offers = all_offers(graph, clock, chosen["fuse"], chosen["segment"])
-    offer = _chosen(graph, offers, budget_bytes, chosen["objective"])
+        offers = all_offers(graph, clock, chosen.fuse, chosen.segment)
+    offer = _chosen(graph, offers, budget_bytes, chosen.objective)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
 
 
 def _quick(
-    graph: Graph, machine: Machine, budget_bytes: int, chosen: Mapping[str, Any], clock: Clock
+    graph: Graph, machine: Machine, budget_bytes: int, chosen: OverlapOptions, clock: Clock
 ) -> list[Offer]:
     """The layout that is quickest on the machine, or the front where only that may have one."""
-    cost = Cost(graph, machine, chosen["parameters"])
+    cost = Cost(graph, machine, chosen.parameters)
     found = quick_layout(
-        graph, budget_bytes, cost, clock, chosen["fuse"], lambda: tractable_distances(graph)
+        graph, budget_bytes, cost, clock, chosen.fuse, lambda: tractable_distances(graph)
     )
     if found is None:
-        return all_offers(graph, clock, chosen["fuse"])
+        return all_offers(graph, clock, chosen.fuse)
     layout = found.layout
     least = found.bound_bytes
     return [Offer(layout.pool_bytes, least, found.extra_macs, found.binding, lambda: layout)]
@@ -201,8 +220,8 @@ def of_point(graph: Graph, point: Point) -> Offer:
 
 def _of_joint(graph: Graph, joint: Joint) -> Offer:
     """Operators alone: the one that needs most in this order binds."""
-    question = Question(graph, [alone(graph, p) for p in joint.schedule], graph.outputs)
-    most = max(range(len(joint.schedule)), key=question.need)
+    packing = packing_of(graph, [alone(graph, p) for p in joint.schedule], graph.outputs)
+    most = max(range(len(joint.schedule)), key=packing.need)
     name = graph.operators[joint.schedule[most]].name
     pool = joint.layout.pool_bytes
     return Offer(pool, min(joint.bound_bytes, pool), 0, (name,), lambda: joint.layout)
@@ -212,19 +231,19 @@ def finished(
     graph: Graph,
     machine: Machine,
     budget_bytes: int,
-    layout: Layout,
+    layout: PoolLayout,
     bound_bytes: int,
     offers: Sequence[Offer],
-    chosen: Mapping[str, Any],
+    chosen: OverlapOptions,
     clock: Clock,
 ) -> Plan:
-    """The plan of a layout; of `chosen` options those that are missing are as always."""
-    chosen = {**DEFAULTS, **chosen}
+    """The plan of a layout."""
     machine = with_scratchpad(machine, budget_bytes)
-    program = emit(graph, machine, layout, chosen["parameters"])
-    quick = chosen["objective"] == "latency"
-    claims = _claims(graph, program, layout.pool_bytes, bound_bytes, not quick, clock)
-    clock.report("done", layout.pool_bytes, bound_bytes)
+    program = emit(graph, machine, layout, chosen.parameters)
+    quick = chosen.objective == "latency"
+    claims = account(graph, program).claims(
+        layout.pool_bytes, bound_bytes, "segment overlap", clock, proven=not quick
+    )
     return Plan(
         planner="overlap",
         graph=graph,
@@ -232,13 +251,11 @@ def finished(
         budget_bytes=budget_bytes,
         program=program,
         claims=claims,
-        options={key: chosen[key] for key in DEFAULTS},
+        options=chosen.values(),
         notes=_notes(graph, layout, chosen),
-        details={
-            "layout": layout.to_json(),
-            "front": [offer.to_json() for offer in offers],
-            "modulos": work(graph, layout).modulos,
-        },
+        details=Details(
+            CircularPool(layout, tuple(o.point for o in offers), work(graph, layout).modulos)
+        ),
     )
 
 
@@ -256,36 +273,19 @@ def _chosen(graph: Graph, offers: Sequence[Offer], budget_bytes: int, objective:
     return next(offer for offer in offers if offer.ram_bytes <= budget_bytes)
 
 
-def _claims(
-    graph: Graph, program: Program, pool_bytes: int, bound_bytes: int, proven: bool, clock: Clock
-) -> Claims:
-    moved = account(graph, program)
-    return Claims(
-        status="optimal" if proven and bound_bytes == pool_bytes else "feasible",
-        objective_bytes=pool_bytes,
-        bound_bytes=bound_bytes,
-        compulsory_bytes=moved.compulsory_bytes,
-        noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
-        peak_bytes=moved.peak_bytes,
-        extent_bytes=moved.extent_bytes,
-        plan_s=clock.elapsed_s,
-        solver="segment overlap",
-    )
-
-
-def _notes(graph: Graph, layout: Layout, chosen: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(graph: Graph, layout: PoolLayout, chosen: OverlapOptions) -> tuple[str, ...]:
     joined = sum(len(run.operators) > 1 for run in layout.runs)
-    counted = "parameters read in place from flash" if chosen["parameters"] else "activations only"
+    counted = "parameters read in place from flash" if chosen.parameters else "activations only"
     return (
         f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(layout.runs)} kernels, {joined} of them fused, "
         f"in a circular pool of {layout.pool_bytes} bytes",
-        _segment_note(graph, layout, chosen["segment"]),
-        NOTE_QUICK if chosen["objective"] == "latency" else NOTE_BOUND,
+        _segment_note(graph, layout, chosen.segment),
+        NOTE_QUICK if chosen.objective == "latency" else NOTE_BOUND,
     )
 
 
-def _segment_note(graph: Graph, layout: Layout, rule: str) -> str:
+def _segment_note(graph: Graph, layout: PoolLayout, rule: str) -> str:
     modulos = f"{work(graph, layout).modulos:,} modulo operations"
     if in_rows := sum(run.rows > 0 for run in layout.runs):
         return f"segments: {in_rows} kernels make rows or all at once, the others pixels, {modulos}"

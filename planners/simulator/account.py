@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from planners.garbage import no_collection
-from planners.graph.model import Graph
-from planners.program import (
+from planners.core.garbage import no_collection
+from planners.core.graph import Graph
+from planners.core.plan import Claims
+from planners.core.program import (
     AddressSpace,
     Box,
     Compute,
@@ -18,6 +19,7 @@ from planners.program import (
     Release,
     Store,
 )
+from planners.core.progress import Clock
 from planners.simulator.check import compulsory_bytes
 
 
@@ -29,6 +31,26 @@ class Account:
     extent_bytes: int
     compulsory_bytes: int
     traffic_bytes: int
+
+    def claims(
+        self, objective_bytes: int, bound_bytes: int, solver: str, clock: Clock, proven: bool = True
+    ) -> Claims:
+        """What a planner claims of a plan that moves this; its callback hears that it is done.
+
+        `proven`: that nothing beats the objective where it equals the bound.
+        """
+        clock.report("done", objective_bytes, bound_bytes)
+        return Claims(
+            status="optimal" if proven and bound_bytes == objective_bytes else "feasible",
+            objective_bytes=objective_bytes,
+            bound_bytes=bound_bytes,
+            compulsory_bytes=self.compulsory_bytes,
+            noncompulsory_bytes=self.traffic_bytes - self.compulsory_bytes,
+            peak_bytes=self.peak_bytes,
+            extent_bytes=self.extent_bytes,
+            plan_s=clock.elapsed_s,
+            solver=solver,
+        )
 
 
 @no_collection()

@@ -12,13 +12,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
-from planners.display import Displayed, Fact
-from planners.errors import InvalidPlan
-from planners.garbage import no_collection
-from planners.graph.access import needs, reduced, share_of_macs
-from planners.graph.model import Graph, Operator
-from planners.plan import Claims, Plan
-from planners.program import (
+from planners.core.access import needs, reduced, share_of_macs
+from planners.core.boxes import joined, uncovered, volume
+from planners.core.display import Displayed, Fact
+from planners.core.errors import InvalidPlan
+from planners.core.garbage import no_collection
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine
+from planners.core.plan import Claims, Plan
+from planners.core.program import (
     AddressSpace,
     Barrier,
     Box,
@@ -32,13 +34,13 @@ from planners.program import (
     Store,
     piece_bytes,
 )
-from planners.progress import Progress, ProgressCallback
-from planners.simulator.boxes import joined, uncovered, volume
+from planners.core.progress import Progress, ProgressCallback
+from planners.core.units import format_bytes
+from planners.simulator.engines import Engines
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, residencies
 from planners.simulator.state import State, name_of
 from planners.simulator.unfinished import Unfinished
-from planners.units import format_bytes
 
 TOLD_EVERY_S = 0.2
 
@@ -96,7 +98,7 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",
             kind="budget",
         )
-    report = replay(plan.graph, plan.program, progress)
+    report = replay(plan.graph, plan.program, progress, plan.machine)
     _check_claims(plan.claims, report, onchip)
     return report
 
@@ -127,10 +129,18 @@ def _check_claims(claims: Claims, report: CheckReport, onchip: int) -> None:
 
 
 @no_collection()
-def replay(graph: Graph, program: Program, progress: ProgressCallback | None = None) -> CheckReport:
-    """Replay a program without a plan's claims. Raises `InvalidPlan`."""
+def replay(
+    graph: Graph,
+    program: Program,
+    progress: ProgressCallback | None = None,
+    machine: Machine | None = None,
+) -> CheckReport:
+    """Replay a program without a plan's claims, on the engines of a machine where one is given.
+
+    Raises `InvalidPlan`.
+    """
     check_memories(program)
-    return Replay(graph, program, AddressSpace(program.memories), progress).run()
+    return Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
 
 
 class Replay(State):
@@ -142,9 +152,11 @@ class Replay(State):
         program: Program,
         spaces: AddressSpace,
         progress: ProgressCallback | None = None,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(graph, spaces, len(program.steps))
         self.program = program
+        self.engines = None if machine is None else Engines(machine, spaces)
         self._progress, self._began = progress, perf_counter()
         self._told = self._began
         # Boxes as keys: what is stored again and again is there once.
@@ -202,6 +214,7 @@ class Replay(State):
             self.find(Operand(item.piece, item.source)).stored = isinstance(item, Store)
         else:
             self.find_at_home(Operand(item.piece, item.source))
+        self._check_engine(item)
         if target.addressed:
             self.place(Operand(item.piece, item.target), computed=False)
         else:
@@ -213,10 +226,16 @@ class Replay(State):
         elif target.offchip and not source.offchip:
             self.stored += item.source.size_bytes
 
+    def _check_engine(self, item: Load | Store | Compute) -> None:
+        if self.engines is not None and (reason := self.engines.fault(item)):
+            name = item.operator if isinstance(item, Compute) else name_of(item.piece)
+            raise self.fail(f"{name}: {reason}", "engine")
+
     def _compute(self, item: Compute) -> None:
         op = self.operators.get(item.operator)
         if op is None:
             raise self.fail(f"there is no operator {item.operator!r}", "operator")
+        self._check_engine(item)
         read: dict[str, list[Box]] = {}
         for operand in item.reads:
             tensor = operand.piece.tensor

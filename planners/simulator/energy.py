@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from planners.machine import Machine
-from planners.program import AddressSpace, Compute, Load, Program, Store
+from planners.core.machine import Machine
+from planners.core.program import AddressSpace, Compute, Load, Program, Store
 from planners.simulator.sums import reading_sums
 
 

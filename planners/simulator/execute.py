@@ -13,17 +13,27 @@ from typing import Any, TypeAlias
 
 import torch
 
-from planners.display import Displayed, Fact
-from planners.errors import BadInput, InvalidPlan
-from planners.garbage import no_collection
-from planners.graph.access import reduced
-from planners.graph.importers.source_model import SourceModel
-from planners.graph.model import Operator
-from planners.plan import Plan
-from planners.program import AddressSpace, Box, Compute, Load, Operand, Piece, Release, Store, whole
-from planners.simulator.arena import Arena, HostCopy
-from planners.simulator.boxes import common, hull, within
+from planners.core.access import reduced
+from planners.core.boxes import common, filled, within
+from planners.core.display import Displayed, Fact
+from planners.core.errors import BadInput, InvalidPlan
+from planners.core.garbage import no_collection
+from planners.core.graph import Operator
+from planners.core.plan import Plan
+from planners.core.program import (
+    AddressSpace,
+    Box,
+    Compute,
+    Load,
+    Operand,
+    Piece,
+    Release,
+    Store,
+    whole,
+)
+from planners.importers.torch.source_model import SourceModel
 from planners.simulator.check import replay
+from planners.simulator.execute_arena import Arena, HostCopy
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
 MANY = 5_000
@@ -217,7 +227,7 @@ class Runner:
         written = item.made
         if not written or {piece.tensor for piece in written} != {op.outputs[0]}:
             return None
-        box = hull([piece.box for piece in written])
+        box = filled([piece.box for piece in written])
         if box is None or box == self.whole[op.outputs[0]].box:
             return None
 

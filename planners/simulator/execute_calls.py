@@ -1,6 +1,6 @@
 """A part of an operator call by call, where its calls say how they read.
 
-Each call runs on the boxes of its operands that `planners.graph.relations` names, and gives the
+Each call runs on the boxes of its operands that `planners.core.relations` names, and gives the
 box of its value that is wanted. Constants that are not read in such a way are made whole.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from planners.graph.access import read_boxes
-from planners.graph.importers.source_model import SourceModel
-from planners.graph.model import Graph, Operator, Part
-from planners.graph.relations import axis_groups, boxes
-from planners.program import Box
+from planners.core.access import read_boxes
+from planners.core.graph import Graph, Operator, Part
+from planners.core.program import Box
+from planners.core.relations import axis_groups, boxes
+from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute_windows import Unknown, Window, by_name
 
 

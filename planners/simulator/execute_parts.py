@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import torch
 from torch.nn import functional
 
-from planners.graph.access import BINARY, UNARY, detailed, is_local, needs
-from planners.graph.importers.source_model import SourceModel
-from planners.graph.model import Graph, Operator
-from planners.program import Box
+from planners.core.access import BINARY, UNARY, detailed, is_local, needs
+from planners.core.graph import Graph, Operator
+from planners.core.program import Box
+from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute_calls import compute_calls
 from planners.simulator.execute_windows import WINDOWS, Unknown, Window, by_name
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from planners.graph.access import CONVOLUTIONS, POOLS
-from planners.graph.model import Operator
-from planners.program import Box
+from planners.core.access import CONVOLUTIONS, POOLS
+from planners.core.graph import Operator
+from planners.core.program import Box
 
 WINDOWS = CONVOLUTIONS | POOLS
 

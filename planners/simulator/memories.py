@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planners.errors import InvalidPlan
-from planners.program import Memory, Program
+from planners.core.errors import InvalidPlan
+from planners.core.program import Memory, Program
 
 
 def check_memories(program: Program) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from planners.program import Operand, Piece, Region, Span
+from planners.core.program import Operand, Piece, Region, Span
 from planners.simulator.unfinished import Unfinished
 
 Origin = Literal["load", "retrieve", "compute"]

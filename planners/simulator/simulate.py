@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planners.display import Displayed, Fact
-from planners.errors import BadInput
-from planners.garbage import no_collection
-from planners.machine import Machine, with_scratchpad
-from planners.plan import Plan
+from planners.core.display import Displayed, Fact
+from planners.core.garbage import no_collection
+from planners.core.machine import Machine, with_scratchpad
+from planners.core.plan import Plan
+from planners.core.times import GivenTimes
+from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
 from planners.simulator.energy import energy
+from planners.simulator.given_times import seconds_of
+from planners.simulator.spread import on_another
 from planners.simulator.timing import Interval, schedule
-from planners.units import format_bytes
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class Trace(Displayed):
     """What a plan does on a machine.
 
     `makespan_s` is when the last instruction ends; `busy_s` how long each engine works;
-    `energy` the joules by where they go and `energy_j` their sum.
+    `energy` the joules by where they go and `energy_j` their sum; `times` says how long
+    instructions take according to whom.
     """
 
     machine: str
@@ -34,6 +37,7 @@ class Trace(Displayed):
     energy: Mapping[str, float]
     busy_s: Mapping[str, float]
     intervals: tuple[Interval, ...]
+    times: str = ""
 
     @property
     def energy_j(self) -> float:
@@ -53,6 +57,7 @@ class Trace(Displayed):
         return [
             ("Trace", self.machine),
             ("makespan", f"{self.makespan_s:.4g} s"),
+            ("times", self.times),
             ("off-chip traffic", format_bytes(self.traffic_bytes)),
             ("peak", format_bytes(self.peak_bytes)),
             ("energy", f"{self.energy_j:.4g} J"),
@@ -63,19 +68,23 @@ class Trace(Displayed):
 def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False) -> Trace:
     """Replay and time a plan, on its own machine unless another is given.
 
-    `serial` overlaps nothing. A plan that says how long its instructions take
-    (`details["seconds"]`, by position in the program) takes those times on its own machine.
+    `serial` overlaps nothing. Instructions take the machine's roofline; where the plan's problem
+    gives the times of layers (`Plan.times`), they take those on the plan's own machine.
     Raises `InvalidPlan` for a program that is not right, and `BadInput` where the machine lacks
     an engine or memory of the program.
     """
-    return traced(plan, replay(plan.graph, plan.program), machine or plan.machine, serial=serial)
+    report = replay(plan.graph, plan.program, machine=plan.machine)
+    return traced(plan, report, machine or plan.machine, serial=serial)
 
 
 @no_collection()
 def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = False) -> Trace:
     """Time a plan that was replayed already: `report` is what the replay found."""
-    seconds = own_seconds(plan) if _same(machine, plan.machine) else ()
-    intervals = schedule(plan.program, machine, serial=serial, seconds=seconds)
+    own = _same(machine, plan.machine)
+    given = plan.times if own else None
+    program = plan.program if own else on_another(plan.program, plan.machine, machine)
+    seconds = seconds_of(plan.program, plan.graph, given) if given else ()
+    intervals = schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
     busy: dict[str, float] = defaultdict(float)
     for interval in intervals:
         busy[interval.engine] += interval.stop_s - interval.start_s
@@ -89,6 +98,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         energy=energy(plan.program, machine),
         busy_s=dict(busy),
         intervals=intervals,
+        times=times_text(given, machine),
     )
 
 
@@ -97,13 +107,8 @@ def _same(machine: Machine, other: Machine) -> bool:
     return with_scratchpad(machine, 1) == with_scratchpad(other, 1)
 
 
-def own_seconds(plan: Plan) -> Sequence[float | None]:
-    """The times that a plan gives its instructions, by position. Raises `BadInput` for others."""
-    given = plan.details.get("seconds", ())
-    if not isinstance(given, (list, tuple)):
-        raise BadInput(f"details: seconds must be a list, not {given!r:.40}")
-    for value in given:
-        # Written so that NaN fails.
-        if value is not None and not (type(value) in (int, float) and 0 <= value < 1e30):
-            raise BadInput(f"details: seconds must be numbers, zero or above, not {value!r:.40}")
-    return given
+def times_text(given: GivenTimes | None, machine: Machine) -> str:
+    """According to whom instructions take as long as they do."""
+    if given is None:
+        return f"roofline of {machine.name}"
+    return f"given by {given.source}, not the machine's roofline"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from planners.errors import InvalidPlan
-from planners.graph.model import Graph
-from planners.program import (
+from planners.core.boxes import joined, lies_in, uncovered
+from planners.core.errors import InvalidPlan
+from planners.core.graph import Graph
+from planners.core.program import (
     AddressSpace,
     Box,
     Memory,
@@ -17,7 +18,6 @@ from planners.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.boxes import joined, lies_in, uncovered
 from planners.simulator.residency import Stay
 from planners.simulator.spans import TakenRanges
 from planners.simulator.unfinished import Unfinished

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planners.program import AddressSpace, Compute, Instruction, Operand, Piece, Program, Release
+from planners.core.program import (
+    AddressSpace,
+    Compute,
+    Instruction,
+    Operand,
+    Piece,
+    Program,
+    Release,
+)
 
 
 def reading_sums(program: Program, spaces: AddressSpace) -> Iterator[Instruction]:

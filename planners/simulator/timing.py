@@ -7,12 +7,14 @@ its address ranges are cleared. Prefetch and double buffering follow from addres
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from planners.machine import Machine
-from planners.program import (
+from planners.core.boxes import meet
+from planners.core.engines import by_direction, sharing
+from planners.core.machine import Machine
+from planners.core.program import (
     AddressSpace,
     Barrier,
     Box,
@@ -26,7 +28,6 @@ from planners.program import (
     Span,
     Store,
 )
-from planners.simulator.boxes import meet
 from planners.simulator.hazards import START, Event, Hazards
 from planners.simulator.sums import reading_sums
 
@@ -59,15 +60,17 @@ def schedule(
     serial: bool = False,
     duration: Callable[[Instruction], float] | None = None,
     seconds: Sequence[float | None] = (),
+    spread: bool = False,
 ) -> tuple[Interval, ...]:
     """Intervals of all loads, stores and computes, in program order.
 
     `serial` starts each when the one before has ended. `duration` replaces the machine's times,
     in seconds; so do `seconds`, by position in the program, wherever they are not None. Joined
-    loads share their transfer's time by bytes. Raises `BadInput` where the machine lacks an
-    engine or a memory.
+    loads share their transfer's time by bytes. A transfer that names no engine, or each where they
+    are `spread`, goes to the one that is done first of those that may take it. Raises `BadInput`
+    where the machine lacks an engine or a memory.
     """
-    board = Scoreboard(program, machine, serial, duration, seconds)
+    board = Scoreboard(program, machine, serial, duration, seconds, spread)
     return tuple(board.run())
 
 
@@ -81,10 +84,13 @@ class Scoreboard:
         serial: bool,
         duration: Callable[[Instruction], float] | None,
         seconds: Sequence[float | None] = (),
+        spread: bool = False,
     ) -> None:
         self.program, self.serial, self.seconds = program, serial, seconds
         self.spaces = AddressSpace(program.memories)
         self.duration = duration or Durations(machine, self.spaces)
+        self.machine, self.spread = machine, spread
+        self.sharing: dict[str, tuple[str, ...]] = {}
         self.free: dict[str, float] = defaultdict(float)
         self.ranges: dict[str, Hazards] = defaultdict(Hazards)
         self.homes: dict[tuple[str, str], dict[Box, Event]] = defaultdict(dict)
@@ -103,7 +109,8 @@ class Scoreboard:
                     transfer.append((index, item))
                 case Compute():
                     reads, writes = list(item.reads), list(item.writes)
-                    yield self._issue(index, item, reads, writes, self._taken(index, item))
+                    on = {item.engine: self._taken(index, item)}
+                    yield self._issue(index, item, reads, writes, on)
                 case Barrier():
                     self.floor = max(self.floor, self.last)
                 case Release():
@@ -111,16 +118,33 @@ class Scoreboard:
         if transfer:
             yield from self._transfer(transfer)
 
-    def _taken(self, index: int, item: Instruction) -> float:
+    def _taken(self, index: int, item: Instruction, engine: str = "") -> float:
         given = self.seconds[index] if index < len(self.seconds) else None
-        return self.duration(item) if given is None else given
+        if given is not None:
+            return given
+        if isinstance(item, (Load, Store)) and engine != by_direction(item):
+            item = replace(item, engine=engine)
+        return self.duration(item)
+
+    def _engines(self, item: Load | Store) -> tuple[str, ...]:
+        """The engines that may take a transfer: the one it names, unless transfers are spread."""
+        engine = by_direction(item)
+        if item.engine and not self.spread:
+            return (engine,)
+        if engine not in self.sharing:
+            self.sharing[engine] = sharing(self.machine, engine)
+        return self.sharing[engine]
 
     def _transfer(self, items: list[tuple[int, Load | Store]]) -> Iterator[Interval]:
         """One transfer: a load or store, or several that are joined."""
         reads = [Operand(item.piece, item.source) for _, item in items]
         writes = [Operand(item.piece, item.target) for _, item in items]
-        seconds = sum(self._taken(index, item) for index, item in items)
-        whole = self._issue(*items[0], reads, writes, seconds)
+        on = {
+            engine: sum(self._taken(index, item, engine) for index, item in items)
+            for engine in self._engines(items[0][1])
+        }
+        whole = self._issue(*items[0], reads, writes, on)
+        seconds = on[whole.engine]
         if len(items) == 1:
             yield whole
             return
@@ -141,20 +165,24 @@ class Scoreboard:
         item: Load | Store | Compute,
         reads: list[Operand],
         writes: list[Operand],
-        seconds: float,
+        seconds: Mapping[str, float],
     ) -> Interval:
-        free = self.free[item.engine]
+        """Start an instruction on that of its engines, with their seconds, which ends it first."""
         ready, cause = self._ready(reads, writes)
+        engine = next(iter(seconds))
+        if len(seconds) > 1:
+            engine = min(seconds, key=lambda e: max(self.free[e], ready.time_s) + seconds[e])
+        free = self.free[engine]
         start = max(free, ready.time_s)
         if self.serial:
             start = max(start, self.last.time_s)
-        end = Event(start + seconds, index)
+        end = Event(start + seconds[engine], index)
         stalled = not self.serial and ready.time_s > free
-        self.free[item.engine] = end.time_s
+        self.free[engine] = end.time_s
         self.last = max(self.last, end)
         self._mark(reads, writes, end)
         return Interval(
-            engine=item.engine,
+            engine=engine,
             start_s=start,
             stop_s=end.time_s,
             instruction=index,
@@ -228,7 +256,8 @@ class Durations:
     def __call__(self, item: Instruction) -> float:
         match item:
             case Load() | Store():
-                engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
+                name = by_direction(item)
+                engine = self.engine.get(name) or self.machine.engine(name)
                 rate = min(
                     engine.bytes_per_s,
                     self.level[item.source.memory].read_bytes_per_s,

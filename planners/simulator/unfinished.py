@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from planners.program import Box
-from planners.simulator.boxes import common, joined
+from planners.core.boxes import common, joined
+from planners.core.program import Box
 
 
 @dataclass(slots=True)

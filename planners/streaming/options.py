@@ -1,87 +1,125 @@
-"""The options of the planner: their defaults, and what they may be."""
+"""The options of layered streaming: the pipeline, its rings, slices and times."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from planners.errors import BadInput
-from planners.streaming.pipelines import PIPELINES, STEP_BYTES
-from planners.units import parse_size
+from planners.core.options import Options, Rule, choice, flag, number, size, text, whole
 
-DEFAULTS: Mapping[str, Any] = {
-    "pipeline": "exact",
-    "stages": 0,
-    "ring": 0,
-    "twice": False,
-    "step": STEP_BYTES,
-    "times": "",
-    "slices": 1,
-    "joint": False,
-    "spread": 0.0,
-    "draws": 0,
-    "seed": 0,
-    "parameters": True,
-    "time_limit": 60.0,
+PIPELINES = {
+    "exact": "exact: all ring sizes",
+    "pre": "Pre: preloaded",
+    "seq": "Seq: one after the other",
+    "sync": "Sync: three stages in step",
+    "async": "Async: three stages",
+    "async-md": "Async-MD: the paper's search",
+    "2s": "2S: two stages, zero-copy",
+    "2s-md": "2S-MD: the paper's search",
 }
-_FLAGS = ("twice", "joint", "parameters")
+STEP_BYTES = 2**20
 
 
-def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, with defaults for those not given. Raises `BadInput` that says what to do."""
-    for name in options:
-        if name not in DEFAULTS:
-            raise BadInput(f"streaming has no option {name!r}; it has {', '.join(DEFAULTS)}")
-    chosen = {**DEFAULTS, **options}
-    for name in _FLAGS:
-        if not isinstance(chosen[name], bool):
-            raise BadInput(f"{name} must be True or False, not {chosen[name]!r:.40}")
-    if not chosen["parameters"]:
-        raise BadInput("streaming plans always count parameters: leave parameters as it is")
-    if chosen["pipeline"] not in PIPELINES:
-        raise BadInput(f"pipeline={chosen['pipeline']!r:.40}: choose one of {', '.join(PIPELINES)}")
-    if not isinstance(chosen["times"], str):
-        raise BadInput(f"times must be 'roofline' or a path, not {chosen['times']!r:.40}")
-    for name in ("ring", "step"):
-        chosen[name] = _size(name, chosen[name])
-    if not chosen["step"]:
-        raise BadInput("step must be above zero bytes")
-    _check_counts(chosen)
-    _check_combination(chosen)
-    return chosen
+@dataclass(frozen=True, kw_only=True)
+class StreamingOptions(Options):
+    """Options of the planner that streams parameters; its plans always count them."""
 
+    pipeline: str = choice(
+        tuple(PIPELINES),
+        "a pipeline of the paper's, or the exact search of all rings",
+        label="Pipeline",
+        words=PIPELINES,
+        place="front",
+    )
+    slices: int = whole(
+        1,
+        "no layer is larger than the largest over this; 0: what is best",
+        most=65536,
+        label="Layers",
+        words={
+            1: "whole",
+            0: "as is best",
+            **{n: f"≤ largest / {n}" for n in (2, 3, 4, 6, 8, 12, 16)},
+        },
+        place="front",
+    )
+    stages: int = choice(
+        (0, 2, 3),
+        "exact: stages of the search; 0: the better of both",
+        label="Stages",
+        words={0: "the better", 2: "two (zero-copy)", 3: "three"},
+        place="front",
+    )
+    joint: bool = flag(
+        "streamed weights and activations in one memory",
+        label="weights and activations in one memory",
+        place="front",
+    )
+    twice: bool = flag(
+        "rings mapped twice, so that layers may wrap and no gap is lost",
+        label="rings mapped twice: no gap is lost",
+        short="mapped twice",
+    )
+    ring: int = size(
+        0,
+        "async and 2s: bytes of each ring, as 18MiB; 0: the largest layer's",
+        label="Each ring",
+        empty="the largest layer",
+        short="ring size",
+    )
+    step: int = size(
+        STEP_BYTES,
+        "-md: bytes by which rings grow in the paper's search",
+        least=1,
+        label="Step of the search",
+        empty="1 MiB",
+        short="step",
+    )
+    times: str = text(
+        "",
+        "of layers: roofline, or a CSV file layer,read_s,copy_s,kernel_s",
+        label="Times",
+        words={"": "what suits the machine", "roofline": "its roofline"},
+        short="{}",
+        file=True,
+    )
+    spread: float = number(
+        0.0,
+        "the share by which times may be longer: gives a bound on the delay",
+        most=1_000_000,
+        label="Bound: times may be",
+        words={
+            0.0: "as they are",
+            **{n / 100: f"up to {n} % longer" for n in (5, 10, 20, 50, 100)},
+        },
+        short="bound",
+    )
+    draws: int = whole(
+        0,
+        "draws of a Monte Carlo band of delays",
+        most=1_000_000,
+        label="Monte Carlo band",
+        words={0: "none", 100: "100 draws", 1000: "1,000 draws"},
+        short="band",
+    )
+    seed: int = whole(0, "of the draws", most=2**32 - 1, label="Seed of the draws", short="seed {}")
+    parameters: bool = flag("streaming always counts parameters", default=True, place="none")
 
-def _size(name: str, value: Any) -> int:
-    try:
-        return 0 if value in (0, "") else parse_size(value)
-    except BadInput as error:
-        raise BadInput(f"{name}: {error}") from error
-
-
-def _check_counts(chosen: Mapping[str, Any]) -> None:
-    for name, least in (("stages", 0), ("slices", 0), ("draws", 0), ("seed", 0)):
-        value = chosen[name]
-        if type(value) is not int or value < least:
-            raise BadInput(f"{name} must be a whole number from {least} on, not {value!r:.40}")
-    if chosen["stages"] not in (0, 2, 3):
-        raise BadInput(f"stages must be 2, 3, or 0 for the better, not {chosen['stages']}")
-    spread = chosen["spread"]
-    # Written so that NaN fails.
-    if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread < 1e6:
-        raise BadInput(f"spread must be a share, zero or above, not {spread!r:.40}")
-    limit = chosen["time_limit"]
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
-        raise BadInput(f"time_limit must be seconds above zero, not {limit!r:.40}")
-
-
-def _check_combination(chosen: Mapping[str, Any]) -> None:
-    pipeline = chosen["pipeline"]
-    has_ring = pipeline in ("async", "2s")
-    if chosen["ring"] and not has_ring:
-        raise BadInput(f"pipeline {pipeline} finds its rings: a ring size goes with async or 2s")
-    if chosen["twice"] and pipeline in ("pre", "seq", "sync"):
-        raise BadInput(f"pipeline {pipeline} has no rings that could be mapped twice")
-    if chosen["stages"] and pipeline != "exact":
-        raise BadInput("stages goes with pipeline exact: the others say theirs")
-    if chosen["joint"] and (pipeline != "exact" or chosen["stages"] == 3 or chosen["twice"]):
-        raise BadInput("joint goes with pipeline exact in two stages, without rings mapped twice")
+    def rules(self) -> Iterator[Rule]:
+        yield Rule("parameters", "streaming plans always count parameters: leave it as it is")
+        if self.pipeline != "exact":
+            yield Rule("stages", "it goes with pipeline exact: the others say theirs")
+            yield Rule("joint", "it goes with pipeline exact")
+        elif self.stages == 3 or self.twice:
+            yield Rule("joint", "one memory goes with two stages, without rings mapped twice")
+        if self.pipeline not in ("async", "2s"):
+            yield Rule(
+                "ring",
+                f"pipeline {self.pipeline} finds its rings: a ring size goes with async or 2s",
+            )
+        if not self.pipeline.endswith("-md"):
+            yield Rule("step", "only the paper's search of rings (-md) has a step", idle=True)
+        if self.pipeline in ("pre", "seq", "sync"):
+            yield Rule("twice", f"pipeline {self.pipeline} has no rings that could be mapped twice")
+        if not self.draws:
+            yield Rule("seed", "only draws have a seed", idle=True)

@@ -1,26 +1,46 @@
-"""The streaming planner: how little memory parameters need, at which delay (Demand Layering)."""
+"""Demand Layering: parameters layer by layer through rings, the least memory at a delay.
+
+The whole method, in the order in which it decides (sections of the paper):
+
+1. `model/layers` makes an operator, or a slice of its output channels (`model/slicing`), one layer;
+   `model/times` says how long it is read, copied and run: the machine's roofline, a fitted model
+   (`model/xavier`) or a user's table (`model/table`).
+2. Of a pipeline and ring sizes, `schedule/recurrence` says when each layer ends (constraints 3),
+   `schedule/ring` where layers lie and whom they wait for, and `schedule/order` puts them in one
+   order. `schedule/pipelines` are the paper's; `schedule/exact` tries every ring size at which
+   anything changes, and no other; the paper's Algorithm 1 is in the tests, to compare with.
+3. `search/choose` takes the pipeline that was asked for within the budget: over ways to slice
+   (`search/ways`, refined layer by layer by `search/refine`), beside the activations
+   (`place/activations`), or with them in one memory (`place/joint`).
+4. `emit/program` writes loads, copies, kernels and barriers.
+
+Beside it: `search/bound` (a delay that is never exceeded) and `several/` (networks that share rings
+under deadlines). Proven with `exact` and one slicing: no ring sizes within the budget have less
+delay, with these times.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from planners.graph.model import Graph
-from planners.machine import Machine, with_scratchpad
-from planners.plan import Claims, Plan
-from planners.program import Program
-from planners.progress import Clock, ProgressCallback
+from planners.constraints.language import refused
+from planners.core.details import Details
+from planners.core.details.streamed import DelayBand, Ring, StreamedLayer, StreamedParameters
+from planners.core.graph import Graph
+from planners.core.machine import Machine, with_scratchpad
+from planners.core.plan import Plan
+from planners.core.progress import Clock, ProgressCallback
 from planners.simulator.account import account
+from planners.simulator.given_times import seconds_of
 from planners.simulator.timing import schedule
-from planners.streaming.bound import band, guaranteed_bound
-from planners.streaming.choose import Choice, choose
-from planners.streaming.emit import emit, held_by
-from planners.streaming.layers import Unit
-from planners.streaming.options import checked
-from planners.streaming.ring import Places
-from planners.streaming.times import Times, times_of
-from planners.wishes import refused
+from planners.streaming.emit.program import emit, held_by
+from planners.streaming.model.times import Times, given_times, times_of
+from planners.streaming.options import StreamingOptions
+from planners.streaming.schedule.ring import Places
+from planners.streaming.search.bound import band, guaranteed_bound
+from planners.streaming.search.choose import Choice, choose
 
 
 def plan(
@@ -44,9 +64,9 @@ def plan(
     Claims: `objective_bytes` is the memory of rings and activations. Raises `BudgetTooSmall` with
     the largest layer, `BadInput` for options that do not exist.
     """
-    chosen = checked(refused(options, graph, "streaming"))
-    clock = Clock(chosen["time_limit"], progress)
-    times = times_of(graph, machine, chosen["times"])
+    chosen = StreamingOptions.of(refused(options, graph, "streaming"))
+    clock = Clock(chosen.time_limit, progress)
+    times = times_of(graph, machine, chosen.times)
     choice = choose(graph, machine, times, budget_bytes, chosen, clock)
     return _finished(graph, machine, budget_bytes, times, choice, chosen, clock)
 
@@ -57,113 +77,83 @@ def _finished(
     budget_bytes: int,
     times: Times,
     choice: Choice,
-    chosen: Mapping[str, Any],
+    chosen: StreamingOptions,
     clock: Clock,
 ) -> Plan:
     machine = with_scratchpad(machine, budget_bytes)
-    made = emit(graph, machine, choice.way.units, choice.schedule, choice.activations, times)
+    program = emit(graph, machine, choice.way.units, choice.schedule, choice.activations)
+    given = given_times(graph, times, choice.way.units, choice.schedule.layers)
     if choice.schedule.kind == "joint":  # Addresses may leave more room than the delay needs.
-        last = schedule(made.program, machine, seconds=made.seconds)
+        seconds = seconds_of(program, graph, given) if given else ()
+        last = schedule(program, machine, seconds=seconds)
         choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
-    clock.report("done", choice.memory_bytes, choice.bound_bytes)
-    details: dict[str, Any] = {"streaming": _details(graph, times, choice, chosen)}
-    if made.seconds:
-        details["seconds"] = list(made.seconds)
+    solver = f"layered streaming, {chosen.pipeline}{', joint' * chosen.joint}"
+    moved = account(graph, program)
     return Plan(
         planner="streaming",
         graph=graph,
         machine=machine,
         budget_bytes=budget_bytes,
-        program=made.program,
-        claims=_claims(graph, made.program, choice, chosen, clock),
-        options={key: value for key, value in chosen.items() if key != "time_limit"},
+        program=program,
+        claims=moved.claims(choice.memory_bytes, choice.bound_bytes, solver, clock),
+        options=chosen.values(),
         notes=_notes(graph, times, choice, chosen),
-        details=details,
+        details=Details(_streamed(graph, times, choice, chosen)),
+        times=given,
     )
 
 
-def _claims(
-    graph: Graph, program: Program, choice: Choice, chosen: Mapping[str, Any], clock: Clock
-) -> Claims:
-    moved = account(graph, program)
-    return Claims(
-        status="optimal" if choice.bound_bytes == choice.memory_bytes else "feasible",
-        objective_bytes=choice.memory_bytes,
-        bound_bytes=choice.bound_bytes,
-        compulsory_bytes=moved.compulsory_bytes,
-        noncompulsory_bytes=moved.traffic_bytes - moved.compulsory_bytes,
-        peak_bytes=moved.peak_bytes,
-        extent_bytes=moved.extent_bytes,
-        plan_s=clock.elapsed_s,
-        solver=f"layered streaming, {chosen['pipeline']}{', joint' * chosen['joint']}",
-    )
-
-
-def _details(
-    graph: Graph, times: Times, choice: Choice, chosen: Mapping[str, Any]
-) -> dict[str, Any]:
+def _streamed(
+    graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions
+) -> StreamedParameters:
     """What the runtime and the views read."""
     made = choice.schedule
-    names = ("shared",) if len(made.rings) == 1 else ("cpu", "gpu")
+    names: tuple[Ring, ...] = ("shared",) if len(made.rings) == 1 else ("cpu", "gpu")
     rings = dict(zip(names, made.rings, strict=True))
     joint = made.kind == "joint"
-    return {
-        "pipeline": chosen["pipeline"],
-        "times": times.title,
-        "slices": choice.way.slices,
-        "twice": chosen["twice"],
-        "joint": joint,
-        "rings": {name: ring.size_bytes for name, ring in rings.items()},
-        "activation_bytes": 0 if joint else choice.activations.size_bytes,
-        "delay_s": choice.delay_s,
-        "preload_s": made.preload_s,
-        "bound_s": guaranteed_bound(graph, times, choice, chosen["spread"]),
-        "band": _band(graph, times, choice, chosen),
-        "kernel_s": sum(layer.kernel_s for layer in made.layers),
-        "front": choice.memory_front,
-        "layers": _layers(graph, choice, rings),
-    }
+    return StreamedParameters(
+        pipeline=chosen.pipeline,
+        times=times.title,
+        slices=choice.way.slices,
+        twice=chosen.twice,
+        joint=joint,
+        rings={name: ring.size_bytes for name, ring in rings.items()},
+        activation_bytes=0 if joint else choice.activations.size_bytes,
+        delay_s=choice.delay_s,
+        preload_s=made.preload_s,
+        bound_s=guaranteed_bound(graph, times, choice, chosen.spread),
+        band=_band(graph, times, choice, chosen),
+        kernel_s=sum(layer.kernel_s for layer in made.layers),
+        front=choice.memory_front,
+        layers=tuple(_layers(graph, choice, rings)),
+    )
 
 
-def _layers(graph: Graph, choice: Choice, rings: Mapping[str, Places]) -> list[dict[str, Any]]:
+def _layers(graph: Graph, choice: Choice, rings: Mapping[Ring, Places]) -> Iterator[StreamedLayer]:
     """Each layer: its parameters, times, and for each ring where it lies and whom it waits for."""
     both = zip(choice.way.units, choice.schedule.layers, strict=True)
-    return [
-        {
-            "operator": graph.operators[unit.operator].name,
-            "parameters": [piece.tensor for piece in unit.pieces],
-            **_slice(unit),
-            "size_bytes": layer.size_bytes,
-            "read_s": layer.read_s,
-            "copy_s": layer.copy_s,
-            "kernel_s": layer.kernel_s,
-            "offsets": {name: ring.offsets[i] for name, ring in rings.items()},
-            "waits": {name: ring.waits[i] for name, ring in rings.items()},
-        }
-        for i, (unit, layer) in enumerate(both)
-    ]
+    for i, (unit, layer) in enumerate(both):
+        yield StreamedLayer(
+            operator=graph.operators[unit.operator].name,
+            parameters=tuple(piece.tensor for piece in unit.pieces),
+            size_bytes=layer.size_bytes,
+            read_s=layer.read_s,
+            copy_s=layer.copy_s,
+            kernel_s=layer.kernel_s,
+            offsets={name: ring.offsets[i] for name, ring in rings.items()},
+            waits={name: ring.waits[i] for name, ring in rings.items()},
+            part=unit.part,
+            boxes=None if unit.part is None else tuple(piece.box for piece in unit.pieces),
+        )
 
 
-def _slice(unit: Unit) -> dict[str, Any]:
-    """Of a slice: the box that it makes, and the boxes of its parameters."""
-    if unit.part is None:
-        return {}
-    boxes = [[list(axis) for axis in piece.box] for piece in unit.pieces]
-    return {"part": [list(axis) for axis in unit.part], "boxes": boxes}
-
-
-def _band(
-    graph: Graph, times: Times, choice: Choice, chosen: Mapping[str, Any]
-) -> dict[str, Any] | None:
-    if not chosen["draws"]:
+def _band(graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions) -> DelayBand | None:
+    if not chosen.draws:
         return None
-    found = band(graph, times, choice, chosen["draws"], chosen["seed"], chosen["spread"])
-    return asdict(found)
+    return band(graph, times, choice, chosen.draws, chosen.seed, chosen.spread)
 
 
-def _notes(
-    graph: Graph, times: Times, choice: Choice, chosen: Mapping[str, Any]
-) -> tuple[str, ...]:
+def _notes(graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions) -> tuple[str, ...]:
     made = choice.schedule
     rings = " and ".join(str(ring.size_bytes) for ring in made.rings)
     memory = f"memory is rings ({rings} bytes) and activations together; the paper counts rings"
@@ -179,7 +169,7 @@ def _notes(
         notes.append(
             "the front is of bounds on memory: addresses were sought for the delay that was chosen"
         )
-    elif chosen["pipeline"] == "exact" and chosen["slices"] == 1:
+    elif chosen.pipeline == "exact" and chosen.slices == 1:
         notes.append("no ring sizes within the budget have less delay, with these times")
     if made.kind == "pre":
         notes.append("the delay is from when all is loaded, as the paper counts it")

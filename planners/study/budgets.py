@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planners.cosma.peak import minimum_peak, order_peak
-from planners.display import Displayed, Fact
-from planners.errors import BadInput
-from planners.graph.model import Graph
-from planners.progress import Clock
-from planners.units import format_bytes, parse_size
+from planners.core.display import Displayed, Fact
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.core.units import format_bytes, parse_size
+from planners.cosma.order.peak import minimum_peak, order_peak
 
 
 @dataclass(frozen=True, slots=True)

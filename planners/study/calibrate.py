@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 
-from planners.errors import BadInput
-from planners.machine import Engine, Machine, MemoryLevel, load_machine
-from planners.progress import Clock, ProgressCallback
-from planners.streaming.runtime.reader import Storage
-from planners.streaming.runtime.ring import Ring
+from planners.core.backends import MEASURE_STORAGE, StorageRate
+from planners.core.errors import BadInput
+from planners.core.machine import Engine, Machine, MemoryLevel, load_machine
+from planners.core.progress import Clock, ProgressCallback
+from planners.core.timed import median_seconds
 
 COPY_BYTES = 256 * 2**20
 CACHE_BYTES = 256 * 2**10
 FILE_BYTES = 64 * 2**20
-REQUEST_BYTES = 64 * 2**10
 MATRIX = 1024
 
 
@@ -52,16 +48,6 @@ def calibrate(
     return _machine(host, cache, macs, storage)
 
 
-def _seconds(call: Callable[[], object], runs: int = 7) -> float:
-    call()
-    times = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - began)
-    return median(times)
-
-
 def _copy_rate(size: int) -> float:
     source = np.ones(size, np.uint8)
     target = np.empty_like(source)
@@ -71,25 +57,16 @@ def _copy_rate(size: int) -> float:
         for _ in range(repeats):
             np.copyto(target, source)
 
-    return size * repeats / _seconds(copy)
+    return size * repeats / median_seconds(copy)
 
 
 def _mac_rate() -> float:
     a = np.ones((MATRIX, MATRIX), np.float32)
     out = np.empty_like(a)
-    return float(MATRIX**3 / _seconds(lambda: np.matmul(a, a, out=out)))
+    return float(MATRIX**3 / median_seconds(lambda: np.matmul(a, a, out=out)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Reading from storage: bytes a second beyond a latency, and why it was the page cache's."""
-
-    bytes_per_s: float
-    latency_s: float
-    note: str
-
-
-def _read_rate(folder: Path) -> _Read:
+def _read_rate(folder: Path) -> StorageRate:
     block = os.urandom(2**20)  # A file system that compresses or leaves holes reads no zeros.
     try:
         with tempfile.NamedTemporaryFile(dir=folder) as file:
@@ -97,31 +74,12 @@ def _read_rate(folder: Path) -> _Read:
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
-            return _measured(Storage(file.name))
+            return MEASURE_STORAGE.function()(file.name, FILE_BYTES)
     except OSError as error:
         raise BadInput(f"cannot write a test file in {folder}: {error.strerror}") from error
 
 
-def _measured(storage: Storage) -> _Read:
-    """Two sizes give a latency and a rate: t = latency + bytes / rate."""
-    ring = Ring(FILE_BYTES)
-
-    def read(start: int, size: int) -> None:
-        storage.forget()
-        storage.read(start, ring.view(0, size), ring.address, lambda done: None)
-
-    starts = iter(range(0, FILE_BYTES, 2 * REQUEST_BYTES))
-    try:
-        small = _seconds(lambda: read(next(starts), REQUEST_BYTES), runs=101)
-        large = _seconds(lambda: read(0, FILE_BYTES), runs=5)
-    finally:
-        storage.close()
-        ring.close()
-    rate = (FILE_BYTES - REQUEST_BYTES) / max(large - small, 1e-9)
-    return _Read(rate, max(0.0, small - REQUEST_BYTES / rate), storage.note)
-
-
-def _machine(host: float, cache: float, macs: float, storage: _Read) -> Machine:
+def _machine(host: float, cache: float, macs: float, storage: StorageRate) -> Machine:
     base = load_machine("npu_small")
     rates = {"scratchpad": cache, "host": host, "storage": storage.bytes_per_s}
     engines = {"compute": cache, "dma_in": host, "dma_out": host}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planners.errors import BadInput
+from planners.core.errors import BadInput
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,16 +11,17 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planners.errors import BadInput, BudgetTooSmall, SpillwayError
-from planners.graph.model import Graph
-from planners.machine import Machine, load_machine
-from planners.plan import Plan
-from planners.registry import planner as find_planner
+from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.core.graph import Graph
+from planners.core.machine import Machine, load_machine
+from planners.core.plan import Plan
+from planners.core.registry import DEFAULT
+from planners.core.registry import planner as find_planner
+from planners.core.units import parse_size
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
 from planners.study.giving_up import TimeUp, give_up_after
-from planners.units import parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
 
 def sweep(
     graphs: Graph | Sequence[Graph],
-    planners: str | Sequence[str] = ("cosma",),
+    planners: str | Sequence[str] = (DEFAULT,),
     budgets: int | str | Sequence[int | str] = ("MR", "MH", "MP"),
     machine: str | Path | Machine | Sequence[str | Path | Machine] = "npu_small",
     executor: Executor | None = None,
@@ -261,7 +262,7 @@ def _row(task: Task) -> dict[str, Any]:
     try:
         with give_up_after(task.timeout_s):
             settings = {**task.options, **own, "time_limit": task.time_limit}
-            function = find_planner(name).function()
+            function = find_planner(name).plan
             plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
             found = summary(plan)
     except TimeUp:
@@ -295,6 +296,7 @@ def summary(plan: Plan) -> dict[str, Any]:
         "peak_bytes": claims.peak_bytes,
         "extent_bytes": claims.extent_bytes,
         "makespan_s": trace.makespan_s,
+        "times": trace.times,
         "energy_j": trace.energy_j,
         "operators": len(plan.graph.operators),
         "timesteps": len(plan.program.steps),

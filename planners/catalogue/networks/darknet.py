@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from planners.graph.importers.darknet_layers import Builder, Network
+from planners.importers.darknet.layers import Builder, Network
 
 COCO = 80
 """Classes of the detectors; a box has 5 numbers besides."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from planners.errors import BadInput
+from planners.core.errors import BadInput
 from planners.streaming.several.dispatch import (
     TOLERANCE_S,
     Timeline,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from planners.progress import Clock
+from planners.core.progress import Clock
 from planners.streaming.several.analysis import Analysis
 from planners.streaming.several.rings import KEPT, Layout, shared
 from planners.streaming.several.search import (

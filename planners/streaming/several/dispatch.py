@@ -25,8 +25,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from planners.streaming.layers import Layer
-from planners.streaming.schedule import Ends, Start, three_stages, two_stages
+from planners.streaming.model.layers import Layer
+from planners.streaming.schedule.recurrence import Ends, Start, three_stages, two_stages
 from planners.streaming.several.rings import KEPT, Filling, Layout
 from planners.streaming.several.tasks import Job, Policy, Task
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from planners.errors import BadInput
-from planners.graph.model import Graph
-from planners.machine import Machine
-from planners.streaming.layers import Layer
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.streaming.model.layers import Layer
+from planners.streaming.model.slicing import divided
+from planners.streaming.model.times import Route, times_of
 from planners.streaming.several.tasks import Task, exact, task
-from planners.streaming.slicing import divided
-from planners.streaming.times import Route, times_of
 
 
 @dataclass(frozen=True, slots=True)

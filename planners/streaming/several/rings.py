@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from planners.errors import BudgetTooSmall
+from planners.core.errors import BudgetTooSmall
 from planners.streaming.several.tasks import Task
 
 KEPT = -1
@@ -82,7 +82,8 @@ def _check(tasks: Sequence[Task], ring_of: Sequence[int], sizes: Sequence[int]) 
 
 
 class Filling:
-    """A ring that is filled layer by layer; a layer never wraps (`planners.streaming.ring`).
+    """A ring that is filled layer by layer; a layer never wraps
+    (`planners.streaming.schedule.ring`).
 
     `next_bytes` is the least larger ring in which some layer placed so far would have another
     place; None where all are in one lap.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations
 
-from planners.progress import Clock
+from planners.core.progress import Clock
 from planners.streaming.several.analysis import Analysis, analyse, utilisation
 from planners.streaming.several.dispatch import TOLERANCE_S, dispatch
 from planners.streaming.several.rings import KEPT, Layout, partitioned, shared

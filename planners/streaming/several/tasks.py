@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
-from planners.errors import BadInput
-from planners.streaming.layers import Layer
+from planners.core.errors import BadInput
+from planners.streaming.model.layers import Layer
 
 Policy: TypeAlias = Literal["edf", "fixed"]
 POLICIES: tuple[Policy, ...] = ("edf", "fixed")

@@ -1,0 +1,82 @@
+"""The least pool for blocks of which some may overlap, by CP-SAT: which of two begins first."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from planners.allocation.cp_sat import available
+from planners.allocation.overlapping.model import Places, PoolProblem
+from planners.core.progress import Clock
+
+MOST_PAIRS = 4000
+LEAST_S = 0.2  # with less time it is not begun
+WORKERS = 2
+LINEAR_S = 2.0
+
+
+def improve(
+    part: PoolProblem, least: int, pool: int, places: Places, clock: Clock
+) -> tuple[int, Places, int]:
+    """A circular pool smaller than that known and places in it, or those known; and a bound.
+
+    It ends with the first pool of `least` bytes. OR-Tools is not available beside highspy.
+    """
+    if not available() or len(part.pairs) > MOST_PAIRS or clock.left_s < LEAST_S:
+        return pool, places, part.floor
+    least = max(least, part.floor)
+    size, found, bound = _solved(part, least, pool, places, clock.left_s, circular=True)
+    # The search begins at `least`: that nothing smaller was found says nothing.
+    return size, found, bound if bound > least else part.floor
+
+
+def least_extent(part: PoolProblem, extent: int, places: Places) -> tuple[int, Places, int]:
+    """The same for addresses that do not go round: places up to the least extent."""
+    if not available():
+        return extent, places, part.floor
+    return _solved(part, part.floor, extent, places, LINEAR_S, circular=False)
+
+
+def _solved(
+    part: PoolProblem, least: int, most: int, places: Places, limit_s: float, *, circular: bool
+) -> tuple[int, Places, int]:
+    """The least size from `least` to `most`, places in it, and the bound that the solver proved."""
+    from ortools.sat.python import cp_model  # slow to import, and never with highspy loaded
+
+    unit = part.unit
+    model = cp_model.CpModel()
+    size, offsets = _build(model, part, least // unit, most // unit, circular)
+    for offset, place in zip(offsets, places, strict=True):
+        model.add_hint(offset, place // unit)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = WORKERS if circular else 1
+    solver.parameters.max_time_in_seconds = limit_s
+    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return most, places, part.floor
+    found = tuple(int(solver.value(offset)) * unit for offset in offsets)
+    proven = ceil(solver.best_objective_bound - 1e-6) * unit
+    return int(solver.value(size)) * unit, found, proven
+
+
+def _build(
+    model: Any, part: PoolProblem, least: int, most: int, circular: bool
+) -> tuple[Any, list[Any]]:
+    """The size of the pool and all places, in units; each pair's gaps, whichever begins first."""
+    unit = part.unit
+    size = model.new_int_var(least, max(least, most), "")
+    offsets = [model.new_int_var(0, max(0, most - 1), "") for _ in part.blocks]
+    for offset, block in zip(offsets, part.blocks, strict=True):
+        model.add(offset < size if circular else offset + block.size // unit <= size)
+    if circular:  # It may be turned round: the largest block lies at its beginning.
+        largest = max(range(len(offsets)), key=lambda i: part.blocks[i].size)
+        model.add(offsets[largest] == 0)
+    for a, b, ab, ba in part.pairs:
+        front = model.new_bool_var("")
+        ahead = offsets[b] - offsets[a]
+        model.add(ahead >= ab // unit).only_enforce_if(front)
+        model.add(-ahead >= ba // unit).only_enforce_if(~front)
+        if circular:
+            model.add(ahead <= size - ba // unit).only_enforce_if(front)
+            model.add(-ahead <= size - ab // unit).only_enforce_if(~front)
+    model.minimize(size)
+    return size, offsets

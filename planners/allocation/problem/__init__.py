@@ -1,0 +1,1 @@
+"""A packing question: lifetimes, and its smallest equivalent form."""

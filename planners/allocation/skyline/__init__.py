@@ -1,0 +1,1 @@
+"""Exact packing by a search over skylines."""

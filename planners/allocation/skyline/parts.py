@@ -1,0 +1,161 @@
+"""What a search over skylines looks at: blocks as bit sets, partial packings, and moves.
+
+Bit b of a set of blocks stands for block b, bit s of a set of sections for section s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from planners.allocation.problem.instance import Instance
+
+WALL = 1 << 62  # the height of what no block left to place can cross
+
+Steps = list[tuple[int, int]]  # (first section, height) of each stretch of a skyline
+
+
+class Part(NamedTuple):
+    """Blocks `rest` (a bit set) still to place on the skyline `steps` of sections up to `stop`.
+
+    `slack` is what each section can still lose to emptiness.
+    """
+
+    steps: Steps
+    stop: int
+    rest: int
+    slack: list[int]
+
+
+class Choice(NamedTuple):
+    """Put `block` (or, if −1, nothing) at the bottom of the valley at step `at`.
+
+    The stretch `[gap_start, gap_stop)` beside it, which may have no width, is left empty for
+    `gap_height`.
+    """
+
+    at: int
+    block: int
+    gap_start: int
+    gap_stop: int
+    gap_height: int
+
+
+class BlockSets:
+    """The blocks of an instance by where they start, stop and lie; and what placing them does."""
+
+    def __init__(self, instance: Instance) -> None:
+        count, sections = len(instance), instance.sections
+        self.start, self.stop, self.size = instance.start, instance.stop, instance.size
+        self.starts_from = [0] * (sections + 1)
+        self.stops_by = [0] * (sections + 1)
+        self.covers = [0] * sections
+        self.crosses = [0] * (sections + 1)
+        for block in range(count):
+            self._index(block)
+        for section in range(sections):
+            self.stops_by[section + 1] |= self.stops_by[section]
+            back = sections - section - 1
+            self.starts_from[back] |= self.starts_from[back + 1]
+        self.twins_before = self._twins()
+
+    def _index(self, block: int) -> None:
+        bit, start, stop = 1 << block, self.start[block], self.stop[block]
+        self.starts_from[start] |= bit
+        self.stops_by[stop] |= bit
+        for section in range(start, stop):
+            self.covers[section] |= bit
+        for boundary in range(start + 1, stop):
+            self.crosses[boundary] |= bit
+
+    def _twins(self) -> list[int]:
+        """For each block the set of earlier blocks with its sections and size."""
+        seen: dict[tuple[int, int, int], int] = {}
+        before = []
+        for block, kind in enumerate(zip(self.start, self.stop, self.size, strict=True)):
+            before.append(seen.get(kind, 0))
+            seen[kind] = seen.get(kind, 0) | 1 << block
+        return before
+
+    def members(self, bits: int, rest: int) -> Iterator[int]:
+        """The blocks of a set, of twins only the first that is still to place."""
+        for block in blocks_of(bits):
+            if not self.twins_before[block] & rest:
+                yield block
+
+    def total(self, bits: int) -> int:
+        """The sum of the sizes of a set of blocks."""
+        return sum(self.size[block] for block in blocks_of(bits))
+
+    def touched(self, choice: Choice) -> int:
+        """The sections whose skyline a choice changes."""
+        touched = span(choice.gap_start, choice.gap_stop)
+        if choice.block >= 0:
+            touched |= span(self.start[choice.block], self.stop[choice.block])
+        return touched
+
+    def apply(self, part: Part, choice: Choice) -> list[Part]:
+        """What is left to place after a choice, in independent parts."""
+        index, block, gap_start, gap_stop, rise = choice
+        height = part.steps[index][1]
+        stop = part.steps[index + 1][0] if index + 1 < len(part.steps) else part.stop
+        slack = part.slack
+        steps = part.steps[:index]
+        if gap_start < gap_stop:
+            slack = slack.copy()
+            for section in range(gap_start, gap_stop):
+                slack[section] -= rise
+            _append(steps, gap_start, height + rise)
+        if block < 0:
+            _extend(steps, part.steps, index + 1)
+            return [Part(steps, part.stop, part.rest, slack)]
+        low, high = self.start[block], self.stop[block]
+        if gap_stop < low:
+            _append(steps, gap_stop, height)
+        _append(steps, low, height + self.size[block])
+        if high < stop:
+            _append(steps, high, height)
+        _extend(steps, part.steps, index + 1)
+        rest = part.rest & ~(1 << block)
+        cuts = [at for at in range(low + 1, high) if not self.crosses[at] & rest]
+        return self._split(Part(steps, part.stop, rest, slack), cuts)
+
+    def _split(self, part: Part, cuts: list[int]) -> list[Part]:
+        """The part in pieces between the cuts; pieces with nothing to place are left out."""
+        if not cuts:
+            return [part] if part.rest else []
+        parts = []
+        begin = part.steps[0][0]
+        for cut in [*cuts, part.stop]:
+            rest = part.rest & self.starts_from[begin] & self.stops_by[cut]
+            if rest:
+                before = [height for start, height in part.steps if start <= begin][-1]
+                inner = [step for step in part.steps if begin < step[0] < cut]
+                parts.append(Part([(begin, before), *inner], cut, rest, part.slack))
+            begin = cut
+        return parts
+
+
+def _append(steps: Steps, start: int, height: int) -> None:
+    if not steps or steps[-1][1] != height:
+        steps.append((start, height))
+
+
+def _extend(steps: Steps, others: Steps, index: int) -> None:
+    """Append `others[index:]`; only the first can be level with what is there."""
+    if index < len(others):
+        _append(steps, *others[index])
+        steps += others[index + 1 :]
+
+
+def blocks_of(bits: int) -> Iterator[int]:
+    """The members of a bit set, smallest first."""
+    while bits:
+        bit = bits & -bits
+        yield bit.bit_length() - 1
+        bits ^= bit
+
+
+def span(start: int, stop: int) -> int:
+    """The set of sections `[start, stop)`."""
+    return (1 << stop) - (1 << start)

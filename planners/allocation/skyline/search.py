@@ -1,0 +1,226 @@
+"""Exact search over skylines: which block sits lowest in one valley of what is placed so far.
+
+The blocks placed so far have a *skyline*, the height they reach in each section; a *valley* is a
+stretch of it lower than both neighbours. In a packing with the smallest sum of offsets every block
+rests on the floor or on another, so one of two things is true of any valley at height h: some
+block that lies within it sits at h, or everything up to its lower wall is empty. The search
+branches on the first such block from the valley's left end, or on emptiness, in the valley with
+the fewest choices; at an end with no room for emptiness there is little to choose from. No packing
+with the smallest sum is left out, so a search that ends without one is a proof.
+
+What cuts the tree:
+* *slack*: a section can lose no more bytes to emptiness than its capacity exceeds its load;
+* *dominance*: no block that would fit into an empty stretch may be placed elsewhere;
+* *forced moves*: a valley no block lies within is empty; one with one choice has no alternative;
+* *support*: the blocks within a valley must reach its lower wall at its ends, but for the slack;
+* *independence*: stretches that no block left to place connects are separate searches;
+* *backjumping*: a failure is due to the sections whose skyline and blocks were looked at to prove
+  it; a choice that touches none of them has no part in it, and its alternatives would fail too;
+* *memory*: the same sections, with the same blocks left to place, fail again;
+* *symmetry*: of blocks alike in all respects the first goes first.
+
+Related: Burke, Kendall, Whitwell (2004) for the skyline, TelaMalloc (Maas et al., 2022) and
+MiniMalloc (Moffitt, 2023) for sections, slack and dominance.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from random import Random
+from typing import NamedTuple
+
+from planners.allocation.problem.instance import Instance
+from planners.allocation.skyline.nogoods import Nogoods
+from planners.allocation.skyline.parts import WALL, BlockSets, Choice, Part, span
+from planners.allocation.skyline.valleys import choices_in_valley
+from planners.core.progress import Clock
+
+FIRST_NODES, MORE_NODES = 1000, 1.05  # the first run's limit, and by how much each next one grows
+NOISE = 0.9  # of the later runs: the time to a packing has a heavy tail, and restarts cut it off
+STOP_EVERY = 8  # nodes between two looks at the clock: one node of a large instance takes 10 ms
+
+
+class OutOfNodes(Exception):
+    """The node limit of this run, or the time, has come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Of valleys with equally few choices which one (the lowest?), and how random the order is."""
+
+    leftmost: bool = False
+    noise: float = 0.0
+    seed: int = 0
+
+
+class Moment(NamedTuple):
+    """A partial packing on the way down: what was looked at, and what was then changed."""
+
+    part: Part
+    anchor: int
+    seen: int
+    touched: int
+
+
+class SkylineSearch:
+    """One instance and what has been learnt about it; runs may be limited and repeated."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.sets = BlockSets(instance)
+        self.nogoods = Nogoods(self.sets)
+        spans = zip(instance.start, instance.stop, instance.size, strict=True)
+        self.area = [(stop - start) * size for start, stop, size in spans]
+        self.offsets = [0] * len(instance)
+        self.nodes = self.limit = 0
+        self.strategy = Strategy()
+        self.random = Random(0)
+        self.clock = Clock(0.0)
+
+    def run(self, strategy: Strategy, limit: int, clock: Clock) -> bool | None:
+        """True with `self.offsets` set, False where none exist, None where the limit came first."""
+        self.nodes, self.limit, self.clock = 0, limit, clock
+        self.strategy, self.random = strategy, Random(strategy.seed)
+        count, capacity = len(self.instance), self.instance.capacity
+        slack = [capacity - load for load in self.instance.loads()]
+        if min(slack) < 0:
+            return False
+        whole = Part([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
+        with _deep_recursion(4 * count + 1000):
+            try:
+                return not self._solve(whole)
+            except OutOfNodes:
+                return None
+
+    def _solve(self, part: Part) -> int:
+        """Place `part.rest` and return 0, or the set of sections because of which it cannot be.
+
+        Moves without an alternative need no recursion; they wait in `trail` for the blame.
+        """
+        trail: list[Moment] = []
+        while part.rest:
+            self._count()
+            choices, seen = self._choices(part)
+            if not choices:
+                return self._fail(trail, seen)
+            anchor = part.steps[choices[0].at][0]
+            if blame := self.nogoods.recall(part, anchor):
+                return self._fail(trail, blame)
+            if len(choices) > 1:
+                blame = self._branch(part, choices, seen)
+                return self._fail([*trail, Moment(part, anchor, 0, 0)], blame) if blame else 0
+            trail.append(Moment(part, anchor, seen, self.sets.touched(choices[0])))
+            parts = self._apply(part, choices[0])
+            if len(parts) != 1:
+                blame = self._solve_all(parts)
+                return self._fail(trail, blame) if blame else 0
+            part = parts[0]
+        return 0
+
+    def _branch(self, part: Part, choices: list[Choice], seen: int) -> int:
+        blame = seen
+        for choice in choices:
+            found = self._solve_all(self._apply(part, choice))
+            if not found:
+                return 0
+            if not found & self.sets.touched(choice):
+                return found  # it would fail all the same with any other choice
+            blame |= found
+        return blame
+
+    def _solve_all(self, parts: list[Part]) -> int:
+        for part in sorted(parts, key=lambda part: part.rest.bit_count()):
+            if blame := self._solve(part):
+                return blame
+        return 0
+
+    def _fail(self, trail: list[Moment], blame: int) -> int:
+        """Remember that every moment on the trail fails, and return the blame of the first."""
+        for part, anchor, seen, touched in reversed(trail):
+            if touched & blame:
+                blame |= seen
+            self.nogoods.keep(part, anchor, blame)
+        return blame
+
+    def _apply(self, part: Part, choice: Choice) -> list[Part]:
+        if choice.block >= 0:
+            self.offsets[choice.block] = part.steps[choice.at][1]
+        return self.sets.apply(part, choice)
+
+    def _count(self) -> None:
+        self.nodes += 1
+        if self.nodes > self.limit or (self.nodes % STOP_EVERY == 0 and self.clock.expired()):
+            raise OutOfNodes
+
+    def _choices(self, part: Part) -> tuple[list[Choice], int]:
+        """The choices at the valley that has fewest, and the sections looked at to tell."""
+        steps, leftmost = part.steps, self.strategy.leftmost
+        best: list[Choice] = []
+        best_rank, best_seen = (1 << 30, 0), 0
+        left = WALL
+        for at, (start, height) in enumerate(steps):
+            stop, right = steps[at + 1] if at + 1 < len(steps) else (part.stop, WALL)
+            if left > height < right:
+                found = choices_in_valley(self.sets, part, at, left, right)
+                rank = (len(found), start if leftmost else height)
+                if rank < best_rank:
+                    best, best_rank = found, rank
+                    best_seen = span(max(0, start - 1), stop + 1)
+                if len(found) < 2:
+                    break
+            left = height
+        return self._ordered(best), best_seen
+
+    def _ordered(self, choices: list[Choice]) -> list[Choice]:
+        """Nothing last, then with little waste, then large first; noise shuffles the large."""
+        noise, spread = self.strategy.noise, self.random.uniform
+
+        def rank(choice: Choice) -> tuple[bool, int, float]:
+            waste = choice.gap_height * (choice.gap_stop - choice.gap_start)
+            area = self.area[choice.block] * (spread(1.0 - noise, 1.0) if noise else 1.0)
+            return choice.block < 0, waste, -area
+
+        return sorted(choices, key=rank) if len(choices) > 1 else choices
+
+
+@contextmanager
+def _deep_recursion(depth: int) -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, depth))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def solve(instance: Instance, clock: Clock) -> tuple[bool | None, list[int]]:
+    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended.
+
+    Runs of limited length with the choices in another order each time; what one run has learnt
+    the next ones know, so even a proof may take many runs. Room to spare makes the search harder,
+    not easier, as there are more ways to waste it: so searches within less take turns.
+    """
+    rivals = [SkylineSearch(tight) for tight in _tightened(instance)]
+    exact = rivals[-1]
+    limit, turn = float(FIRST_NODES), 0
+    while not clock.expired():
+        strategy = Strategy(turn % 2 == 1, NOISE if turn > 1 else 0.0, turn)
+        for search in tuple(rivals):
+            fits = search.run(strategy, int(limit), clock)
+            if fits or (fits is False and search is exact):
+                return fits, search.offsets if fits else []
+            if fits is False:
+                rivals.remove(search)
+        turn += 1
+        limit *= MORE_NODES
+    return None, []
+
+
+def _tightened(instance: Instance) -> list[Instance]:
+    """The instance with the least capacity there could be, with half its spare room, and as is."""
+    load, capacity = max(instance.loads()), instance.capacity
+    capacities = sorted({min(load, capacity), (load + capacity) // 2, capacity})
+    return [replace(instance, capacity=tight) for tight in capacities]

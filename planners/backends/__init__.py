@@ -1,0 +1,1 @@
+"""What runs plans elsewhere: C for microcontrollers, int8 kernels, weights streamed from disk."""

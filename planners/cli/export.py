@@ -1,0 +1,96 @@
+"""The command that writes a plan as files that others read: a page, tables, a trace."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal
+
+import typer
+
+import planners as sp
+from planners.cli.options import AsJson, PlanFile, app
+from planners.cli.output import Answer, Reporter, print_table
+from planners.core.files import write_text
+
+PAGE, FILES = "app.outputs.standalone", "app.outputs.export"
+"""By name: the library knows nothing of the application."""
+
+
+TABLES = {
+    "lifetimes": "CSV that `spillway pack` reads",
+    "tensors": "CSV, a row a tensor",
+    "residencies": "CSV, a row a rectangle of the address map",
+    "timeline": "CSV, a row an interval of an engine",
+    "steps": "CSV, a row a step, with its sentences",
+}
+
+
+def _file(name: str, about: str) -> Any:
+    return typer.Option(f"--{name}", help=about)
+
+
+@app.command()
+def export(
+    plan_file: PlanFile,
+    html: Annotated[Path | None, _file("html", "one page, complete in itself")] = None,
+    trace: Annotated[Path | None, _file("trace", "JSON for ui.perfetto.dev")] = None,
+    lifetimes: Annotated[Path | None, _file("lifetimes", TABLES["lifetimes"])] = None,
+    tensors: Annotated[Path | None, _file("tensors", TABLES["tensors"])] = None,
+    residencies: Annotated[Path | None, _file("residencies", TABLES["residencies"])] = None,
+    timeline: Annotated[Path | None, _file("timeline", TABLES["timeline"])] = None,
+    steps: Annotated[Path | None, _file("steps", TABLES["steps"])] = None,
+    theme: Annotated[
+        Literal["auto", "light", "dark"], typer.Option("--theme", help="what the page opens with")
+    ] = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Write a plan as a page that opens offline, as tables, or as a trace.
+
+    The page carries the plan: wherever a plan's JSON is read, the page may be given instead.
+    """
+    files = (trace, lifetimes, tensors, residencies, timeline, steps)
+    asked = zip(("trace", *TABLES), files, strict=True)
+    wanted = {name: path for name, path in asked if path is not None}
+    if html is None and not wanted:
+        options = ", ".join(f"--{name}" for name in ("html", "trace", *TABLES))
+        raise sp.BadInput(f"nothing to write: name a file with one of {options}")
+    made = sp.Plan.load(plan_file)
+    with Reporter(as_json, f"exporting {made.graph.name}") as reporter:
+        written = _written(made, html, wanted, theme, reporter)
+    facts = {n: {"file": str(p), "bytes": p.stat().st_size} for n, p in written.items()}
+    table = {name: f"{f['file']}, {f['bytes']:,} bytes" for name, f in facts.items()}
+    Answer(as_json).give({"model": made.graph.name, "files": facts}, print_table(table))
+
+
+def _written(
+    made: sp.Plan, html: Path | None, wanted: dict[str, Path], theme: str, reporter: Reporter
+) -> dict[str, Path]:
+    """The files by name, once they are there."""
+    page, files = _part(PAGE), _part(FILES)
+
+    def said(stage: str, _share: float) -> None:
+        reporter.bar.update(reporter.task, description=f"{made.graph.name}: {stage}")
+
+    said("checking every byte", 0.0)
+    seen = page.seen_of(made, theme=theme)
+    found: dict[str, Path] = {}
+    if html is not None:
+        write_text(html, page.page_html(seen, said))
+        found["html"] = html
+    for name, path in wanted.items():
+        write_text(path, files.written(name, seen.shown))
+        found[name] = path
+    return found
+
+
+def _part(name: str) -> ModuleType:
+    """A module of the explorer. Raises `BadInput` where what it needs is not installed."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise sp.BadInput(
+            f"`spillway export` draws with the explorer, which needs {error.name}: "
+            "install it with `pip install panel`"
+        ) from error

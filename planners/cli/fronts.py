@@ -1,0 +1,142 @@
+"""What the table of a sweep says: who wins where, and how much of the front each planner has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planners.cli.options import AsJson, app
+from planners.cli.output import Answer
+from planners.core.errors import BadInput
+from planners.core.files import write_text
+from planners.core.units import format_quantity
+from planners.study.fronts import METRICS, UNITS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAMES = ", ".join(METRICS)
+
+
+@app.command()
+def winners(
+    table: Annotated[Path, typer.Argument(help="what spillway sweep wrote: .csv or .parquet")],
+    by: Annotated[str, typer.Option("--by", help=NAMES)] = "latency",
+    against: Annotated[str, typer.Option("--against", help=f"of the fronts: {NAMES}")] = "memory",
+    out: Annotated[Path | None, typer.Option("--out", help="save as Markdown")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume)."""
+    from planners.study.fronts import fronts, hypervolumes, wins
+    from planners.study.fronts import winners as find
+
+    rows = read_table(table)
+    found, shares = find(rows, by), hypervolumes(rows, against, by)
+    counts, kept = wins(rows, by), fronts(rows, against, by)
+    text = report(rows, found, counts, shares, (against, by))
+    if out is not None:
+        write_text(out, text)
+    facts: dict[str, Any] = {
+        "wins": json.loads(counts.to_json(orient="index")),
+        "hypervolume": json.loads(shares.to_json(orient="records")),
+        "front": len(kept),
+        "winners": json.loads(found.to_json(orient="records")),
+    }
+    Answer(as_json).give(facts, text)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table of `spillway sweep`. Raises `BadInput` for a file that is none."""
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except ImportError:
+        raise BadInput(f"{path}: Parquet needs pyarrow: pip install spillway[parquet]") from None
+    except FileNotFoundError:
+        raise BadInput(f"no file {path}") from None
+    except (OSError, ValueError) as error:  # pandas and pyarrow have subclasses of ValueError
+        told = str(error).splitlines()[0]
+        raise BadInput(f"{path} is no table that spillway sweep wrote: {told}") from error
+
+
+def report(
+    rows: pd.DataFrame,
+    found: pd.DataFrame,
+    counts: pd.DataFrame,
+    shares: pd.DataFrame,
+    metrics: tuple[str, str],
+) -> str:
+    """The tables as Markdown."""
+    against, by = metrics
+    counted = rows["status"].value_counts()
+    told = ", ".join(f"{n} {status}" for status, n in counted.items())
+    by_planner = rows.groupby(["planner", "status"], sort=False).size().unstack(fill_value=0)
+    return "\n".join(
+        [
+            f"{len(rows)} plans asked for, {rows['model'].nunique()} models: {told}.",
+            "",
+            markdown(by_planner.reset_index()),
+            "",
+            f"## Least {by}, by budget",
+            "",
+            markdown(counts.reset_index()),
+            "",
+            f"## Share of the front, {by} against {against}",
+            "",
+            "The hypervolume of a planner's plans, of that of all plans together, on logarithmic",
+            f"axes from the best to the worst value that a planner has; {by} in {UNITS[by]},",
+            f"{against} in {UNITS[against]}. A model that a planner has no plan for counts as 0.",
+            "",
+            markdown(shares.round({"share": 3})),
+            "",
+            f"## Winners, by {by}",
+            "",
+            "With what the winner has and, in brackets, how much more the second has.",
+            "",
+            markdown(matrix(found, by)),
+            "",
+        ]
+    )
+
+
+def matrix(found: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Winners with a row for each model (and machine) and a column for each budget.
+
+    Planners go by their name alone where none came with several sets of options.
+    """
+    several = found["machine"].nunique() > 1
+    asked = {name for text in found["winner"] for name in text.split("+")} | set(found["second"])
+    names = [name.split(":")[0] for name in asked if isinstance(name, str)]
+    bare = len(set(names)) == len(names)
+    short = (lambda name: name.split(":")[0]) if bare else str
+
+    def cell(winner: str, value: float, second: str | None, margin: float) -> str:
+        if winner == "none":
+            return "–"
+        more = f" ({short(second)} +{margin:.0%})" if second and margin == margin else ""
+        return (
+            "+".join(map(short, winner.split("+"))) + f" {format_quantity(value, UNITS[by])}{more}"
+        )
+
+    columns = (found[name] for name in ("winner", "value", "second", "margin"))
+    told = [cell(*row) for row in zip(*columns, strict=True)]
+    rows = ["model", "machine"] if several else ["model"]
+    wide = found.assign(told=told).pivot(index=rows, columns="budget", values="told")
+    return wide[list(dict.fromkeys(found["budget"]))].reset_index()
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A table in Markdown; numbers with four digits, nothing where there is none."""
+    lines = [list(map(str, table.columns)), ["---"] * len(table.columns)]
+    lines += [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:  # None, or not a number
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) and value != int(value) else str(value)

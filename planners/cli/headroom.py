@@ -1,0 +1,142 @@
+"""`spillway headroom`: how much larger a network or a module may be within a RAM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
+from planners.cli.options import AsJson, Model, Width, app
+from planners.cli.output import Answer, Reporter, size_text
+from planners.core.errors import BadInput
+from planners.core.registry import OVERLAP
+
+SMALLEST = 32
+"""Pixels: many networks cannot take less."""
+
+
+@app.command()
+def headroom(
+    model: Model,
+    machine: Annotated[
+        str, typer.Option("--machine", help="whose RAM, unless --ram")
+    ] = "stm32f411",
+    ram: Annotated[str | None, typer.Option("--ram", help="bytes, or e.g. 128KiB")] = None,
+    step: Annotated[int, typer.Option("--step", min=1, help="pixels between images")] = 8,
+    width: Width = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Print the largest image that fits: by overlap, and by what other frameworks need.
+
+    For a module of the vMCU paper (vmcu:S1) also the most channels; the RAM is TinyEngine's for
+    that module unless --ram is given.
+    """
+    module = model.removeprefix(PREFIX)
+    if model.startswith(PREFIX) and module in POINTWISE:
+        raise BadInput(f"{model} is one layer: headroom is for networks and modules, as vmcu:S1")
+    with Reporter(as_json, f"sizing {model}") as reporter:
+        if model.startswith(PREFIX) and module in TABLE_2:
+            facts = _of_module(module, None if ram is None else sp.parse_size(ram), reporter)
+        else:
+            board = sp.load_machine(machine)
+            limit = sp.parse_size(ram) if ram else board.scratchpad_bytes
+            facts = _of_network(model, limit, step, width, reporter)
+            facts["flash_bytes"] = board.memory(board.parameters).size_bytes
+    Answer(as_json).give(facts, _table(facts))
+
+
+def _of_network(
+    model: str, limit: int, step: int, width: int, reporter: Reporter
+) -> dict[str, Any]:
+    from planners.study import headroom as overlap
+
+    usual = sp.load(model, bytes_per_element=width)
+    sizes = overlap.image_sizes(usual, limit, step, SMALLEST)
+    batch, channels, *image = usual.tensors[usual.inputs[0]].shape
+
+    @cache
+    def build(side: int) -> sp.Graph:
+        reporter.say(f"{side} px")
+        shape = (batch, channels, side, side)
+        return sp.load(model, input_shape=shape, bytes_per_element=width)
+
+    rows = []
+    for method, need in overlap.methods().items():
+        found = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
+        rows.append(_row(method, "image", found))
+    if rows[0]["size"] is None:
+        sp.plan(build(sizes[0]), OVERLAP, limit)  # says what binds
+        raise BadInput(f"{model} fits at no size tried")
+    return {
+        "model": model,
+        "image": image[0],
+        "ram_limit_bytes": limit,
+        "step": step,
+        "parameter_bytes": usual.parameter_count * width,
+        "rows": rows,
+    }
+
+
+def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, Any]:
+    from planners.study import headroom as overlap
+
+    module = TABLE_2[name]
+    rows: list[dict[str, Any]] = []
+    methods = overlap.methods()
+    for axis in overlap.AXES:
+        for method, need in methods.items():
+            reporter.say(f"{axis}, {method}")
+            found = overlap.module_headroom(module, axis, need, limit)
+            rows.append(_row(method, axis, found))
+    if limit is not None and all(row["size"] is None for row in rows):
+        sp.plan(sp.load(PREFIX + name), OVERLAP, limit)  # says what binds
+    return {
+        "model": PREFIX + name,
+        "image": module.size,
+        "channels": module.c_in,
+        "ram_limit_bytes": found.limit_bytes,
+        "rows": rows,
+    }
+
+
+def _row(method: str, axis: str, found: Any) -> dict[str, Any]:
+    """The answer for one method; all null but the method where nothing fits."""
+    names = ("size", "ram_bytes", "macs", "repeated_macs")
+    best = asdict(found.best) if found.best else dict.fromkeys(names)
+    tried = [size.size for size in found.tried]
+    row = {"method": method, "axis": axis} | {name: best[name] for name in names}
+    return row | {"monotone": found.monotone, "tried": tried}
+
+
+def _table(facts: Mapping[str, Any]) -> str:
+    now = f"{facts['image']} px" + (
+        f", {facts['channels']} channels" if "channels" in facts else ""
+    )
+    lines = [
+        f"{facts['model']} ({now}) within {size_text(facts['ram_limit_bytes'])}",
+        f"{'axis':<9}{'largest':>8}{'growth':>8}{'RAM':>24}{'MACs':>14}{'repeated':>14}  method",
+    ]
+    for row in facts["rows"]:
+        if row["size"] is None:
+            lines.append(f"{row['axis']:<9}{'none fits':>16}{'':>52}  {row['method']}")
+            continue
+        usual = facts["image" if row["axis"] == "image" else "channels"]
+        counts = f"{row['macs']:>14,}{row['repeated_macs']:>14,}"
+        lines.append(
+            f"{row['axis']:<9}{row['size']:>8}{row['size'] / usual:>7.2f}x"
+            f"{size_text(row['ram_bytes']):>24}{counts}  {row['method']}"
+            + ("" if row["monotone"] else " (not monotone)")
+        )
+    lines.append(
+        "The largest by bisection; the next sizes on both sides were tried too. Static bytes of "
+        "frameworks, where known, are counted."
+    )
+    if facts.get("flash_bytes"):  # 0: not bounded
+        weights, room = size_text(facts["parameter_bytes"]), size_text(facts["flash_bytes"])
+        lines.append(f"Weights: {weights}, batch norms unfolded; the machine has {room} for them.")
+    return "\n".join(lines)

@@ -1,0 +1,68 @@
+"""What all commands share: the application, its option types, and reading a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import planners as sp
+from planners.cli.output import Reporter
+from planners.core.errors import BadInput
+from planners.core.graph import Granularity
+from planners.importers.registry import titles
+
+app = typer.Typer(
+    name="spillway",
+    help="Plan how a neural network runs in a memory that is too small for it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+Model = Annotated[str, typer.Argument(help=f"catalogue name, timm:NAME, graph JSON, {titles()}")]
+Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
+GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
+Width = Annotated[int, typer.Option("--bytes-per-element", min=1)]
+Parameters = Annotated[
+    bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standard output")]
+MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
+TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
+PlanFile = Annotated[Path, typer.Argument(help="a plan that `spillway plan --out` wrote")]
+ExportLp = Annotated[
+    Path | None, typer.Option("--export-lp", help="write the paper's ILP there, and do not plan")
+]
+ExportMps = Annotated[
+    Path | None, typer.Option("--export-mps", help="the same as free MPS; both may be given")
+]
+
+
+def input_shape(text: str | None) -> tuple[int, ...] | None:
+    """`1x3x224x224` as numbers. Raises `BadInput` for anything else."""
+    if text is None:
+        return None
+    try:
+        shape = tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        shape = ()
+    if not shape or min(shape) < 1:
+        raise BadInput(f"--input {text!r}: write sizes joined by x, e.g. 1x3x224x224")
+    return shape
+
+
+def load(
+    model: str, shape: str | None, granularity: Granularity, width: int, quiet: bool
+) -> sp.Graph:
+    """The graph of a model, with a word on standard error while it is imported."""
+    with Reporter(quiet, f"importing {model}"):
+        return sp.load(
+            model,
+            input_shape=input_shape(shape),
+            granularity=granularity,
+            bytes_per_element=width,
+        )

@@ -1,0 +1,237 @@
+"""Commands about one graph or one plan: models, graph, budgets, plan, check, simulate, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.cli.options import (
+    AsJson,
+    ExportLp,
+    ExportMps,
+    GranularityOption,
+    Input,
+    MachineOption,
+    Model,
+    Parameters,
+    PlanFile,
+    TimeLimit,
+    Width,
+    app,
+    load,
+)
+from planners.cli.output import (
+    Answer,
+    Reporter,
+    groups_fact,
+    overlap_fact,
+    planning_table,
+    print_table,
+    size_text,
+    streaming_fact,
+)
+from planners.cli.planner_options import options_for, with_planner_options
+from planners.cli.stream import run_streaming
+from planners.core.errors import BadInput
+from planners.core.registry import DEFAULT, OVERLAP
+from planners.study.budgets import resolve_budget
+
+
+@app.command()
+def models(as_json: AsJson = False) -> None:
+    """List the catalogue."""
+    names = sp.models()
+    Answer(as_json).give({"models": names}, "\n".join(names))
+
+
+@app.command()
+def graph(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", help="where the graph's JSON goes")],
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Import a model and save its graph as JSON."""
+    found = load(model, shape, granularity, width, as_json)
+    found.save(out)
+    facts = {
+        "model": found.name,
+        "operators": len(found.operators),
+        "tensors": len(found.tensors),
+        "macs": found.macs,
+        "parameters": found.parameter_count,
+        "out": str(out),
+    }
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def budgets(
+    model: Model,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    time_limit: TimeLimit = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print MR, MH and MP: the least budget, the mean, and the budget that needs no spill."""
+    found = load(model, shape, granularity, width, as_json)
+    b = sp.budgets(found, parameters=parameters, time_limit=time_limit)
+    facts = {
+        "model": found.name,
+        "MR": b.MR,
+        "MH": b.MH,
+        "MP": b.MP,
+        "MP_proven": b.MP_proven,
+        "MP_bound": b.MP_bound,
+        "default_peak": b.default_peak,
+        "operators": len(found.operators),
+        "binding_operator": b.binding_operator,
+        "parameters_counted": parameters,
+    }
+    sizes = {k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")}
+    Answer(as_json).give(facts, print_table(facts | sizes))
+
+
+@app.command()
+@with_planner_options()
+def plan(
+    model: Model,
+    budget: Annotated[
+        str, typer.Option("--budget", help="MR, MH, MP, bytes, 256KiB, 1.5MB")
+    ] = "MR",
+    planner: Annotated[str, typer.Option("--planner", help=", ".join(sp.planners()))] = DEFAULT,
+    machine: MachineOption = "npu_small",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[Path | None, typer.Option("--out", help="save the plan as JSON")] = None,
+    export_lp: ExportLp = None,
+    export_mps: ExportMps = None,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    as_json: AsJson = False,
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
+    chosen = options_for(planner, options) | ({"parameters": True} if parameters else {})
+    found = load(model, shape, granularity, width, as_json)
+    if export_lp or export_mps:
+        _export(found, budget, chosen | {"time_limit": time_limit}, export_lp, export_mps, as_json)
+        return
+    with Reporter(as_json, f"planning {found.name}") as reporter:
+        made = sp.plan(
+            found, planner, budget, machine, time_limit, progress=reporter.progress, **chosen
+        )
+    sp.check(made)
+    if out is not None:
+        made.save(out)
+    row = sp.summary(made)
+    facts = (
+        row
+        | groups_fact(made)
+        | streaming_fact(made)
+        | overlap_fact(made)
+        | {"out": str(out) if out else None}
+    )
+    Answer(as_json).give(facts, planning_table(made, row))
+
+
+def _export(
+    graph: sp.Graph,
+    budget: str,
+    options: dict[str, Any],
+    lp: Path | None,
+    mps: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the paper's ILP instead of planning."""
+    from planners.cosma.ilp.export import export_ilp
+
+    size = resolve_budget(graph, budget, parameters=options.get("parameters", False))
+    with Reporter(as_json, f"writing the ILP of {graph.name}") as reporter:
+        facts = export_ilp(graph, size, options, lp, mps, reporter.progress)
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
+    """Replay a plan on symbolic bytes and compare it with its claims, and with its layout."""
+    made = sp.Plan.load(plan_file)
+    report = sp.check(made)
+    if made.planner == OVERLAP or made.details.pool:
+        from planners.overlap.emit.saved import (
+            proven_layout,  # numpy, which most commands do not need
+        )
+
+        proven_layout(made)
+    names = (
+        "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
+    )
+    facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def simulate(
+    plan_file: PlanFile,
+    machine: Annotated[str | None, typer.Option("--machine")] = None,
+    serial: Annotated[bool, typer.Option("--serial", help="overlap nothing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Time a plan: makespan, what each engine does, energy."""
+    trace = sp.simulate(sp.Plan.load(plan_file), machine, serial=serial)
+    facts = {
+        "machine": trace.machine,
+        "serial": trace.serial,
+        "makespan_s": trace.makespan_s,
+        "times": trace.times,
+        "traffic_bytes": trace.traffic_bytes,
+        "peak_bytes": trace.peak_bytes,
+        "energy_j": trace.energy_j,
+    }
+    parts = {f"{name} busy_s": value for name, value in trace.busy_s.items()}
+    parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
+    parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
+    nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
+    Answer(as_json).give(facts | nested, print_table(facts | parts))
+
+
+@app.command()
+def run(
+    plan_file: PlanFile,
+    seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="streaming: safetensors in its order")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="streaming: report the median")] = 1,
+    device: Annotated[str, typer.Option("--device", help="streaming: cpu, or cuda")] = "cpu",
+    as_json: AsJson = False,
+) -> None:
+    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch."""
+    made = sp.Plan.load(plan_file)
+    if made.details.streamed:
+        run_streaming(made, weights, seed, repeats, device, as_json)
+        return
+    if weights is not None or repeats != 1 or device != "cpu":
+        raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
+    with Reporter(as_json, f"running {made.graph.name}"):
+        done = sp.execute(made, seed=seed)
+    facts = {
+        "model": made.graph.name,
+        "bit_exact": done.bit_exact,
+        "max_abs_error": done.max_abs_error,
+        "arena_bytes": done.arena_bytes,
+        "budget_bytes": made.budget_bytes,
+        "compute_steps": done.compute_steps,
+    }
+    Answer(as_json).give(facts, print_table(facts))
+    if not done.bit_exact and done.max_abs_error > 1e-3:
+        raise typer.Exit(1)

@@ -1,0 +1,168 @@
+"""`spillway reproduce`: a paper's tables and claims computed anew beside its own statements."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from planners.cli.options import AsJson, GranularityOption, TimeLimit, app
+from planners.cli.output import Answer, Reporter
+from planners.core.errors import BadInput
+from planners.core.files import write_text
+from planners.papers.report import one_report, to_html
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[
+        Literal["cosma", "optimus", "vmcu", "demand-layering", "all"],
+        typer.Argument(help="which paper, or all"),
+    ],
+    models: Annotated[str | None, typer.Option("--models", help="with commas")] = None,
+    budgets: Annotated[str, typer.Option("--budgets", help="cosma: with commas")] = "MR,MH,MP",
+    granularity: GranularityOption = "folded",
+    time_limit: TimeLimit = 60.0,
+    sweep_size: Annotated[
+        int,
+        typer.Option("--sweep", help="cosma: budgets from MR to MP, searched networks; 0: none"),
+    ] = 9,
+    execute: Annotated[
+        bool, typer.Option("--execute", help="cosma: run the joint plans too")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="not cosma: a cut of seconds")] = False,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="keep results here, and go on from them")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="save the report as Markdown; all: HTML beside it")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
+    if paper == "all":
+        if models or time_limit != 60.0:
+            raise BadInput("--models and --time-limit are for one paper: name it instead of all")
+        _reproduce_all(quick, resume, out, as_json)
+        return
+    names = tuple(name.strip() for name in models.split(",")) if models else ()
+    given = {
+        "--budgets": budgets != "MR,MH,MP",
+        "--granularity": granularity != "folded",
+        "--sweep": sweep_size != 9,
+        "--execute": execute,
+    }
+    if paper != "cosma" and any(given.values()):
+        option = next(name for name, is_given in given.items() if is_given)
+        raise BadInput(f"{option} is for 'reproduce cosma', not {paper}")
+    if paper == "cosma" and quick:
+        raise BadInput("--quick is not for 'reproduce cosma': name --models")
+    with Reporter(as_json, f"reproducing {paper}") as reporter:
+        tell = partial(_tell, reporter)
+        if paper == "cosma":
+            labels = tuple(label.strip().upper() for label in budgets.split(","))
+            options = (labels, granularity, time_limit, sweep_size, execute)
+            facts, text = _cosma(names, options, resume, tell)
+        elif paper == "optimus":
+            facts, text = _timed("optimus", names, quick, time_limit, resume, tell)
+        elif paper == "vmcu":
+            facts, text = _timed("vmcu", names, quick, time_limit, resume, tell)
+        else:
+            facts, text = _demand_layering(names, quick, resume, tell)
+    if out is not None:
+        write_text(out, text)
+    Answer(as_json).give(facts, text)
+
+
+PAPERS = ("cosma", "optimus", "vmcu", "demand-layering")
+QUICK_COSMA = ("alexnet", "squeezenet1_0", "mobilenet_v2", "resnet50")
+
+
+def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: bool) -> None:
+    """Every paper, one after the other, in one report. What is done is kept beside `resume`."""
+    facts: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    for paper in PAPERS:
+        kept = resume.with_name(f"{resume.stem}.{paper}.jsonl") if resume else None
+        with Reporter(as_json, f"reproducing {paper}") as reporter:
+            tell = partial(_tell, reporter)
+            if paper == "cosma":
+                options = (("MR", "MH", "MP"), "folded", 10.0 if quick else 60.0, 0 if quick else 9)
+                names = QUICK_COSMA if quick else ()
+                found = _cosma(names, (*options, not quick), kept, tell)
+            elif paper == "demand-layering":
+                found = _demand_layering((), quick, kept, tell)
+            else:
+                found = _timed(paper, (), quick, 60.0, kept, tell)
+        facts[paper], texts[paper] = found
+    text = one_report(texts, quick)
+    if out is not None:
+        write_text(out, text)
+        write_text(out.with_suffix(".html"), to_html(text, "Four papers, reproduced"))
+    Answer(as_json).give(facts, text)
+
+
+def _cosma(
+    names: tuple[str, ...],
+    options: tuple[Any, ...],
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
+    from planners.papers.cosma.report import facts, report
+    from planners.papers.cosma.study import Study
+    from planners.papers.cosma.study import reproduce as compare
+
+    study = Study(*options)
+    if names:
+        study = replace(study, models=names)
+    tables = compare(study, resume, tell)
+    return facts(tables), report(tables, study)
+
+
+def _timed(
+    paper: str,
+    names: tuple[str, ...],
+    quick: bool,
+    time_limit_s: float,
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
+    """The comparison with a paper whose study has a time limit: its facts and its report."""
+    study_module = import_module(f"planners.papers.{paper}.study")
+    report_module = import_module(f"planners.papers.{paper}.report")
+    whole = study_module.Study
+    study = replace(whole.small() if quick else whole(), time_limit_s=time_limit_s)
+    if names:
+        study = study.only(names)
+    tables = study_module.reproduce(study, resume, tell)
+    return report_module.facts(tables), report_module.report(tables, study)
+
+
+def _demand_layering(
+    names: tuple[str, ...],
+    quick: bool,
+    resume: Path | None,
+    tell: Callable[[str], None],
+) -> tuple[dict[str, Any], str]:
+    from planners.papers.demand_layering.report import facts, report
+    from planners.papers.demand_layering.study import Study
+    from planners.papers.demand_layering.study import reproduce as compare
+
+    study = Study.small() if quick else Study()
+    if names:
+        study = study.only(names)
+    tables = compare(study, resume, tell)
+    return facts(tables), report(tables, study)
+
+
+def _tell(reporter: Reporter, text: str) -> None:
+    """What was done, where it is seen: in the live line, or in a log."""
+    reporter.say(text)
+    if not sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,227 @@
+"""Commands about many plans or none: sweep, pack, calibrate, serve."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import count
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.catalogue.names import TORCHVISION
+from planners.cli.options import (
+    AsJson,
+    GranularityOption,
+    Input,
+    MachineOption,
+    Parameters,
+    TimeLimit,
+    Width,
+    app,
+    load,
+)
+from planners.cli.output import Answer, Reporter, print_table
+from planners.cli.planner_options import with_planner_options
+from planners.cli.stream import time_layers
+from planners.core.errors import BadInput
+from planners.core.files import write_text
+from planners.core.registry import DEFAULT
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@contextmanager
+def dask_executor(address: str | None) -> Iterator[Executor | None]:
+    """The executor of a Dask cluster; None without an address. Raises `BadInput`."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise BadInput("--scheduler needs Dask: pip install spillway[distributed]") from None
+    try:
+        client = Client(address, timeout="10s")  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise BadInput(f"no scheduler of Dask answers at {address}: {error}") from error
+    with client:
+        # Not pure: to name each task by a hash of its graph takes longer than to plan it.
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def workers(jobs: int, scheduler: str | None) -> Iterator[Executor | None]:
+    """Where plans are made: in this process, in several, or on a Dask cluster."""
+    if jobs == 1:
+        with dask_executor(scheduler) as executor:
+            yield executor
+        return
+    # Spawned: a fork of a process with threads may hang.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield pool
+
+
+def table_writer(out: Path) -> Callable[[pd.DataFrame], None]:
+    """What writes a table to a file of that name. Raises `BadInput` before anything is planned."""
+    if out.suffix != ".parquet":
+        return lambda table: write_text(out, table.to_csv(index=False))
+    if find_spec("pyarrow") is None:
+        raise BadInput(f"{out}: Parquet needs pyarrow: pip install spillway[parquet]")
+
+    def write(table: pd.DataFrame) -> None:
+        try:
+            table.to_parquet(out, index=False)
+        except OSError as error:
+            raise BadInput(f"cannot write {out}: {error.strerror or error}") from error
+
+    return write
+
+
+@app.command()
+@with_planner_options(("schedule", "replacement", "wishes"))
+def sweep(
+    model: Annotated[list[str], typer.Argument(help="one or more models, or: all")],
+    planners: Annotated[
+        str,
+        typer.Option("--planners", help="names with commas, options too: overlap:objective=ram"),
+    ] = DEFAULT,
+    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,MH,MP",
+    machine: MachineOption = "npu_small",
+    time_limit: TimeLimit = 60.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="save the table: .csv, or .parquet")
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="keep each row here, plan none twice")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0, help="give a plan up after these seconds")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes on this machine")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", help="of Dask, e.g. tcp://10.0.0.5:8786")
+    ] = None,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = 1,
+    parameters: Parameters = False,
+    as_json: AsJson = False,
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Plan models × planners × budgets into one table."""
+    if scheduler is not None and jobs != 1:
+        raise BadInput("--jobs is for this machine: a scheduler has its own workers")
+    writer = None if out is None else table_writer(out)
+    models = TORCHVISION if model == ["all"] else model
+    graphs = [load(name, shape, granularity, width, as_json) for name in models]
+    given = options | ({"parameters": True} if parameters else {})
+    done = count(1)
+    with Reporter(as_json, "sweeping") as reporter, workers(jobs, scheduler) as executor:
+        table = sp.sweep(
+            graphs,
+            [name.strip() for name in planners.split(",")],
+            [item.strip() for item in budgets.split(",")],
+            machine,
+            executor,
+            time_limit=time_limit,
+            resume=resume,
+            timeout=timeout,
+            on_row=lambda row: reporter.say(
+                f"{next(done)} done, {row['model']} {row['planner']} {row['budget']} "
+                f"{row['status']}"
+            ),
+            **given,
+        )
+    if writer is not None:
+        writer(table)
+    failed = table[table["status"] == "failed"]
+    rows = json.loads(table.to_json(orient="records"))
+    shown = table[
+        ["model", "planner", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]
+    ]
+    Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
+    if len(failed):
+        typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def pack(
+    lifetimes: Annotated[Path, typer.Argument(help="CSV with id,lower,upper,size")],
+    capacity: Annotated[str, typer.Option("--capacity", help="bytes, or e.g. 256KiB")],
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Find an offset for each lifetime (half-open intervals), or what cannot fit together."""
+    from planners.allocation import pack as find_offsets
+    from planners.allocation import read_lifetimes
+
+    items = read_lifetimes(lifetimes)
+    with Reporter(as_json, f"packing {len(items)} lifetimes"):
+        found = find_offsets(items, sp.parse_size(capacity), time_limit_s=time_limit)
+    facts: dict[str, Any] = {
+        "status": found.status,
+        "offsets": dict(found.offsets),
+        "extent_bytes": found.extent_bytes,
+        "conflict": list(found.conflict),
+        "solver": found.solver,
+        "pack_s": found.seconds,
+    }
+    lines = [f"status,{found.status}", *(f"{id},{at}" for id, at in found.offsets.items())]
+    if found.conflict:
+        lines.append(f"these cannot fit together: {', '.join(found.conflict)}")
+    Answer(as_json).give(facts, "\n".join(lines))
+    if found.status != "packed":
+        raise typer.Exit(3 if found.status == "infeasible" else 1)
+
+
+@app.command()
+def calibrate(
+    out: Annotated[Path, typer.Option("--out", help="where the machine's TOML goes")],
+    folder: Annotated[Path | None, typer.Option("--folder", help="disk to be measured")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="time its layers: --out is a table for --times")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, help="of each layer")] = 5,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    as_json: AsJson = False,
+) -> None:
+    """Measure this machine's copy, arithmetic and storage rates into a machine file."""
+    from planners.study.calibrate import calibrate as measure
+
+    if model is not None:
+        if folder is not None:
+            raise BadInput("folder goes with a machine file: a model's table has none")
+        time_layers(load(model, shape, granularity, 4, as_json), out, repeats, as_json)
+        return
+
+    with Reporter(as_json, "calibrating") as reporter:
+        machine = measure(folder, reporter.progress)
+    write_text(out, machine.to_toml())
+    rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
+    facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
+    Answer(as_json).give(facts, print_table(facts))
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option("--port", min=0, max=65535)] = 5006,
+    address: Annotated[str, typer.Option("--address")] = "localhost",
+    show: Annotated[bool, typer.Option("--show/--no-show", help="open the browser")] = True,
+) -> None:
+    """Open the explorer in the browser."""
+    sys.argv[1:] = ["--port", str(port), "--address", address, *([] if show else ["--no-show"])]
+    # By name: the library knows nothing of the application.
+    runpy.run_module("app", run_name="__main__")

@@ -1,0 +1,213 @@
+"""What an operator must read to write a part of its output.
+
+Kinds and sizes tell for windows, products and what works element by element. Where calls move
+elements, they say how they read (`planners.core.relations`); what says nothing needs everything.
+"""
+
+from __future__ import annotations
+
+from planners.core.boxes import around
+from planners.core.graph import Graph, Operator, Tensor
+from planners.core.program import Box
+from planners.core.relations import boxes, broadcast, full, window
+
+ELEMENTWISE = frozenset(
+    "relu relu6 silu gelu hardswish hardsigmoid hardtanh sigmoid tanh elu leaky_relu mish softplus "
+    "add sub mul div neg exp sqrt rsqrt clamp clamp_min pow abs maximum minimum".split()
+)
+NORMS = frozenset({"batch_norm"})
+POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3))
+CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
+BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
+UNARY = ELEMENTWISE - BINARY
+
+
+def needs(
+    graph: Graph,
+    op: Operator,
+    output: str,
+    box: Box,
+    sums: tuple[int, int] | None = None,
+    last: bool = True,
+) -> list[tuple[str, Box]]:
+    """Boxes of the inputs and parameters that `op` reads to write `box` of `output`.
+
+    With `sums`, to add the products of these channels, out of `reduced` many, to the box; what
+    follows the sum is read by the `last` part only.
+    """
+    found = _needs(graph, op, output, box)
+    return found if sums is None else _summed(graph, op, output, found, sums, last)
+
+
+def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
+    if detailed(op):
+        read = read_boxes(graph, op, output, box)
+        return [(name, read[name]) for name in (*op.inputs, *op.parameters) if name in read]
+    out = graph.tensors[output]
+    operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
+    if not is_local(graph, op, out):
+        return [(t.name, full(t.shape)) for t in operands]
+    main = graph.tensors[op.inputs[0]] if op.inputs else None
+    found = []
+    for tensor in operands:
+        if tensor.kind == "parameter":
+            found.append((tensor.name, _parameter_box(op, tensor, out, box)))
+        elif op.kernel and tensor is main:
+            found.append((tensor.name, _window_box(op, tensor, out, box)))
+        elif op.kind == "linear":
+            found.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
+        else:
+            found.append((tensor.name, broadcast(tensor.shape, out.shape, box)))
+    return found
+
+
+def detailed(op: Operator) -> bool:
+    """Whether an operator's parts say how they read."""
+    return bool(op.parts) and op.parts[-1].detailed
+
+
+def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, Box]:
+    """The boxes of all values that a box of the output needs, where parts say how they read."""
+    shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
+    shapes |= {part.name: part.shape for part in op.parts}
+    wanted = {output: box}
+    for part in reversed(op.parts):
+        if part.name in wanted:
+            operands = [shapes[name] for name in part.reads]
+            found = boxes(part.relation, part.shape, operands, wanted[part.name], op.slide)
+            for name, read in zip(part.reads, found, strict=True):
+                if read is not None:
+                    wanted[name] = around(wanted.get(name), read)
+    return wanted
+
+
+def reduced(graph: Graph, op: Operator) -> int | None:
+    """Channels that `op` sums over, where it can do so in parts; None where it cannot.
+
+    A convolution in one group or a linear of one input and a weight of its own, which comes first;
+    what follows must not mix elements of the sum.
+    """
+    if len(op.inputs) != 1 or len(op.outputs) != 1 or op.groups != 1:
+        return None
+    if op.kind not in CONVOLUTIONS | {"linear"} or (op.parts and op.parts[0].kind != op.kind):
+        return None
+    out = graph.tensors[op.outputs[0]]
+    if not is_local(graph, op, out) or len(_weights(graph, op, out)) != 1:
+        return None
+    # An operand of arithmetic that is a parameter may be broadcast along any axis.
+    if len(op.parameters) > 1 and not BINARY.isdisjoint(part.kind for part in op.parts):
+        return None
+    return graph.tensors[op.inputs[0]].shape[-1 if op.kind == "linear" else 1]
+
+
+def share_of_macs(
+    graph: Graph, op: Operator, output: str, box: Box, sums: tuple[int, int] | None = None
+) -> int:
+    """MACs for the part of `op` that writes `box` of `output`, rounded up."""
+    elements = 1
+    for start, stop in box:
+        elements *= stop - start
+    whole = graph.tensors[output].elements
+    if sums is not None:
+        elements *= sums[1] - sums[0]
+        whole *= reduced(graph, op) or 1
+    return -(-op.macs * elements // whole)
+
+
+def is_local(graph: Graph, op: Operator, out: Tensor) -> bool:
+    """Whether a part of the output needs only a part: every source call keeps the axes."""
+    windows = CONVOLUTIONS | POOLS
+    if op.kind == "linear":
+        allowed = ELEMENTWISE | {"linear"}
+    elif op.kind in windows:
+        allowed = ELEMENTWISE | NORMS | {op.kind}
+    else:
+        allowed = ELEMENTWISE | NORMS
+    kinds = [part.kind for part in op.parts] or [op.kind]
+    if not set(kinds) <= allowed:
+        return False
+    if op.kind not in windows | {"linear"}:
+        return True
+    if kinds.count(op.kind) != 1:
+        return False
+    # What comes first may mix parameters into the weight, along any of its axes.
+    mixed = not BINARY.isdisjoint(kinds[: kinds.index(op.kind)])
+    return not mixed and len(op.inputs) == 1 and _has_own_weight(graph, op, out)
+
+
+def _weights(graph: Graph, op: Operator, out: Tensor) -> list[str]:
+    """The parameters of the shape of a local operator's weight."""
+    data = graph.tensors[op.inputs[0]].shape
+    if op.kind == "linear":
+        shape: tuple[int, ...] = (out.shape[-1], data[-1])
+    else:
+        shape = (out.shape[1], data[1] // op.groups, *op.kernel)
+    return [name for name in op.parameters if graph.tensors[name].shape == shape]
+
+
+def _summed(
+    graph: Graph,
+    op: Operator,
+    output: str,
+    found: list[tuple[str, Box]],
+    sums: tuple[int, int],
+    last: bool,
+) -> list[tuple[str, Box]]:
+    """The data and the weight cut to these channels; the rest where it is the last part."""
+    weight = _weights(graph, op, graph.tensors[output])[0]
+    axis = {op.inputs[0]: -1 if op.kind == "linear" else 1, weight: 1}
+    cut = []
+    for name, box in found:
+        if name in axis:
+            at = axis[name] % len(box)
+            cut.append((name, (*box[:at], sums, *box[at + 1 :])))
+        elif last:
+            cut.append((name, box))
+    return cut
+
+
+def _has_own_weight(graph: Graph, op: Operator, out: Tensor) -> bool:
+    """Whether the only input is the data, in batches, and the weight (if any) is a parameter."""
+    data = graph.tensors[op.inputs[0]].shape
+    if op.kind == "linear":
+        return len(out.shape) == len(data) and bool(_weights(graph, op, out))
+    if not op.kernel or not len(out.shape) == len(data) == len(op.kernel) + 2:
+        return False
+    if op.kind in POOLS:
+        return data[1] == out.shape[1]
+    if data[1] % op.groups or out.shape[1] % op.groups:
+        return False
+    return bool(_weights(graph, op, out))
+
+
+def _window_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
+    """Batch as written, the channels of the groups touched, and the window of each axis."""
+    spatial = tuple(
+        window(axis, size, k, s, p, d)
+        for axis, size, k, s, p, d in zip(
+            box[2:], tensor.shape[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True
+        )
+    )
+    return (box[0], _channels(op, tensor.shape[1], out.shape[1], box[1]), *spatial)
+
+
+def _channels(op: Operator, inputs: int, outputs: int, axis: tuple[int, int]) -> tuple[int, int]:
+    if op.kind in POOLS:
+        return axis
+    per_in, per_out = inputs // op.groups, outputs // op.groups
+    return axis[0] // per_out * per_in, ((axis[1] - 1) // per_out + 1) * per_in
+
+
+def _parameter_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
+    """Parameters are sliced by output channel where their first axis counts those.
+
+    Those of element-wise operators are broadcast like any other operand.
+    """
+    if {part.kind for part in op.parts} | {op.kind} <= ELEMENTWISE:
+        return broadcast(tensor.shape, out.shape, box)
+    axis = len(box) - 1 if op.kind == "linear" else 1
+    if axis >= len(box) or not tensor.shape or tensor.shape[0] != out.shape[axis]:
+        return full(tensor.shape)
+    if op.kind not in CONVOLUTIONS | {"linear"} and "batch_norm" not in {p.kind for p in op.parts}:
+        return full(tensor.shape)
+    return (box[axis], *full(tensor.shape)[1:])

@@ -1,0 +1,109 @@
+"""What a plan carries beside its program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from planners.core.details.pool import CircularPool
+from planners.core.details.streamed import StreamedParameters
+from planners.core.errors import BadInput
+from planners.core.records import KEY, plain, read, read_value
+
+Carried: TypeAlias = CircularPool | StreamedParameters
+POOL = ("layout", "front", "modulos")
+STREAMING, TRIED, MOVES = "streaming", "auto", "by_hand"
+SECONDS = "seconds"  # What older plans said of their own clock: `planners.core.times`.
+OWN = (POOL[0], STREAMING, TRIED, MOVES, SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedPlanner:
+    """What came of a planner that `auto` asked: a value by the objective, or why there is none."""
+
+    planner: str
+    options: Mapping[str, Any]
+    objective: str
+    value: float | None
+    status: str
+    offchip_bytes: int | None
+    extent_bytes: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MovedByHand:
+    """A tensor that was moved to another address by hand, from the step on in which it came."""
+
+    tensor: str
+    step: int
+    start: int = field(metadata={KEY: "from"})
+    stop: int = field(metadata={KEY: "to"})
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What a plan carries beside its program, for its views and for what runs it elsewhere.
+
+    `carried` is what its kind of plan needs; whole tensors and fused groups need nothing, their
+    program says all. `tried` are the planners that `auto` asked, `moves` what was moved by hand. A
+    planner from elsewhere puts what it likes into `extra`: plain data under names of its own.
+    """
+
+    carried: Carried | None = None
+    tried: tuple[TriedPlanner, ...] = ()
+    moves: tuple[MovedByHand, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if taken := self.extra.keys() & {*OWN, *(POOL if self.pool else ())}:
+            raise BadInput(f"extra details cannot be called {min(taken)!r}: that name is taken")
+
+    @property
+    def pool(self) -> CircularPool | None:
+        """The circular pool that the plan runs in."""
+        return self.carried if isinstance(self.carried, CircularPool) else None
+
+    @property
+    def streamed(self) -> StreamedParameters | None:
+        """How the plan's parameters stream."""
+        return self.carried if isinstance(self.carried, StreamedParameters) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads; empty where there is nothing."""
+        found: dict[str, Any] = dict(self.extra)
+        if self.pool:
+            found |= plain(self.pool)
+        if self.streamed:
+            found[STREAMING] = plain(self.streamed)
+        more = {TRIED: self.tried, MOVES: self.moves}
+        return found | {name: plain(value) for name, value in more.items() if value}
+
+    @staticmethod
+    def from_json(data: Any) -> Details:
+        """The details that `to_json` wrote; names that are not ours are the planner's own.
+
+        Raises `BadInput` that names the place of what is wrong.
+        """
+        try:
+            return _details(data)
+        except BadInput as error:
+            raise BadInput(f"malformed plan: details: {error}") from None
+
+
+def _details(data: Any) -> Details:
+    if not isinstance(data, Mapping):
+        raise BadInput(f"{data!r:.40} is not an object")
+    carried: Carried | None = None
+    taken: tuple[str, ...] = OWN
+    if POOL[0] in data:
+        carried, taken = read(CircularPool, data, ""), (*OWN, *POOL)
+    elif STREAMING in data:
+        carried = read(StreamedParameters, data[STREAMING], STREAMING)
+    return Details(
+        carried,
+        tried=read_value(tuple[TriedPlanner, ...], data.get(TRIED, ()), TRIED),
+        moves=read_value(tuple[MovedByHand, ...], data.get(MOVES, ()), MOVES),
+        extra={str(name): value for name, value in data.items() if name not in taken},
+    )

@@ -1,0 +1,61 @@
+"""JSON files, read with exact errors and written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from planners.core.errors import BadInput
+from planners.core.pages import is_page, plan_text_in
+
+
+def read_json(path: str | Path) -> Any:
+    """The JSON in a file. Raises `BadInput` where it cannot be read or parsed."""
+    return _parsed(path, _text(path))
+
+
+def read_plan_json(path: str | Path) -> Any:
+    """The same of a plan, which may be in an HTML page that shows it."""
+    text = _text(path)
+    return _parsed(path, plan_text_in(text) if is_page(text) else text)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def _parsed(path: str | Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def write_json(path: str | Path, data: Any) -> None:
+    """Write JSON; the file is replaced whole or not at all. Raises `BadInput` where it cannot."""
+    write_text(path, json.dumps(data, separators=(",", ":")))
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text beside `path` and move it into place. Raises `BadInput` where it cannot."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(name, 0o644)
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error

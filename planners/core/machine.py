@@ -1,0 +1,339 @@
+"""Machines as data: memories, engines, arithmetic; the presets are TOML files with sources."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from planners.core.errors import BadInput, UnknownName
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLevel:
+    """A memory of a machine; `size_bytes` 0 means that nothing bounds it.
+
+    Bandwidths in bytes a second, energies in picojoules a byte.
+    """
+
+    name: str
+    size_bytes: int
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    read_pj_per_byte: float
+    write_pj_per_byte: float
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Something that runs one instruction at a time: `compute`, `dma_in`, `dma_out`, `storage`.
+
+    A transfer takes `latency_s` plus its bytes at the slowest of the engine and both memories.
+    `shares` names the engine whose transfers this one takes a part of: each goes to the one that
+    is done with it first.
+    """
+
+    name: str
+    bytes_per_s: float
+    latency_s: float = 0.0
+    shares: str = ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a program runs on. Every field has its unit in its name and its source in `sources`.
+
+    `macs_per_s` at the precision `bits_per_mac`; `mac_pj` the energy of one. `onchip` names the
+    memory that a budget replaces, `offchip` the one where graph inputs and outputs live, and
+    `parameters` the one where parameters live. `sources` is keyed by field: `clock_hz`,
+    `scratchpad.size_bytes`. Raises `BadInput` naming the field where a value makes no sense.
+    """
+
+    name: str
+    title: str
+    clock_hz: float
+    macs_per_s: float
+    bits_per_mac: int
+    mac_pj: float
+    memories: tuple[MemoryLevel, ...]
+    engines: tuple[Engine, ...]
+    onchip: str = "scratchpad"
+    offchip: str = "host"
+    parameters: str = "host"
+    notes: str = ""
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        _validate(self)
+
+    def memory(self, name: str) -> MemoryLevel:
+        """The memory of that name. Raises `BadInput` where the machine has none."""
+        for level in self.memories:
+            if level.name == name:
+                return level
+        raise BadInput(f"machine {self.name!r} has no memory {name!r}")
+
+    def engine(self, name: str) -> Engine:
+        """The engine of that name. Raises `BadInput` where the machine has none."""
+        for engine in self.engines:
+            if engine.name == name:
+                return engine
+        raise BadInput(f"machine {self.name!r} has no engine {name!r}")
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        return self.memory(self.onchip).size_bytes
+
+    def numbers(self) -> dict[str, float]:
+        """Every quantity by the name that `sources` has for it."""
+        found: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
+        items: tuple[MemoryLevel | Engine, ...] = (*self.memories, *self.engines)
+        for item in items:
+            for name, value in asdict(item).items():
+                if name not in ("name", "shares"):
+                    found[f"{item.name}.{name}"] = value
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data that `from_json` reads."""
+        found = asdict(self)
+        for engine in found["engines"]:
+            if not engine["shares"]:
+                del engine["shares"]
+        return found
+
+    def to_toml(self) -> str:
+        """The text of a machine file, as the presets are written."""
+        return _to_toml(self.to_json())
+
+    @staticmethod
+    def from_json(data: Any) -> Machine:
+        """A machine from plain data (TOML or JSON). Raises `BadInput` naming the field."""
+        if not isinstance(data, dict):
+            raise BadInput("a machine is a table of fields")
+        values = dict(data)
+        for name, kind in (("memories", MemoryLevel), ("engines", Engine)):
+            if name in values:
+                values[name] = _tables(kind, values[name], name)
+        machine: Machine = _build(Machine, values, "machine")
+        return machine
+
+
+_QUANTITIES = ("clock_hz", "macs_per_s", "bits_per_mac", "mac_pj")
+_ENGINES = ("compute", "dma_in", "dma_out")
+_TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
+
+
+def _tables(kind: type[Any], items: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(items, (list, tuple)) or not items:
+        raise BadInput(f"machine: {where} must be a non-empty list of tables")
+    return tuple(_build(kind, item, f"{where}[{i}]") for i, item in enumerate(items))
+
+
+def _build(kind: type[Any], values: Any, where: str) -> Any:
+    """An instance of a dataclass from a table: unknown, missing and mistyped fields are named."""
+    if not isinstance(values, dict):
+        raise BadInput(f"{where}: expected a table of fields, not {values!r}")
+    known = {f.name: f for f in fields(kind)}
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise BadInput(f"{where}: unknown field {name!r}{hint}")
+    for name, spec in known.items():
+        if name in values:
+            _check_type(values[name], str(spec.type), f"{where}: {name}")
+        elif spec.default is MISSING and spec.default_factory is MISSING:
+            raise BadInput(f"{where}: field {name!r} is missing")
+    return kind(**values)
+
+
+def _check_type(value: Any, kind: str, what: str) -> None:
+    if kind in _TYPES:
+        if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
+            raise BadInput(f"{what} must be of type {kind}, not {value!r}")
+    elif kind.startswith("Mapping"):
+        texts = isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+        if not texts:
+            raise BadInput(f"{what} must be a table of texts, not {value!r}")
+
+
+def _validate(machine: Machine) -> None:
+    def fail(reason: str) -> None:
+        raise BadInput(f"machine {machine.name!r}: {reason}")
+
+    for what in ("memories", "engines"):
+        names = [item.name for item in getattr(machine, what)]
+        if len(set(names)) != len(names):
+            fail(f"two {what} share a name")
+    for role in ("onchip", "offchip", "parameters"):
+        if getattr(machine, role) not in {level.name for level in machine.memories}:
+            fail(f"{role} names no memory: {getattr(machine, role)!r}")
+    for name in _ENGINES:
+        if name not in {engine.name for engine in machine.engines}:
+            fail(f"engine {name!r} is missing")
+    kinds = {engine.name: engine.shares for engine in machine.engines}
+    for name, shared in kinds.items():
+        if shared and (shared == "compute" or kinds.get(shared) != ""):
+            fail(f"engine {name!r} shares {shared!r}, which is no engine that moves bytes itself")
+        if shared and name in (*_ENGINES, "storage", "copy"):
+            fail(f"engine {name!r} has transfers of its own and shares none")
+    numbers = machine.numbers()
+    bounded = f"{machine.onchip}.size_bytes"
+    for name, value in numbers.items():
+        # Written so that NaN fails; the bound keeps integers of any length convertible to float.
+        if not 0 <= value < 1e30:
+            fail(f"{name} must be a finite number, zero or above, not {value!r}")
+        may_be_zero = name.endswith(("_pj", "_pj_per_byte", ".latency_s", ".size_bytes"))
+        if value == 0 and (name == bounded or not may_be_zero):
+            fail(f"{name} must be above zero")
+    for name in machine.sources:
+        if name not in numbers:
+            near = difflib.get_close_matches(name, numbers, 1)
+            fail(f"sources: unknown field {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near)))
+
+
+def _to_toml(table: Mapping[str, Any]) -> str:
+    """TOML for a table of scalars, one level of tables and lists of tables."""
+
+    def quote(text: str) -> str:
+        # A TOML basic string is a JSON string that escapes DEL as well.
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    def pairs(items: Mapping[str, Any]) -> list[str]:
+        return [
+            f"{key if key.isidentifier() and key.isascii() else quote(key)} = "
+            + (quote(value) if isinstance(value, str) else repr(value))
+            for key, value in items.items()
+        ]
+
+    scalars = {k: v for k, v in table.items() if not isinstance(v, (dict, list, tuple))}
+    lines = pairs(scalars)
+    for name, value in table.items():
+        if isinstance(value, dict):
+            lines += ["", f"[{name}]", *pairs(value)]
+        elif name not in scalars:
+            for item in value:
+                lines += ["", f"[[{name}]]", *pairs(item)]
+    return "\n".join(lines) + "\n"
+
+
+@cache
+def presets() -> Mapping[str, Machine]:
+    """All machines that come with Spillway, by name."""
+    found = {}
+    for entry in (resources.files("planners") / "machines").iterdir():
+        if entry.name.endswith(".toml"):
+            machine = Machine.from_json(tomllib.loads(entry.read_text(encoding="utf-8")))
+            found[machine.name] = machine
+    return dict(sorted(found.items()))
+
+
+def load_machine(machine: str | Path | Machine) -> Machine:
+    """A machine by preset name or from a `.toml` or `.json` file.
+
+    Raises `UnknownName` with the nearest presets, or `BadInput` naming the field at fault.
+    """
+    if isinstance(machine, Machine):
+        return machine
+    name = str(machine)
+    if name in presets():
+        return presets()[name]
+    path = Path(name)
+    if path.suffix not in (".toml", ".json"):
+        nearest = difflib.get_close_matches(name, presets(), 3)
+        raise UnknownName("machine", name, nearest, "or give a .toml or .json file")
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is malformed: {error}") from error
+    try:
+        return Machine.from_json(data)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
+    """The machine with another size of its on-chip memory: a budget replaces the preset's."""
+    memories = tuple(
+        replace(level, size_bytes=size_bytes) if level.name == machine.onchip else level
+        for level in machine.memories
+    )
+    size = f"{machine.onchip}.size_bytes"
+    sources = {**machine.sources, size: "the budget"} if machine.sources else {}
+    return replace(machine, memories=memories, sources=sources)
+
+
+_ROLES = ("title", "onchip", "offchip", "parameters")
+_WHOLE = ("bits_per_mac", ".size_bytes")
+
+
+def _number(name: str, value: Any) -> float:
+    """A value of the type that a number has. Raises `BadInput` for what is no such number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadInput(f"{name} must be a number, not {value!r:.40}")
+    if not name.endswith(_WHOLE):
+        if not abs(value) < 1e30:  # NaN too, and integers too long for a float
+            raise BadInput(f"{name} must be a finite number, zero or above, not {value!r:.40}")
+        return float(value)
+    if not abs(value) < 1e30 or int(value) != value:
+        raise BadInput(f"{name} must be a whole number, not {value!r:.40}")
+    return int(value)
+
+
+def _with_parts(item: Any, parts: Mapping[str, dict[str, Any]]) -> Any:
+    """A memory or an engine with the fields that are given for its name.
+
+    A memory and an engine may share a name: each takes what it has.
+    """
+    own = {f.name for f in fields(item)}
+    return replace(item, **{k: v for k, v in parts.get(item.name, {}).items() if k in own})
+
+
+def with_numbers(machine: str | Machine, numbers: Mapping[str, float]) -> Machine:
+    """A machine, or a preset by name, with other numbers, by the names that `Machine.numbers` has.
+
+    Units are in the names. Raises `UnknownName` with the nearest names, and `BadInput` naming the
+    number that makes no sense.
+
+    >>> with_numbers("npu_small", {"host.read_bytes_per_s": 4e9}).memory("host").read_bytes_per_s
+    4000000000.0
+    """
+    machine = load_machine(machine)
+    known, sources = machine.numbers(), dict(machine.sources)
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in numbers.items():
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 3)
+            raise UnknownName(f"number of machine {machine.name!r}:", name, nearest)
+        item, _, field_name = name.rpartition(".")
+        parts.setdefault(item, {})[field_name] = _number(name, value)
+        if sources:
+            sources[name] = f"given, in place of {known[name]:g}"
+    levels, engines = (
+        tuple(_with_parts(item, parts) for item in items)
+        for items in (machine.memories, machine.engines)
+    )
+    return replace(machine, memories=levels, engines=engines, sources=sources, **parts.get("", {}))
+
+
+def changed_numbers(machine: Machine) -> dict[str, float] | None:
+    """The numbers in which a machine differs from the preset of its name, but for what a budget
+    replaces; None where no numbers make it of that preset.
+    """
+    preset = presets().get(machine.name)
+    if preset is None or preset.numbers().keys() != machine.numbers().keys():
+        return None
+    if any(getattr(preset, role) != getattr(machine, role) for role in _ROLES):
+        return None
+    ours, bounded = preset.numbers(), f"{machine.onchip}.size_bytes"
+    return {k: v for k, v in machine.numbers().items() if v != ours[k] and k != bounded}

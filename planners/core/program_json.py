@@ -1,0 +1,147 @@
+"""Programs as JSON and back: pieces are listed once, instructions are short rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from planners.core.garbage import no_collection
+from planners.core.program import (
+    Barrier,
+    Box,
+    Compute,
+    Instruction,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Store,
+)
+
+
+@no_collection()
+def program_to_json(program: Program) -> dict[str, Any]:
+    """Plain data for `json.dumps`; a lazy program is written out in full."""
+    pieces: dict[Piece, int] = {}
+
+    def number(piece: Piece) -> int:
+        return pieces.setdefault(piece, len(pieces))
+
+    def operands(items: tuple[Operand, ...]) -> list[Any]:
+        return [[number(o.piece), *o.region] for o in items]
+
+    def row(item: Instruction) -> list[Any]:
+        match item:
+            case Load() | Store():
+                name = "load" if isinstance(item, Load) else "store"
+                move = [list(item.source), list(item.target), item.engine]
+                joined = [True] if isinstance(item, Load) and item.joined else []
+                return [name, item.step, number(item.piece), *move, *joined]
+            case Compute():
+                sides = [operands(item.reads), operands(item.writes)]
+                tail = [item.macs, list(item.frees), item.engine]
+                more: list[Any] = [] if item.sums is None else [list(item.sums)]
+                if item.parts:
+                    sums = more[0] if more else None
+                    more = [sums, [[list(axis) for axis in box] for box in item.parts]]
+                return ["compute", item.step, item.operator, *sides, *tail, *more]
+            case Release():
+                return ["release", item.step, number(item.piece), list(item.region)]
+            case Barrier():
+                return ["barrier", item.step]
+
+    rows = [row(item) for item in program.instructions]
+    return {
+        "memories": [asdict(memory) for memory in program.memories],
+        "homes": dict(program.homes),
+        "steps": list(program.steps),
+        "pieces": [[p.tensor, [list(axis) for axis in p.box]] for p in pieces],
+        "instructions": rows,
+    }
+
+
+@no_collection()
+def program_from_json(data: Any) -> Program:
+    """The program that `program_to_json` wrote. Raises `KeyError`, `TypeError`, `ValueError`."""
+    pieces = [Piece(str(t), tuple((int(a), int(b)) for a, b in box)) for t, box in data["pieces"]]
+
+    def region(item: Any) -> Region:
+        memory, offset, size = item
+        return Region(str(memory), None if offset is None else int(offset), int(size))
+
+    def operands(items: Any) -> tuple[Operand, ...]:
+        return tuple(Operand(pieces[i], region(rest)) for i, *rest in items)
+
+    def instruction(row: Any) -> Instruction:
+        name, step, *rest = row
+        if name in ("load", "store"):
+            piece, source, target, *more = rest
+            engine, *joined = more or [""]
+            move = (int(step), pieces[piece], region(source), region(target), str(engine))
+            if name == "store" and not joined:
+                return Store(*move)
+            if name == "store" or joined not in ([], [True]):
+                raise ValueError(f"a {name} ends with its engine, not {joined!r:.60}")
+            return Load(*move, joined=bool(joined))
+        if name == "compute":
+            operator, reads, writes, macs, frees, engine, *more = rest
+            sides = (operands(reads), operands(writes))
+            ends = tuple(map(int, frees))
+            last = (_sums(more), ()) if len(more) < 2 else (None, _parts(more, len(writes)))
+            return Compute(int(step), str(operator), *sides, int(macs), ends, str(engine), *last)
+        if name == "release":
+            return Release(int(step), pieces[rest[0]], region(rest[1]))
+        if name == "barrier":
+            return Barrier(int(step))
+        raise ValueError(f"unknown instruction {name!r}")
+
+    return Program(
+        memories=tuple(_memory(memory) for memory in data["memories"]),
+        instructions=tuple(instruction(row) for row in data["instructions"]),
+        homes={str(k): str(v) for k, v in data["homes"].items()},
+        steps=tuple(str(step) for step in data["steps"]),
+    )
+
+
+def _sums(items: list[Any]) -> tuple[int, int] | None:
+    if not items:
+        return None
+    found = items[0] if len(items) == 1 else None
+    if not isinstance(found, list) or [type(n) for n in found] != [int, int]:
+        raise ValueError(f"the sums of a compute must be two whole numbers, not {items!r:.60}")
+    return found[0], found[1]
+
+
+def _parts(items: list[Any], writes: int) -> tuple[Box, ...]:
+    if len(items) > 2 or items[0] is not None:
+        raise ValueError(f"a compute has sums or parts, not both: {items!r:.60}")
+    found = items[1]
+    if not (
+        isinstance(found, list)
+        and len(found) == writes > 0
+        and all(isinstance(box, list) and all(map(_is_axis, box)) for box in found)
+    ):
+        reason = f"one box of whole numbers for each of its {writes} writes"
+        raise ValueError(f"the parts of a compute must be {reason}, not {found!r:.60}")
+    return tuple(tuple((start, stop) for start, stop in box) for box in found)
+
+
+def _is_axis(item: Any) -> bool:
+    return isinstance(item, list) and [type(n) for n in item] == [int, int]
+
+
+def _memory(data: Any) -> Memory:
+    memory = Memory(**data)
+    numbers = (memory.base, 0 if memory.size_bytes is None else memory.size_bytes)
+    texts = (memory.name, memory.parent or "", memory.level or "")
+    flags = (memory.circular, memory.offchip, memory.addressed)
+    if not all(
+        type(value) is kind
+        for values, kind in ((numbers, int), (texts, str), (flags, bool))
+        for value in values
+    ):
+        raise ValueError(f"memory {memory.name!r:.60} has a field of the wrong type")
+    return memory

@@ -1,0 +1,106 @@
+"""What a planner tells while it works, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A moment of planning: the best objective so far and the proven bound, in bytes."""
+
+    stage: str
+    elapsed_s: float
+    incumbent_bytes: int | None = None
+    bound_bytes: int | None = None
+
+
+ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
+"""Called from time to time; returning False asks the planner to stop and keep its best plan."""
+
+
+class Clock:
+    """Time since work began, its limit, and the caller's wish to stop.
+
+    The wish is what a callback that hears of the work answers, or what `should_stop` says.
+    """
+
+    def __init__(
+        self,
+        time_limit_s: float,
+        callback: ProgressCallback | None = None,
+        *,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> None:
+        self._began = time.perf_counter()
+        self._limit_s = time_limit_s
+        self._callback, self._should_stop = callback, should_stop
+        self._stopped = False
+        self._whole: Clock | None = None
+        self._tells_plans = self._tells_bounds = False
+
+    def share(self, share: float, *, bounds: bool = True) -> Clock:
+        """A clock for that share of the time left, which tells all: its plans are the whole's.
+
+        Where `bounds` is False its bounds are not: a bound for one order is none for all.
+        """
+        clock = self.part(share * self.left_s)
+        clock._tells_plans, clock._tells_bounds = True, bounds
+        return clock
+
+    def part(self, time_limit_s: float) -> Clock:
+        """A clock for a part of the work: it ends early, and tells of its stages only.
+
+        Its objective and bound are not those of the whole. A stop ends both.
+        """
+        clock = Clock(time_limit_s)
+        clock._whole = self
+        return clock
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, at least zero; none once a stop was asked for."""
+        own = 0.0 if self._wants_stop() else max(0.0, self._limit_s - self.elapsed_s)
+        return own if self._whole is None else min(own, self._whole.left_s)
+
+    def _wants_stop(self) -> bool:
+        return self._stopped or (self._should_stop is not None and self._should_stop())
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether anyone could ask it to stop before its time is over."""
+        return (
+            self._callback is not None
+            or self._should_stop is not None
+            or (self._whole is not None and self._whole.may_stop)
+        )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop was asked for, whatever the time."""
+        return self._wants_stop() or (self._whole is not None and self._whole.stopped)
+
+    def expired(self) -> bool:
+        """Whether the time is over or a stop was asked for."""
+        return self.left_s <= 0.0
+
+    def report(
+        self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None
+    ) -> None:
+        """Tell the caller where planning is, and hear whether to stop."""
+        if self._whole is not None:
+            self._whole.report(
+                stage,
+                incumbent_bytes if self._tells_plans else None,
+                bound_bytes if self._tells_bounds else None,
+            )
+        if self._callback is not None:
+            moment = Progress(stage, self.elapsed_s, incumbent_bytes, bound_bytes)
+            self._stopped = self._callback(moment) is False or self._stopped

@@ -1,0 +1,298 @@
+"""How a call reads: from a box of its value back to boxes of its operands.
+
+A relation is a word and its numbers, as an importer writes them. Boxes may be larger than what is
+really needed (the hull of what a reshaped box comes from), never smaller. The words:
+
+    same                       element by element, operands broadcast
+    channels                   the same, but operands after the first count channels (axis 1)
+    permute, *axes             axes of the operand in the value's order
+    slice, axis, start, step   a range of an axis
+    select, axis, index        one index of an axis, which goes
+    reshape                    the same elements in the same order
+    pad, *before               elements put in front of each axis (cut off where negative)
+    cat, axis                  operands one after the other along an axis
+    along, *axes               all of these axes for each element; later operands whole
+    matmul                     rows of the first, columns of the second, batches broadcast
+    linear                     the last axis of the data, the weight's rows, the bias
+    window                     the window of the operator, with its weight and bias
+    nearest, bilinear, corners resized from the third axis on; `corners` are aligned
+    adaptive, axes             the last axes in windows of nearly equal size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import floor, prod
+from typing import Any, NamedTuple, TypeAlias
+
+from planners.core.boxes import Box
+
+Shape: TypeAlias = tuple[int, ...]
+Relation: TypeAlias = tuple[str | int, ...]
+
+
+class Slide(NamedTuple):
+    """A window: one number a spatial axis; a pool has no weight."""
+
+    kernel: Shape
+    stride: Shape
+    padding: Shape
+    dilation: Shape
+    groups: int
+    pools: bool
+
+
+def full(shape: Shape) -> Box:
+    """All of a tensor."""
+    return tuple((0, n) for n in shape)
+
+
+def boxes(
+    relation: Relation, shape: Shape, operands: Sequence[Shape], box: Box, slide: Slide
+) -> list[Box | None]:
+    """The box of each operand that a box of a value of `shape` needs; None for nothing.
+
+    Raises `ValueError` where the relation does not suit the shapes.
+    """
+    if not relation:
+        return [full(operand) for operand in operands]
+    word, *numbers = relation
+    found = _WORDS.get(str(word))
+    if found is None or not all(type(n) is int for n in numbers):
+        raise ValueError(f"unknown relation {relation!r:.60}")
+    try:
+        wanted = found(_Call(shape, tuple(operands), box, numbers, slide, str(word)))
+        return [_clipped(part, operand) for part, operand in zip(wanted, operands, strict=True)]
+    except (IndexError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"relation {relation!r:.60} does not suit its operands") from error
+
+
+class _Call(NamedTuple):
+    shape: Shape
+    operands: tuple[Shape, ...]
+    box: Box
+    numbers: list[Any]
+    slide: Slide
+    word: str
+
+
+def _clipped(box: Box | None, shape: Shape) -> Box | None:
+    if box is None:
+        return None
+    cut = tuple((max(0, start), min(n, stop)) for (start, stop), n in zip(box, shape, strict=True))
+    return cut if all(start < stop for start, stop in cut) else None
+
+
+def broadcast(shape: Shape, out: Shape, box: Box) -> Box:
+    """The same box, with axes of one element and missing leading axes as broadcasting has them."""
+    if len(shape) > len(box):
+        return full(shape)
+    tail, sizes = box[len(box) - len(shape) :], out[len(box) - len(shape) :]
+    if any(n not in (1, size) for n, size in zip(shape, sizes, strict=True)):
+        return full(shape)
+    return tuple((0, 1) if n == 1 else axis for n, axis in zip(shape, tail, strict=True))
+
+
+def window(axis: tuple[int, int], size: int, k: int, s: int, p: int, d: int) -> tuple[int, int]:
+    """Input range of an output range: t·S + K − S for K without dilation (Optimus, eq. 4)."""
+    start = min(max(0, axis[0] * s - p), size)
+    stop = min(max(0, (axis[1] - 1) * s - p + d * (k - 1) + 1), size)
+    return start, max(start, stop)
+
+
+def _same(c: _Call) -> list[Box | None]:
+    return [broadcast(operand, c.shape, c.box) for operand in c.operands]
+
+
+def _channels(c: _Call) -> list[Box | None]:
+    channels = [c.box[1] if n == c.shape[1] else (0, 1) for (n,) in c.operands[1:]]
+    return [broadcast(c.operands[0], c.shape, c.box), *((axis,) for axis in channels)]
+
+
+def _permute(c: _Call) -> list[Box | None]:
+    read = list(c.box)
+    for place, axis in enumerate(c.numbers):
+        read[axis] = c.box[place]
+    return [tuple(read)]
+
+
+def _slice(c: _Call) -> list[Box | None]:
+    axis, start, step = c.numbers
+    a, b = c.box[axis]
+    return [_with(c.box, axis, (start + a * step, start + (b - 1) * step + 1))]
+
+
+def _select(c: _Call) -> list[Box | None]:
+    axis, index = c.numbers
+    return [(*c.box[:axis], (index, index + 1), *c.box[axis:])]
+
+
+def _pad(c: _Call) -> list[Box | None]:
+    return [tuple((a - n, b - n) for (a, b), n in zip(c.box, c.numbers, strict=True))]
+
+
+def _cat(c: _Call) -> list[Box | None]:
+    (axis,) = c.numbers
+    found: list[Box | None] = []
+    at = 0
+    for size in (operand[axis] for operand in c.operands):
+        start, stop = max(c.box[axis][0] - at, 0), min(c.box[axis][1] - at, size)
+        found.append(_with(c.box, axis, (start, stop)) if start < stop else None)
+        at += size
+    if at != c.shape[axis]:
+        raise IndexError
+    return found
+
+
+def _along(c: _Call) -> list[Box | None]:
+    read = c.box
+    for axis in c.numbers:
+        read = _with(read, axis, (0, c.operands[0][axis]))
+    return [read, *map(full, c.operands[1:])]
+
+
+def _matmul(c: _Call) -> list[Box | None]:
+    left, right = c.operands
+    rows, columns = (*c.box[:-1], (0, left[-1])), (*c.box[:-2], (0, right[-2]), c.box[-1])
+    return [
+        broadcast(left, (*c.shape[:-1], left[-1]), rows),
+        broadcast(right, (*c.shape[:-2], *right[-2:]), columns),
+    ]
+
+
+def _linear(c: _Call) -> list[Box | None]:
+    data, weight, *bias = c.operands
+    return [
+        (*c.box[:-1], (0, data[-1])),
+        (c.box[-1], (0, weight[1])),
+        *((c.box[-1],) for _ in bias),
+    ]
+
+
+def _window(c: _Call) -> list[Box | None]:
+    data, slide = c.operands[0], c.slide
+    spatial = tuple(
+        window(axis, *item)
+        for axis, *item in zip(
+            c.box[2:],
+            data[2:],
+            slide.kernel,
+            slide.stride,
+            slide.padding,
+            slide.dilation,
+            strict=True,
+        )
+    )
+    if slide.pools:
+        return [(*c.box[:2], *spatial)]
+    per_in, per_out = data[1] // slide.groups, c.shape[1] // slide.groups
+    start, stop = c.box[1]
+    channels = (start // per_out * per_in, ((stop - 1) // per_out + 1) * per_in)
+    rest = [(c.box[1], *full(operand)[1:]) for operand in c.operands[1:]]
+    return [(c.box[0], channels, *spatial), *rest]
+
+
+def _resize(c: _Call) -> list[Box | None]:
+    (data,) = c.operands
+    axes = zip(c.box[2:], data[2:], c.shape[2:], strict=True)
+    return [(*c.box[:2], *(_resized(c.word, axis, m, n) for axis, m, n in axes))]
+
+
+def _resized(word: str, axis: tuple[int, int], m: int, n: int) -> tuple[int, int]:
+    """Of m elements, those that a range of n comes from; kernels round in single precision."""
+    if word == "nearest":
+        first, last = Fraction(axis[0] * m, n), Fraction((axis[1] - 1) * m, n)
+    elif word == "corners":
+        first, last = (Fraction(at * (m - 1), max(n - 1, 1)) for at in (axis[0], axis[1] - 1))
+    else:
+        first, last = (
+            max(Fraction((2 * at + 1) * m - n, 2 * n), Fraction(0)) for at in (axis[0], axis[1] - 1)
+        )
+    exact = word == "nearest" and (m == n or n == 2 * m)
+    slack = Fraction(0) if exact else Fraction(1, 1000)
+    beyond = 0 if word == "nearest" else 1
+    return floor(first - slack), floor(last + slack) + beyond + 1
+
+
+def _adaptive(c: _Call) -> list[Box | None]:
+    """Output i of n takes the inputs from ⌊i·m/n⌋ to ⌈(i+1)·m/n⌉ of m."""
+    (data,), (axes,) = c.operands, c.numbers
+    spatial = tuple(
+        (start * m // n, -(-stop * m // n))
+        for (start, stop), m, n in zip(c.box[-axes:], data[-axes:], c.shape[-axes:], strict=True)
+    )
+    return [(*c.box[:-axes], *spatial)]
+
+
+def _reshape(c: _Call) -> list[Box | None]:
+    """Within each group of axes that hold as many elements, the hull of the range they span."""
+    read: list[tuple[int, int]] = []
+    for before, after in axis_groups(c.operands[0], c.shape):
+        sizes = c.shape[after[0] : after[1]]
+        first = _flat(sizes, [start for start, _ in c.box[after[0] : after[1]]])
+        last = _flat(sizes, [stop - 1 for _, stop in c.box[after[0] : after[1]]])
+        read += _span(c.operands[0][before[0] : before[1]], first, last)
+    return [tuple(read), *(None for _ in c.operands[1:])]
+
+
+def axis_groups(a: Shape, b: Shape) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Ranges of axes of two shapes that hold the same elements. Raises `ValueError`."""
+    if prod(a) != prod(b):
+        raise ValueError(f"{a} does not reshape to {b}")
+    groups, i, j = [], 0, 0
+    while i < len(a) or j < len(b):
+        p, q = i, j
+        left = right = 1
+        while (i == p and j == q) or left != right:
+            if i < len(a) and (left <= right or j == len(b)):
+                left *= a[i]
+                i += 1
+            else:
+                right *= b[j]
+                j += 1
+        groups.append(((p, i), (q, j)))
+    return groups
+
+
+def _flat(sizes: Shape, index: list[int]) -> int:
+    at = 0
+    for size, i in zip(sizes, index, strict=True):
+        at = at * size + i
+    return at
+
+
+def _span(sizes: Shape, first: int, last: int) -> list[tuple[int, int]]:
+    """The box around elements first to last of these axes."""
+    found: list[tuple[int, int]] = []
+    rest = prod(sizes)
+    for n in sizes:
+        rest //= n
+        a, b = first // rest, last // rest
+        found.append((a, b + 1))
+        first, last = (first % rest, last % rest) if a == b else (0, rest - 1)
+    return found
+
+
+def _with(box: Box, axis: int, part: tuple[int, int]) -> Box:
+    return (*box[:axis], part, *box[axis + 1 :])
+
+
+_WORDS: dict[str, Callable[[_Call], list[Box | None]]] = {
+    "same": _same,
+    "channels": _channels,
+    "permute": _permute,
+    "slice": _slice,
+    "select": _select,
+    "reshape": _reshape,
+    "pad": _pad,
+    "cat": _cat,
+    "along": _along,
+    "matmul": _matmul,
+    "linear": _linear,
+    "window": _window,
+    "nearest": _resize,
+    "bilinear": _resize,
+    "corners": _resize,
+    "adaptive": _adaptive,
+}

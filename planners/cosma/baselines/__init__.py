@@ -1,0 +1,1 @@
+"""The schemes that plans are compared with."""

@@ -1,0 +1,231 @@
+"""Comparisons beyond the paper's: arenas planned offline, by size or by hill climbing.
+
+*Size-ordered*: TFLite's arena planner where all lifetimes are known: tensors by decreasing size,
+each into the smallest gap that holds it. *Hill climbing*: as Ethos-U Vela's allocator, the order
+of placement is permuted around what does not fit, and the victims with it, to save traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Literal, NamedTuple
+
+from planners.allocation import Block
+from planners.allocation.arena import best_gap
+from planners.allocation.heuristics import neighbours
+from planners.core.progress import Clock
+from planners.cosma.model.problem import Gap, Problem, Run, runs
+from planners.cosma.place.placement import gaps_within
+
+OfflinePolicy = Literal["size_ordered", "hill_climb"]
+
+# Proposals of the hill climb, how long it goes on without a gain, and orders tried for each.
+ROUNDS, PATIENCE, REORDERINGS = 1500, 400, 6
+
+
+def replace_offline(
+    problem: Problem, policy: OfflinePolicy, alignment: int, clock: Clock
+) -> dict[Run, int]:
+    """Addresses of all stays that the policy makes; any budget of at least MR is enough.
+
+    Where the stays fit without the alignment only, it is given up.
+    """
+    plan = _with_kept(problem, _by_size(problem, alignment), alignment, clock)
+    if policy == "hill_climb":
+        plan = _Climb(problem, alignment, plan).run(clock)
+    return plan.offsets
+
+
+@dataclass(frozen=True, slots=True)
+class _Arena:
+    """The gaps that are dropped, and the addresses of the stays that this leaves."""
+
+    dropped: frozenset[Gap]
+    offsets: dict[Run, int]
+
+
+class _Stuck(NamedTuple):
+    """A stay that finds no gap, and the placed ones that it would have to share time with."""
+
+    stay: Run
+    rivals: dict[Run, Block]
+
+
+def _by_size(problem: Problem, alignment: int) -> _Arena:
+    """Victims by furthest next use, as sizes ask; then one more for each stay that is stuck.
+
+    It ends: with all gaps dropped, each step is packed by itself, without alignment.
+    """
+    dropped = _furthest_next_use(problem)
+    while True:
+        found = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(found, _Stuck):
+            return _Arena(frozenset(dropped), found)
+        dropped.add(_victim(problem, found, dropped))
+
+
+def _with_kept(problem: Problem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
+    """Keep again what was dropped in vain: a later drop let in what an earlier one did not."""
+    for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
+        if clock.expired():
+            break
+        dropped = arena.dropped - {gap}
+        found = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(found, _Stuck):
+            arena = _Arena(dropped, found)
+    return arena
+
+
+def _furthest_next_use(problem: Problem) -> set[Gap]:
+    """Belady's victims where only sizes count."""
+    starting: dict[int, list[Gap]] = {}
+    for gap in problem.gaps:
+        starting.setdefault(gap.before, []).append(gap)
+    held: list[Gap] = []
+    dropped: set[Gap] = set()
+    for step, need in enumerate(problem.required):
+        held = sorted((gap for gap in held if gap.after > step), key=lambda gap: gap.after)
+        need += sum(problem.lines[gap.line].size_bytes for gap in held)
+        while need > problem.budget_bytes:
+            victim = held.pop()
+            dropped.add(victim)
+            need -= problem.lines[victim.line].size_bytes
+        held += starting.get(step, [])
+    return dropped
+
+
+def _arrange(
+    problem: Problem, dropped: Iterable[Gap], rank: Mapping[int, float], alignment: int
+) -> dict[Run, int] | _Stuck:
+    """Each stay into the smallest gap, the highest rank first (a tensor's size unless given)."""
+    stays = runs(problem, frozenset(dropped))
+    size = [problem.lines[run.line].size_bytes for run in stays]
+    near = neighbours([run.first for run in stays], [run.last + 1 for run in stays])
+    order = sorted(
+        range(len(stays)), key=lambda i: (-rank.get(stays[i].line, size[i]), stays[i].first)
+    )
+    for step in dict.fromkeys((alignment, 1)):
+        placed: dict[int, Block] = {}
+        for i in order:
+            blocks = [placed[other] for other in near[i] if other in placed]
+            offset = best_gap(sorted(blocks), size[i], step)
+            if offset + size[i] > problem.budget_bytes:
+                rivals = {stays[int(block.id)]: block for block in blocks}
+                stuck = _Stuck(stays[i], rivals)
+                break
+            placed[i] = Block(offset, size[i], str(i))
+        else:
+            return {run: placed[i].offset for i, run in enumerate(stays)}
+    return stuck
+
+
+def _victim(problem: Problem, stuck: _Stuck, dropped: set[Gap]) -> Gap:
+    """The gap whose drop lets the stay in for the least traffic; else the least for its length."""
+    stay, rivals = stuck.stay, stuck.rivals
+    written = {gap.line for gap in dropped}
+    size = problem.lines[stay.line].size_bytes
+
+    def worth(gap: Gap) -> tuple[bool, float]:
+        cost = _price(problem, gap, written)
+        lets_in = False
+        if gap.line != stay.line and gap.before < stay.first and stay.last < gap.after:
+            blocks = sorted(block for run, block in rivals.items() if run.line != gap.line)
+            lets_in = best_gap(blocks, size) + size <= problem.budget_bytes
+        shared = min(gap.after, stay.last + 1) - max(gap.before, stay.first - 1)
+        return not lets_in, cost if lets_in else cost / shared
+
+    candidates = [
+        gap
+        for run in (stay, *rivals)
+        for gap in gaps_within(problem, run)
+        if gap.before <= stay.last and stay.first <= gap.after
+    ]
+    return min(candidates, key=worth)
+
+
+def _price(problem: Problem, gap: Gap, written: set[int]) -> int:
+    """What one more drop costs: a reload, and a store unless the host has the tensor."""
+    line = problem.lines[gap.line]
+    return line.size_bytes * (1 if line.host_copy or gap.line in written else 2)
+
+
+class _Climb:
+    """Takes drops back one by one, for cheaper ones if need be, as long as all can be placed."""
+
+    def __init__(self, problem: Problem, alignment: int, start: _Arena) -> None:
+        self.problem, self.alignment, self.best = problem, alignment, start
+        self.cost = problem.cost(start.dropped)
+        self.rank: dict[int, float] = {}
+        self.random = Random(0)
+        self.across: list[list[Gap]] = [[] for _ in problem.schedule]
+        for gap in problem.gaps:
+            for step in gap.interior:
+                self.across[step].append(gap)
+
+    def run(self, clock: Clock) -> _Arena:
+        idle = 0
+        for _ in range(ROUNDS):
+            if not self.best.dropped or idle == PATIENCE or clock.expired():
+                break
+            idle = 0 if self._round(clock) else idle + 1
+        return self.best
+
+    def _round(self, clock: Clock) -> bool:
+        """Try one other set of victims, and say whether it saves anything."""
+        dropped = self._propose()
+        cost = self.problem.cost(dropped)
+        if cost > self.cost or dropped == self.best.dropped:
+            return False
+        rank = dict(self.rank)
+        for _ in range(REORDERINGS):
+            found = _arrange(self.problem, dropped, rank, self.alignment)
+            if not isinstance(found, _Stuck):
+                gain = cost < self.cost
+                self.best, self.cost, self.rank = _Arena(dropped, found), cost, rank
+                return gain
+            if clock.expired():
+                break
+            self._promote(found, rank)
+        return False
+
+    def _propose(self) -> frozenset[Gap]:
+        """Keep a dropped gap; wherever that is too much, drop the cheapest others across it."""
+        kept = self.random.choice(sorted(self.best.dropped))
+        dropped = set(self.best.dropped) - {kept}
+        for step in kept.interior:
+            held = [gap for gap in self.across[step] if gap not in dropped]
+            over = self.problem.required[step] - self.problem.budget_bytes
+            over += sum(map(self._size, held))
+            while over > 0:
+                others = [gap for gap in held if gap != kept and self._size(gap)]
+                if not others:
+                    return self.best.dropped
+                victim = min(others, key=self._dearness(over, dropped))
+                held.remove(victim)
+                dropped.add(victim)
+                over -= self._size(victim)
+        return frozenset(dropped)
+
+    def _dearness(self, over: int, dropped: set[Gap]) -> Callable[[Gap], float]:
+        """What a victim costs for each byte that it frees of those wanted, give or take."""
+        written = {gap.line for gap in dropped}
+
+        def price(gap: Gap) -> float:
+            freed = min(over, self._size(gap))
+            return _price(self.problem, gap, written) / freed * self.random.uniform(0.7, 1.3)
+
+        return price
+
+    def _size(self, gap: Gap) -> int:
+        return self.problem.lines[gap.line].size_bytes
+
+    def _promote(self, stuck: _Stuck, rank: dict[int, float]) -> None:
+        """The stuck stay's tensor goes ahead of one that is in its way, as in Vela."""
+        rivals = sorted(stuck.rivals)
+        if not rivals:
+            return
+        line = self.random.choice(rivals).line
+        ahead = rank.get(line, self.problem.lines[line].size_bytes)
+        rank[stuck.stay.line] = ahead + self.random.random()

@@ -1,0 +1,1 @@
+"""Stays with addresses become a program."""

@@ -1,0 +1,152 @@
+"""Runs with addresses become a program: loads, compute, stores and releases, step by step."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from planners.core.machine import Machine
+from planners.core.program import (
+    Compute,
+    Instruction,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Store,
+    whole,
+)
+from planners.cosma.model.problem import Line, Problem, Run
+
+
+def emit(
+    problem: Problem,
+    machine: Machine,
+    offsets: Mapping[Run, int],
+    *,
+    early_stores: bool = False,
+) -> Program:
+    """The program of a placement: `offsets` gives each run its address in bytes.
+
+    `early_stores` writes what will be dropped as soon as it is made, not when it goes.
+    """
+    emitter = _Emitter(problem, machine, offsets, early_stores)
+    return make_program(problem, machine, tuple(emitter.steps()))
+
+
+def make_program(
+    problem: Problem, machine: Machine, instructions: tuple[Instruction, ...]
+) -> Program:
+    """A program over one scratchpad of the budget's bytes and the machine's host memory."""
+    homes = {"input": machine.offchip, "output": machine.offchip}
+    memories = [
+        Memory(machine.onchip, problem.budget_bytes),
+        Memory(machine.offchip, None, offchip=True, addressed=False),
+    ]
+    if problem.parameters:
+        homes["parameter"] = machine.parameters
+        if machine.parameters != machine.offchip:
+            memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
+    return Program(
+        memories=tuple(memories),
+        instructions=instructions,
+        homes=homes,
+        steps=tuple(problem.graph.operators[position].name for position in problem.schedule),
+    )
+
+
+class Places:
+    """Pieces, homes and regions of whole tensors, made once each."""
+
+    def __init__(self, problem: Problem, machine: Machine) -> None:
+        self.graph, self.machine = problem.graph, machine
+        self._piece: dict[str, Piece] = {}
+
+    def piece(self, tensor: str) -> Piece:
+        if tensor not in self._piece:
+            self._piece[tensor] = whole(self.graph.tensors[tensor])
+        return self._piece[tensor]
+
+    def home(self, tensor: str) -> Region:
+        kind = self.graph.tensors[tensor].kind
+        memory = self.machine.parameters if kind == "parameter" else self.machine.offchip
+        return Region(memory, None, self.graph.size_bytes(tensor))
+
+    def at(self, tensor: str, offset: int) -> Operand:
+        region = Region(self.machine.onchip, offset, self.graph.size_bytes(tensor))
+        return Operand(self.piece(tensor), region)
+
+    def load(self, step: int, tensor: str, offset: int) -> Load:
+        piece, region = self.at(tensor, offset)
+        return Load(step, piece, self.home(tensor), region)
+
+    def store(self, step: int, tensor: str, offset: int) -> Store:
+        piece, region = self.at(tensor, offset)
+        return Store(step, piece, region, self.home(tensor))
+
+    def release(self, step: int, tensor: str, offset: int) -> Release:
+        return Release(step, *self.at(tensor, offset))
+
+    def compute(self, step: int, position: int, offset: Mapping[str, int], params: bool) -> Compute:
+        """The operator at `position` of the graph, on whole tensors at these addresses."""
+        op = self.graph.operators[position]
+        reads = (*op.inputs, *(op.parameters if params else ()))
+        return Compute(
+            step,
+            op.name,
+            tuple(self.at(name, offset[name]) for name in reads),
+            tuple(self.at(name, offset[name]) for name in op.outputs),
+            op.macs,
+        )
+
+
+class _Emitter:
+    def __init__(
+        self, problem: Problem, machine: Machine, offsets: Mapping[Run, int], early_stores: bool
+    ) -> None:
+        self.problem, self.offsets, self.early_stores = problem, offsets, early_stores
+        self.places = Places(problem, machine)
+        self.starting: dict[int, list[Run]] = defaultdict(list)
+        self.ending: dict[int, list[Run]] = defaultdict(list)
+        for run in offsets:
+            self.starting[run.first].append(run)
+            self.ending[run.last].append(run)
+        self.at: dict[str, int] = {}
+        self.stored: set[str] = set()
+        self.outputs = frozenset(problem.graph.outputs)
+
+    def steps(self) -> Iterator[Instruction]:
+        """A step is its loads, its operator, then its stores and releases."""
+        for step, position in enumerate(self.problem.schedule):
+            for run in self.starting[step]:
+                line = self.problem.lines[run.line]
+                self.at[line.tensor] = self.offsets[run]
+                if not (line.produced and run.first == line.uses[0]):
+                    yield self.places.load(step, line.tensor, self.offsets[run])
+            yield self.places.compute(step, position, self.at, self.problem.parameters)
+            yield from self._leave(step, position)
+
+    def _leave(self, step: int, position: int) -> Iterator[Instruction]:
+        """Outputs are stored at once; what ends here is stored if only the chip has it."""
+        ending = [self.problem.lines[run.line] for run in self.ending[step]]
+        made = [t for t in self.problem.graph.operators[position].outputs if t in self.outputs]
+        spills = [line.tensor for line in self._to_store(step)]
+        self.stored.update(spills)
+        for tensor in (*made, *spills):
+            yield self.places.store(step, tensor, self.at[tensor])
+        for line in ending:
+            yield self.places.release(step, line.tensor, self.at.pop(line.tensor))
+
+    def _to_store(self, step: int) -> list[Line]:
+        """What only the chip has, and what leaves now or, where stores are early, ever."""
+        stays = self.starting[step] if self.early_stores else self.ending[step]
+        return [
+            self.problem.lines[run.line]
+            for run in stays
+            if run.last < self.problem.lines[run.line].uses[-1]
+            and not self.problem.lines[run.line].host_copy
+            and self.problem.lines[run.line].tensor not in self.stored
+        ]

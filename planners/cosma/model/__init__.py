@@ -1,0 +1,1 @@
+"""A problem as COSMA sees it: tensors by number, schedules as uses and gaps, constraints."""

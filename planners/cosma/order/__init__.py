@@ -1,0 +1,1 @@
+"""Which operator runs when: orders of least peak, and order and replacement together."""

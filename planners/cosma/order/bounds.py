@@ -1,0 +1,202 @@
+"""Lower bounds on what a state still has to pay, each from a part of the problem.
+
+`Overflow`: tensors that must live across an operator and do not fit beside it; and those that are
+wished away, where some operator surely runs between two uses. `Largest`: the
+problem of the largest tensors alone, solved exactly from each state that is asked for, and
+remembered. Tails, which need a search each, are in `tails.py`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from planners.core.masks import bits
+from planners.cosma.model.net import Net
+from planners.cosma.order.space import Space, State
+
+Bound: TypeAlias = Callable[[State], int]
+
+# States that one question about the largest tensors may cost; then the bound so far is the answer.
+MAX_STATES = 500
+
+
+class _Crowd(NamedTuple):
+    """An operator, its need beyond the capacity, and tensors that may or always live across it."""
+
+    operator: int
+    over: int
+    possible: int
+    always: int
+
+
+class Overflow:
+    """What must live across an operator and overflows it; disjoint overflows add up."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.crowds = list(self._crowds())
+        self.operators = sum(crowd.operator for crowd in self.crowds)
+        self.spills = list(_spills(space)) if space.spill else []
+        self._ahead: dict[int, list[tuple[int, int, int]]] = {}
+
+    def __call__(self, state: State, before: int | None = None) -> int:
+        """In units; only of the operators numbered below `before`, where it is given."""
+        resident, absent = state.resident, state.absent
+        bytes_of = self.space.bytes
+        costs = []
+        for over, possible, always in self._crowds_ahead(state.done, before):
+            across = resident & possible | always & ~absent
+            excess = over + bytes_of(across)
+            if excess > 0:
+                cheap = bytes_of(across & (state.written | self.space.host) & ~self.space.keep)
+                costs.append((excess if excess <= cheap else 2 * excess - cheap, across))
+        if len(costs) > 1:
+            costs.sort(reverse=True)
+        total = taken = 0
+        for cost, across in costs:
+            if not across & taken:
+                total += cost
+                taken |= across
+        if self.spills and before is None:
+            total += sum(spill.left(state, self.space.host) for spill in self.spills)
+        return total
+
+    def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
+        """What is to come of the crowds, without their operators."""
+        asked = self.operators & ~done
+        if before is not None:
+            asked &= (1 << before) - 1
+        found = self._ahead.get(asked)
+        if found is None:
+            found = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
+            self._ahead[asked] = found
+        return found
+
+    def _crowds(self) -> Iterator[_Crowd]:
+        space, net = self.space, self.space.net
+        most = sum(space.size[t] for t, producer in enumerate(net.producer) if producer >= 0)
+        for position in bits(net.counts):
+            step = space.steps[position]
+            over = step.fresh + space.bytes(step.reads) - space.capacity
+            if over + most <= 0:
+                continue
+            around = net.around[position]
+            # What is to be spilled is not there in any case.
+            possible = around.read_after & around.made_not_after & ~step.touches & ~space.spill
+            if over + space.bytes(possible) > 0:
+                always = possible & around.made_before
+                yield _Crowd(1 << position, over, possible, always)
+
+
+class _Spill(NamedTuple):
+    """A tensor to be spilled: for uses (as masks), the operators that surely run between an
+    earlier use and that one, and do not use it."""
+
+    tensor: int
+    size: int
+    uses: tuple[tuple[int, int], ...]
+
+    def left(self, state: State, host: int) -> int:
+        """What it still has to pay at least: it leaves once more, if it is not away already."""
+        if state.absent & self.tensor:
+            return 0
+        if any(use & ~state.done and between & ~state.done for use, between in self.uses):
+            return self.size if (state.written | host) & self.tensor else 2 * self.size
+        return 0
+
+
+def _spills(space: Space) -> Iterator[_Spill]:
+    net = space.net
+    for t in bits(space.spill):
+        users = net.consumers[t] | (1 << net.producer[t] if net.producer[t] >= 0 else 0)
+        after = 0
+        for i in bits(users):
+            after |= net.behind[i]
+        uses = ((1 << i, net.before[i] & after & ~users) for i in bits(net.consumers[t]))
+        found = tuple((use, between) for use, between in uses if between)
+        if found:
+            yield _Spill(1 << t, space.size[t], found)
+
+
+_Key: TypeAlias = tuple[int, int, int]
+
+
+def _key(state: State) -> _Key:
+    return state.done, state.resident, state.written
+
+
+class Largest:
+    """What the part of a net about its largest tensors has to pay, by search.
+
+    Each answer is kept, for its state and for all states on the way to the goal; for those beside
+    the way a bound is: the best cost less what it took to come there (adaptive A*).
+    """
+
+    def __init__(self, net: Net, smallest: int, base: Bound | None = None) -> None:
+        self.space = Space(net.only(lambda tensor: net.sizes[tensor] >= smallest))
+        self.overflow = Overflow(self.space)
+        self.base = base
+        self.answers: dict[_Key, int] = {}
+        self.exact: dict[_Key, int] = {}
+        self.least: dict[_Key, int] = {}
+
+    def __call__(self, state: State) -> int:
+        """In units, for a state of the whole net."""
+        space = self.space
+        parts = (state.resident & space.tensors, state.written & space.tensors)
+        asked = (state.done | space.skipped, *parts)
+        found = self.answers.get(asked)
+        if found is None:
+            seen = space.settle(space.seen(state), [])
+            found = self.answers[asked] = self._solve(seen)
+        return found
+
+    def _left(self, state: State) -> int:
+        key = _key(state)
+        exact = self.exact.get(key)
+        if exact is not None:
+            return exact
+        base = 0 if self.base is None else self.base(state)
+        return max(self.least.get(key, 0), self.overflow(state), base)
+
+    def _solve(self, start: State) -> int:
+        """The least cost from a state of the part, or a bound on it."""
+        if _key(start) in self.exact:
+            return self.exact[_key(start)]
+        heap = [(self._left(start), 0, 0)]
+        nodes: list[tuple[State, int, int]] = [(start, 0, -1)]
+        reached, closed = {_key(start): 0}, dict[_Key, int]()
+        bound = 0
+        while heap:
+            cost_left, _, at = heapq.heappop(heap)
+            bound = max(bound, cost_left)
+            state, cost, _ = nodes[at]
+            key = _key(state)
+            if key in self.exact or state.done == self.space.everything:
+                total = cost + self.exact.get(key, 0)
+                self._remember(nodes, at, total, closed)
+                return total
+            if reached[key] < cost:
+                continue
+            closed[key] = cost
+            if len(closed) > MAX_STATES:
+                return bound
+            for paid, moved, _ in self.space.moves(state):
+                child = self.space.settle(moved, [])
+                if reached.get(_key(child), cost + paid + 1) > cost + paid:
+                    reached[_key(child)] = cost + paid
+                    ahead = (max(bound, cost + paid + self._left(child)), -child.done.bit_count())
+                    heapq.heappush(heap, (*ahead, len(nodes)))
+                    nodes.append((child, cost + paid, at))
+        raise AssertionError("every state can be finished: any operator fits alone")
+
+    def _remember(
+        self, nodes: list[tuple[State, int, int]], at: int, total: int, closed: dict[_Key, int]
+    ) -> None:
+        for key, cost in closed.items():
+            self.least[key] = max(self.least.get(key, 0), total - cost)
+        while at >= 0:
+            state, cost, at = nodes[at]
+            self.exact[_key(state)] = total - cost

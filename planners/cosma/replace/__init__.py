@@ -1,0 +1,1 @@
+"""What leaves the chip and comes back, for a schedule that is given."""

@@ -1,0 +1,63 @@
+"""A plan at once for a schedule: Belady's, or where tensors must be kept, one without the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from planners.allocation.tightest import pack_tightest
+from planners.core.errors import BudgetTooSmall
+from planners.core.progress import Clock
+from planners.cosma.baselines.schemes import replace_online
+from planners.cosma.model.problem import Problem, Run, runs
+from planners.cosma.place.placement import gaps_within, lifetimes, place
+
+PACKING_S = 1.0
+# What an error says of the memory that stays need: proven or not.
+PROVEN, AS_FAR = "no less is enough", "as far as found"
+
+
+def plan_at_once(problem: Problem, clock: Clock) -> tuple[dict[Run, int] | None, str]:
+    """Addresses of all stays of some plan, and what made them.
+
+    None where the tensors that must be kept are in the way: a place for them may yet be found.
+    """
+    if not problem.kept:
+        stays = replace_online(problem, "belady", 1)
+        return dict(_apart(problem, stays)), "belady, linear arena"
+    placed = place(problem, loose(problem), clock, PACKING_S)
+    return None if placed.stuck else placed.offsets, "nothing kept but what must be, packing"
+
+
+def loose(problem: Problem) -> tuple[Run, ...]:
+    """The stays that remain where nothing is kept but what must be: shorter ones there are not."""
+    return runs(problem, frozenset(problem.gaps) - problem.kept)
+
+
+def _apart(problem: Problem, stays: Mapping[Run, int]) -> Iterator[tuple[Run, int]]:
+    """Stays without the gaps that must be dropped."""
+    for run, offset in stays.items():
+        first = run.first
+        for gap in gaps_within(problem, run) if problem.spilled else ():
+            if gap in problem.spilled:
+                yield Run(run.line, first, gap.before), offset
+                first = gap.after
+        yield Run(run.line, first, run.last), offset
+
+
+def with_last_means(problem: Problem, clock: Clock) -> dict[Run, int]:
+    """The loose stays as tight as they can be packed; raises `BudgetTooSmall` where that is too
+    much: what must be kept leaves no place for the rest.
+    """
+    stays = loose(problem)
+    limit_s = max(PACKING_S, clock.left_s)
+    tight = pack_tightest(lifetimes(problem, stays), time_limit_s=limit_s)
+    if tight.extent_bytes <= problem.budget_bytes:
+        return {run: tight.offsets[str(i)] for i, run in enumerate(stays)}
+    step = problem.needed.index(max(problem.needed))
+    raise BudgetTooSmall(
+        tight.extent_bytes,
+        problem.budget_bytes,
+        problem.graph.operators[problem.schedule[step]].name,
+        problem.held_at(step),
+        PROVEN if tight.extent_bytes == tight.bound_bytes else AS_FAR,
+    )

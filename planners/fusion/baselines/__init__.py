@@ -1,0 +1,1 @@
+"""Fusers that Optimus is compared with."""

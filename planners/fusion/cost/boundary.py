@@ -1,0 +1,73 @@
+"""What an operator reads and writes of the tensors around it, for bounds on what must cross."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planners.core.graph import Graph
+from planners.fusion.tile.rows import Rows, Window, columns_of, rows_of
+
+
+class Read(NamedTuple):
+    """A tensor by number, the bytes that are read of it at least, and who makes it as a mask."""
+
+    tensor: int
+    size_bytes: int
+    maker: int
+
+
+class Made(NamedTuple):
+    """A tensor that is made: its bytes, and who reads it as a mask."""
+
+    size_bytes: int
+    readers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The tensors around one operator."""
+
+    parameters: int
+    read: tuple[Read, ...]
+    made: tuple[Made, ...]
+
+    @staticmethod
+    def of(graph: Graph, member: Rows, number: Mapping[str, int]) -> Crossing:
+        """What crosses around an operator alone; tensors are told by `number`."""
+        read = tuple(
+            Read(
+                number[window.tensor],
+                _read_bytes(graph, member, k),
+                1 << graph.producer[window.tensor] if window.tensor in graph.producer else 0,
+            )
+            for k, window in enumerate(member.windows)
+        )
+        made = []
+        for name in member.op.outputs:
+            readers = sum(1 << i for i in graph.consumers[name])
+            if name in graph.outputs:
+                readers |= 1 << len(graph.operators)
+            made.append(Made(graph.size_bytes(name), readers))
+        return Crossing(member.parameter_bytes, read, tuple(made))
+
+
+def _read_bytes(graph: Graph, member: Rows, k: int) -> int:
+    """Bytes of an input that are loaded at least: of rows, and of columns where they are apart."""
+    tensor = graph.tensors[member.windows[k].tensor]
+    size = graph.size_bytes(tensor.name) // rows_of(tensor)
+    size *= _covered(member.windows[k], rows_of(tensor))
+    if member.columns:
+        size = size // columns_of(tensor) * _covered(member.columns[k], columns_of(tensor))
+    return size
+
+
+def _covered(window: Window, count: int) -> int:
+    """How many are read: none before the first and past the last needed, nor between windows that
+    follow each other."""
+    found = reached = 0
+    for start, upto in zip(window.start[:-1], window.upto[1:], strict=True):
+        found += max(0, int(upto) - max(reached, int(start)))
+        reached = max(reached, int(upto))
+    return min(found, count)

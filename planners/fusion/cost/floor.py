@@ -1,0 +1,130 @@
+"""The least buffer that a group and every larger group needs, whatever their tiles.
+
+The least footprint of a group need not grow with it: an output that leaves the group at a pace of
+its own stays longer in its line buffer than one that the group reads. What does grow: each map
+that is read has a line buffer, of at least the rows that one row of each reader needs (Optimus,
+eq. 4 at T_h = 1), of all channels or of T_c; what is made has a row; of what an operator adds up
+and what it makes of it one has all channels (Algorithm 2); and the parameters of a few channels
+have a place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planners.core.graph import Graph, Tensor
+from planners.core.masks import positions
+from planners.fusion.tile.rows import Counts, Rows, RowTables, channels_of, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """What one operator asks of a buffer: rows of tensors by number, of which it needs or makes
+    all channels at once, the pair of which one must have all, and bytes of parameters."""
+
+    rows: tuple[tuple[int, int], ...]
+    whole: tuple[int, ...]
+    pair: tuple[int, int] | None
+    parameters: int
+
+
+class Floors:
+    """Lower bounds on the buffer of groups of two operators or more, monotone in the group.
+
+    `least_channels`: the least channels that are held, the paper's T_c. `bands`: the most bands
+    of columns.
+    """
+
+    def __init__(
+        self, graph: Graph, tables: RowTables, least_channels: int = 1, bands: int = 1
+    ) -> None:
+        self._least, self.bands = least_channels, bands
+        self._number = {name: k for k, name in enumerate(graph.tensors)}
+        rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
+        channels = [channels_of(tensor) for tensor in graph.tensors.values()]
+        self._few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
+        self._rest = [row - few for row, few in zip(rows, self._few)]
+        self._needs = [self._of(tables[i]) for i in range(len(graph.operators))]
+
+    def __call__(self, mask: int) -> int:
+        """Bytes that no buffer of this group or of a larger one is below."""
+        members = [self._needs[i] for i in positions(mask)]
+        rows = _least_rows(members)
+        rest = {tensor: count * self._rest[tensor] for tensor, count in rows.items()}
+        total = sum([count * self._few[tensor] for tensor, count in rows.items()])
+        for tensor in {tensor for member in members for tensor in member.whole}:
+            total += rest.pop(tensor)
+        for member in members:
+            if member.pair is not None:
+                # One of the two has all channels. No pair pays for what another has paid.
+                a, b = member.pair
+                paid = min(rest.get(a, 0), rest.get(b, 0))
+                if paid:
+                    total += paid
+                    rest[a] -= paid
+                    rest[b] -= paid
+        return total // self.bands + max(member.parameters for member in members)
+
+    def held(self, mask: int, tensors: Sequence[int], rows: Counts) -> Counts:
+        """Bytes of line buffers for one image, the same bound where these tensors have so many
+        rows: a row of `rows` for each, and a column for each case.
+        """
+        members = [self._needs[i] for i in positions(mask)]
+        least = _least_rows(members)
+        rows = np.maximum(rows, np.array([least[t] for t in tensors], dtype=np.int64)[:, None])
+        total = np.array([self._few[t] for t in tensors], dtype=np.int64) @ rows
+        rest = np.array([self._rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
+        place = {tensor: k for k, tensor in enumerate(tensors)}
+        whole = [place[t] for t in {t for member in members for t in member.whole}]
+        if whole:
+            total += rest[whole].sum(axis=0)
+            rest[whole] = 0
+        for member in members:
+            if member.pair is not None:
+                a, b = (rest[place[t]] for t in member.pair)
+                paid = np.minimum(a, b)
+                total += paid
+                a -= paid
+                b -= paid
+        return np.asarray(total, dtype=np.int64)
+
+    def _of(self, member: Rows) -> _Needs:
+        number = self._number
+        # What is made and not read here is a row at least.
+        rows = [(number[name], 1) for name in member.op.outputs]
+        apart = member.sliced or bool(member.by_channel)
+        whole = [] if apart else [number[name] for name in member.op.outputs]
+        for window in member.windows:
+            # Rows are held from the first that this row or a later one needs.
+            need = int((window.upto[1:] - window.start[:-1]).max(initial=0))
+            rows.append((number[window.tensor], max(need, 0)))
+            if window.tensor not in member.by_channel and not member.sums(window.tensor):
+                whole.append(number[window.tensor])
+        pair = None
+        if member.reduced and member.sums(member.op.inputs[0]):
+            pair = (number[member.op.inputs[0]], number[member.op.outputs[0]])
+        few = min(self._least, member.channels) if member.sliced else 1
+        parameters = member.channel_bytes * few
+        if member.reduced:
+            sums = min(self._least, member.reduced) * member.reduced_bytes + member.rest_bytes
+            parameters = min(parameters, sums)
+        return _Needs(tuple(rows), tuple(whole), pair, parameters)
+
+
+def _least_rows(members: list[_Needs]) -> dict[int, int]:
+    """The most rows of each tensor that one of these needs."""
+    rows: dict[int, int] = {}
+    for member in members:
+        for tensor, count in member.rows:
+            if count > rows.get(tensor, -1):
+                rows[tensor] = count
+    return rows
+
+
+def _row_bytes(graph: Graph, tensor: Tensor) -> int:
+    """Bytes of a row of one image: images may be taken one by one."""
+    images = tensor.shape[0] if len(tensor.shape) > 1 else 1
+    return graph.size_bytes(tensor.name) // rows_of(tensor) // images

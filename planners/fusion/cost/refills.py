@@ -1,0 +1,162 @@
+"""How much parameters cost a group within a budget, at least, without looking at each strip.
+
+With n strips the first has rows for a share of 1/n of each output and for all windows on the way
+there, and so many are held at once; and no strip adds more than windows can ask for, so that an
+operator makes its rows in no fewer turns than that allows. Of what it adds up and what it makes of
+it one has all channels (Algorithm 2). What is left of the budget keeps the parameters that would
+be loaded most often; the others are loaded in each turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from planners.core.graph import Graph
+from planners.core.masks import positions
+from planners.fusion.cost.floor import Floors
+from planners.fusion.partition.shortest import NEVER
+from planners.fusion.tile.rows import Counts, RowTables, Window, rows_of
+
+
+class Pace(NamedTuple):
+    """Rows of a tensor, by level: the least of the first strip, the most of it and of any other.
+
+    `needed` are those that are read at all, `skipped` those before the first that is.
+    """
+
+    least: Counts
+    first: Counts
+    gain: Counts
+    needed: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    tensor: int
+    upto: Counts
+    start: Counts
+    gains: Counts  # the most rows that so many rows more can ask for
+
+
+class Refills:
+    """Bytes that parameters cost a group beyond one load each, at least, for a budget."""
+
+    def __init__(self, graph: Graph, tables: RowTables, floors: Floors) -> None:
+        self._floors = floors
+        number = {name: k for k, name in enumerate(graph.tensors)}
+        members = [tables[i] for i in range(len(graph.operators))]
+        self._outs = [number[m.op.outputs[0]] for m in members]
+        self._rows = [rows_of(graph.tensors[m.op.outputs[0]]) for m in members]
+        shapes = [graph.tensors[m.op.outputs[0]].shape for m in members]
+        self._images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
+        self._by_image = [m.by_image for m in members]
+        self._parameters = [m.parameter_bytes for m in members]
+        self._reads = [[_read(number[w.tensor], w) for w in m.windows] for m in members]
+        self._levels = _levels(max(self._rows, default=1))
+        self._fewest = np.concatenate(([1], self._levels[:-1] + 1))
+        self._known: dict[int, dict[int, Pace]] = {0: {}}
+
+    def __call__(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
+        """Bytes beyond each parameter once, for each budget; None where the group does not fit."""
+        paces = self._paces(mask)
+        rows = np.array([pace.least - pace.skipped for pace in paces.values()])
+        held = self._floors.held(mask, tuple(paces), rows)
+        members = positions(mask)
+        holders = [i for i in members if self._parameters[i]]
+        sizes = np.array([self._parameters[i] for i in holders], dtype=np.int64)
+        turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows[:0]
+        images = max(self._images[i] for i in members)
+        apart = all(self._by_image[i] for i in members)
+        least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
+        limits = np.array(budgets, dtype=np.int64)[:, None]
+        for together in (n for n in range(1, images + 1) if images % n == 0):
+            if not apart and together < images:
+                continue
+            for bands in (1 << k for k in range(self._floors.bands.bit_length())):
+                # Columns: the levels for the first budget, then those for the next.
+                spare = (limits - held * together // bands).ravel()
+                again = np.tile(turns * (images // together * bands) - 1, len(budgets))
+                extra = _refilled(sizes, again, np.maximum(spare, 0))
+                extra[spare < 0] = NEVER
+                np.minimum(least, extra.reshape(len(budgets), -1).min(axis=1), out=least)
+        return [None if extra == NEVER else int(extra) for extra in least]
+
+    def _paces(self, mask: int) -> dict[int, Pace]:
+        """The pace of each tensor of a group; of one with an operator more in front in one step."""
+        todo = []
+        while mask not in self._known:
+            todo.append(mask)
+            mask &= mask - 1
+        for larger in reversed(todo):
+            first = (larger & -larger).bit_length() - 1
+            self._known[larger] = self._with(self._known[larger & (larger - 1)], first)
+        return self._known[todo[0] if todo else mask]
+
+    def _with(self, paces: dict[int, Pace], i: int) -> dict[int, Pace]:
+        """The paces with an operator that none of the others comes before."""
+        found = dict(paces)
+        out, rows = self._outs[i], self._rows[i]
+        if out not in found:
+            most = np.minimum(-(-rows // self._fewest) + 1, rows)
+            found[out] = Pace(-(-rows // self._levels), most, most, rows, 0)
+        made = found[out]
+        for read in self._reads[i]:
+            pace = Pace(
+                read.upto[made.least],
+                read.upto[made.first],
+                read.gains[made.gain],
+                int(read.upto[-1]),
+                int(read.start[made.skipped]),
+            )
+            other = found.get(read.tensor)
+            if other is not None:
+                pace = Pace(
+                    np.maximum(pace.least, other.least),
+                    np.maximum(pace.first, other.first),
+                    np.maximum(pace.gain, other.gain),
+                    max(pace.needed, other.needed),
+                    max(pace.skipped, other.skipped),
+                )
+            found[read.tensor] = pace
+        return found
+
+
+def _levels(rows: int) -> Counts:
+    """Numbers of strips that are told apart: those between two are taken for the larger."""
+    found = {1, 2, 3, rows}
+    step = 4
+    while step < rows:
+        found |= {step, step + step // 2}
+        step *= 2
+    return np.array(sorted(n for n in found if n <= rows), dtype=np.int64)
+
+
+def _read(tensor: int, window: Window) -> _Read:
+    rows = len(window.upto) - 1
+    gains = np.zeros(rows + 1, dtype=np.int64)
+    for count in range(1, rows + 1):
+        gains[count] = (window.upto[count:] - window.upto[: rows + 1 - count]).max()
+    return _Read(tensor, window.upto, window.start, gains)
+
+
+def _turns(paces: Sequence[Pace]) -> Counts:
+    """The least strips in which rows of each tensor are made, by level."""
+    needed = np.array([pace.needed for pace in paces], dtype=np.int64)[:, None]
+    left = np.maximum(needed - np.array([pace.first for pace in paces]), 0)
+    gain = np.maximum(np.array([pace.gain for pace in paces]), 1)
+    return np.asarray(1 - (-left // gain), dtype=np.int64)
+
+
+def _refilled(sizes: Counts, again: Counts, spare: Counts) -> Counts:
+    """Bytes loaded again, by level, where the spare bytes keep what comes most often."""
+    order = np.argsort(-again, axis=0, kind="stable")
+    times = np.take_along_axis(again, order, axis=0)
+    size = sizes[order]
+    before = np.cumsum(size, axis=0) - size
+    kept = np.clip(spare - before, 0, size)
+    return np.asarray(((size - kept) * times).sum(axis=0), dtype=np.int64)

@@ -1,0 +1,1 @@
+"""A partition becomes a program: line buffers, residents, strips."""

@@ -1,0 +1,396 @@
+"""A partition with a way to run each group becomes a program, strip by strip.
+
+Rows of the inputs are loaded, each operator makes the rows that it now can from circular line
+buffers, with its parameters kept or refilled, outputs are stored, and rows that nothing needs any
+more are released. Between groups everything is off chip, but for what is held whole.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from planners.core.access import needs, share_of_macs
+from planners.core.boxes import meet
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.program import (
+    Box,
+    Compute,
+    Instruction,
+    LazyInstructions,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Store,
+    piece_bytes,
+)
+from planners.fusion.emit.layout import Arranger, Layout
+from planners.fusion.emit.residents import Residents, Stays, home
+from planners.fusion.tile.advance import Unit
+from planners.fusion.tile.passes import input_channels, pass_ranges
+from planners.fusion.tile.rows import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.strips import Group
+from planners.fusion.tile.ways import GroupPlan
+
+Range = tuple[int, int]
+
+
+class Sum(NamedTuple):
+    """Channels whose products are added to what is there, and whether they are the last."""
+
+    channels: Range
+    last: bool
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A group with the way it runs and its addresses."""
+
+    name: str
+    group: Group
+    plan: GroupPlan
+    layout: Layout
+    arranger: Arranger
+    stays: Stays = field(default_factory=Stays)
+
+
+def lay_out(
+    graph: Graph,
+    groups: Sequence[tuple[Group, GroupPlan]],
+    budget_bytes: int,
+    *,
+    double_buffer: bool = True,
+) -> tuple[Laid, ...]:
+    """Addresses for each group within the budget."""
+    found = []
+    for number, (group, plan) in enumerate(groups):
+        arranger = Arranger(graph, group, plan)
+        layout = arranger.arrange(budget_bytes, double_buffer)
+        found.append(Laid(f"g{number}", group, plan, layout, arranger))
+    return tuple(found)
+
+
+def emit(graph: Graph, machine: Machine, groups: Sequence[Laid], budget_bytes: int) -> Program:
+    """The program of these groups, one after the other; its instructions are made as they run."""
+    memories = [
+        Memory(machine.onchip, budget_bytes),
+        Memory(machine.offchip, None, offchip=True, addressed=False),
+    ]
+    if machine.parameters != machine.offchip:
+        memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
+    for laid in groups:
+        memories += [
+            Memory(
+                _ring_name(laid, tensor),
+                ring.size_bytes,
+                True,
+                False,
+                True,
+                machine.onchip,
+                ring.base,
+            )
+            for tensor, ring in laid.layout.rings.items()
+        ]
+    steps = tuple(name for laid in groups for name in _step_names(laid))
+
+    def instructions() -> Iterator[Instruction]:
+        step, residents = 0, Residents(graph, machine)
+        for laid in groups:
+            yield from GroupEmitter(residents, laid, step).run()
+            step += len(_step_names(laid))
+
+    homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
+    return Program(tuple(memories), LazyInstructions(instructions), homes, steps)
+
+
+def _ring_name(laid: Laid, tensor: str) -> str:
+    return f"{laid.name} rows of {tensor}"
+
+
+def _step_names(laid: Laid) -> list[str]:
+    last, count = laid.group.members[-1].op.name, laid.plan.strips
+    return [f"{laid.name} {last} {i + 1}/{count}" for i in range(count)]
+
+
+class GroupEmitter:
+    """The instructions of one group."""
+
+    def __init__(self, residents: Residents, laid: Laid, step: int) -> None:
+        self.graph, self.machine = residents.graph, residents.machine
+        self.residents, self.held = residents, laid.stays.at
+        self.laid, self.step = laid, step
+        self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
+        self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
+        self.sliced = laid.arranger.sliced
+        self.resident: dict[str, list[Operand]] = defaultdict(list)
+        self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
+        self.cuts = {t: self._cuts(t) for t in self.group.tensors}
+        self.images: Range | None = None
+        self.columns: dict[str, Range] = {}  # of this band, where there are several
+        self.part: Range | None = None  # the output channels of this pass
+        self.wanted: dict[str, Range] | None = None  # the input channels of this pass
+        self.turn = 0
+        self.tile = 0
+        self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
+
+    def _cuts(self, tensor: str) -> list[int]:
+        """Where rows are cut into pieces, so that pieces come and go whole."""
+        marks = {0, rows_of(self.graph.tensors[tensor])}
+        for counts in (self.flows.upto[tensor], self.flows.start[tensor]):
+            marks.update(int(n) for n in counts)
+        return sorted(marks)
+
+    def run(self) -> Iterator[Instruction]:
+        """Pass by pass over the channels, then over tiles of images and bands, strip by strip."""
+        yield from self.residents.come_and_go(self.laid.stays, self.step)
+        self.resident.update({t: self.residents.pieces[t] for t in self.held})
+        for part in self.laid.arranger.passes():
+            self.part = part
+            if self.part is not None:
+                self.wanted = input_channels(self.graph, self.group, self.part)
+            for batch in range(self.batches):
+                if self.batches > 1:
+                    self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
+                for band in range(self.laid.arranger.bands.count):
+                    columns = self.laid.arranger.bands.columns.items()
+                    self.columns = {tensor: ranges[band] for tensor, ranges in columns}
+                    for strip in range(len(self.flows.upto[self.group.made[0]])):
+                        yield from self._strip(strip)
+                        self.step += 1
+                    self.turn += 1
+            yield from self._drop_parameters()
+        for tensor in self.laid.stays.over:
+            yield from self.residents.leave(tensor, self.step - 1)
+
+    def _strip(self, strip: int) -> Iterator[Instruction]:
+        for tensor in self.group.loaded:
+            if tensor not in self.sliced and (self.wanted is None or tensor in self.wanted):
+                channels = None if self.wanted is None else self.wanted[tensor]
+                yield from self._load(tensor, strip, channels)
+        for unit, count in zip(self.laid.arranger.units, self.layout.channels, strict=True):
+            if unit.channels:
+                yield from self._channel_by_channel(unit, strip, count)
+            else:
+                yield from self._alone(unit.members[0], strip, count)
+        last = strip + 1 == len(self.flows.upto[self.group.made[0]])
+        for tensor in self.group.tensors:
+            size = rows_of(self.graph.tensors[tensor])
+            low = size if last else self.flows.start[tensor][strip + 1]
+            yield from self._release(tensor, int(low))
+
+    # ---- operators -------------------------------------------------------------------------
+
+    def _alone(self, index: int, strip: int, count: int) -> Iterator[Instruction]:
+        """The rows that an operator makes in a strip, some of its channels after the other."""
+        member = self.group.members[index]
+        rows = self._fresh(member.op.outputs[0], strip)
+        if rows[0] == rows[1]:
+            return
+        parts: Sequence[Range | None] = (self.part,)
+        if self.part is None and member.sliced and count < member.channels:
+            parts = pass_ranges(member.channels, count)
+        writes = self._places(member.op.outputs, strip, self.part)
+        for channels in parts:
+            yield from self._compute(index, writes, rows, channels, None)
+        yield from self._leave(writes)
+
+    def _channel_by_channel(self, unit: Unit, strip: int, count: int) -> Iterator[Instruction]:
+        """Operators that pass channels on: a few of them through all, then the next few."""
+        members = [(i, self.group.members[i]) for i in unit.members]
+        around = {t for _, m in members for t in m.op.inputs}
+        loaded = [t for t in self.group.loaded if t in self.sliced and t in around]
+        made = [t for _, m in members for t in m.op.outputs if t in self.sliced]
+        whole: dict[int, tuple[Operand, ...]] = {}  # complete after the last channels
+        parts = pass_ranges(unit.channels, count)
+        for channels in parts:
+            for tensor in loaded:
+                yield from self._load(tensor, strip, channels)
+            for index, member in members:
+                rows = self._fresh(member.op.outputs[0], strip)
+                if rows[0] == rows[1]:
+                    continue
+                outputs = member.op.outputs
+                if index not in whole:
+                    others = [t for t in outputs if t not in self.sliced]
+                    whole[index] = self._places(others, strip, self.part)
+                few = self._places([t for t in outputs if t in self.sliced], strip, channels)
+                if any(member.sums(t) for t in member.op.inputs if t in self.sliced):
+                    part = Sum(channels, channels == parts[-1]) if len(parts) > 1 else None
+                    yield from self._compute(index, whole[index] + few, rows, self.part, part)
+                else:
+                    yield from self._compute(index, whole[index] + few, rows, channels, None)
+                yield from self._leave(few)
+            for tensor in (*loaded, *made):
+                yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
+        for writes in whole.values():
+            yield from self._leave(writes)
+
+    def _compute(
+        self,
+        index: int,
+        writes: tuple[Operand, ...],
+        rows: Range,
+        channels: Range | None,
+        part: Sum | None,
+    ) -> Iterator[Instruction]:
+        """Load what parameters are not there, compute, and let them go unless they are kept."""
+        member = self.group.members[index]
+        op, out = member.op, self.graph.tensors[member.op.outputs[0]]
+        box = box_of(out, rows, channels, self.images, self.columns.get(out.name))
+        sums, last = (None, True) if part is None else part
+        wanted = needs(self.graph, op, out.name, box, sums, last)
+        reads = tuple(
+            operand
+            for name, box in wanted
+            if name in op.inputs
+            for operand in self.resident[name]
+            if meet(operand.piece.box, box)
+        )
+        kept = index in self.plan.kept
+        key = (index, (channels if member.sliced else None) or (0, 0))
+        parameters = self.parameters.get(key, ())
+        if member.parameter_bytes and not parameters:
+            if kept:  # For all strips: some parameters, of positions, have rows too.
+                wanted = needs(self.graph, op, out.name, box_of(out, (0, rows_of(out)), channels))
+            found = {name: piece for name, piece in wanted if name in op.parameters}
+            parameters = self._parameters(index, found, channels if member.sliced else None)
+            for operand in parameters:
+                yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
+            if kept:
+                self.parameters[key] = parameters
+        made = [self._of_channels(operand.piece, channels) for operand in writes]
+        macs = sum(
+            share_of_macs(self.graph, op, out.name, box, sums)
+            for (piece, _), box in zip(writes, made, strict=True)
+            if piece.tensor == out.name
+        )
+        all_of_it = all(box == piece.box for (piece, _), box in zip(writes, made, strict=True))
+        parts = () if all_of_it else tuple(made)
+        sides = (reads + parameters, writes)
+        yield Compute(self.step, op.name, *sides, macs, sums=sums, parts=parts)
+        if not kept:
+            for operand in parameters:
+                yield Release(self.step, *operand)
+
+    def _of_channels(self, piece: Piece, channels: Range | None) -> Box:
+        """The box of these channels of a piece."""
+        axis = Axes.of(self.graph.tensors[piece.tensor].shape).channel
+        if channels is None or axis is None:
+            return piece.box
+        return (*piece.box[:axis], channels, *piece.box[axis + 1 :])
+
+    def _leave(self, writes: Iterable[Operand]) -> Iterator[Instruction]:
+        """What goes off chip is stored; a few channels that nothing here reads are let go."""
+        for operand in writes:
+            name = operand.piece.tensor
+            held = name in self.held
+            if name in self.graph.outputs or (name in self.group.stored and not held):
+                yield Store(self.step, operand.piece, operand.region, self._home(operand.piece))
+            # Channels that nothing here reads make room for the next.
+            if self.part is None and name in self.sliced & self.group.sinks and not held:
+                yield Release(self.step, *operand)
+            else:
+                self.resident[name].append(operand)
+
+    # ---- rows ------------------------------------------------------------------------------
+
+    def _fresh(self, tensor: str, strip: int) -> Range:
+        """The rows of a tensor that a strip makes."""
+        begin = self.flows.start if tensor in self.sliced else self.flows.before
+        return int(begin[tensor][strip]), int(self.flows.upto[tensor][strip])
+
+    def _places(
+        self, outputs: Sequence[str], strip: int, channels: Range | None
+    ) -> tuple[Operand, ...]:
+        """Where the rows of a strip of what an operator makes are written."""
+        return tuple(
+            self._operand(name, rows, channels)
+            for name in outputs
+            for rows in self._pieces(name, self._fresh(name, strip))
+        )
+
+    def _pieces(self, tensor: str, rows: Range) -> Iterator[Range]:
+        if tensor in self.sliced:
+            yield from () if rows[0] == rows[1] else (rows,)
+            return
+        for start, stop in pairwise(self.cuts[tensor]):
+            if rows[0] <= start and stop <= rows[1]:
+                yield start, stop
+
+    def _operand(self, tensor: str, rows: Range, channels: Range | None) -> Operand:
+        """A piece in its line buffer, whose addresses count on from turn to turn."""
+        shape = self.graph.tensors[tensor]
+        columns = self.columns.get(tensor)
+        piece = Piece(tensor, box_of(shape, rows, channels, self.images, columns))
+        if tensor in self.held:
+            return Operand(piece, self.residents.place(piece, self.held[tensor], channels))
+        size = piece_bytes(self.graph, piece)
+        if tensor in self.sliced:
+            offset = self.moved[tensor]
+            self.moved[tensor] += size
+        else:
+            ring = self.layout.rings[tensor]
+            offset = (self.turn * rows_of(shape) + rows[0]) * ring.slot_bytes
+            if channels is not None and self.plan.channel_passes == 1:
+                offset += size // (channels[1] - channels[0]) * channels[0]
+        return Operand(piece, Region(_ring_name(self.laid, tensor), offset, size))
+
+    def _home(self, piece: Piece) -> Region:
+        return home(self.graph, self.machine, piece)
+
+    def _load(self, tensor: str, strip: int, channels: Range | None) -> Iterator[Instruction]:
+        if tensor in self.held:
+            return
+        begin = int(self.flows.fresh(tensor)[strip])
+        for rows in self._pieces(tensor, (begin, int(self.flows.upto[tensor][strip]))):
+            operand = self._operand(tensor, rows, channels)
+            yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
+            self.resident[tensor].append(operand)
+
+    def _release(self, tensor: str, below: int) -> Iterator[Instruction]:
+        if tensor in self.held:
+            return
+        shape = self.graph.tensors[tensor]
+        staying = []
+        for operand in self.resident[tensor]:
+            if rows_in(shape, operand.piece.box)[1] <= below:
+                yield Release(self.step, *operand)
+            else:
+                staying.append(operand)
+        self.resident[tensor] = staying
+
+    # ---- parameters ------------------------------------------------------------------------
+
+    def _parameters(
+        self, index: int, boxes: dict[str, Box], channels: Range | None
+    ) -> tuple[Operand, ...]:
+        """These parameters in their place, or in the next weight tile."""
+        member = self.group.members[index]
+        if index in self.plan.kept:
+            at = self.layout.kept[index]
+            if channels is not None and self.plan.channel_passes == 1:
+                at += channels[0] * member.channel_bytes
+        else:
+            at = self.layout.tiles[self.tile % len(self.layout.tiles)]
+            self.tile += 1
+        found = []
+        for name, box in boxes.items():
+            piece = Piece(name, box)
+            size = piece_bytes(self.graph, piece)
+            found.append(Operand(piece, Region(self.machine.onchip, at, size)))
+            at += size
+        return tuple(found)
+
+    def _drop_parameters(self) -> Iterator[Instruction]:
+        for operands in self.parameters.values():
+            for operand in operands:
+                yield Release(self.step - 1, *operand)
+        self.parameters.clear()

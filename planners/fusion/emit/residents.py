@@ -1,0 +1,90 @@
+"""Tensors that stay on chip, whole, from group to group: their places, and how they come and go.
+
+A tensor lies as blocks of rows, one after the other, like a line buffer of all its rows: any rows
+of any channels that are made or loaded together are a piece of their own within it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.program import (
+    Instruction,
+    Load,
+    Operand,
+    Piece,
+    Region,
+    Release,
+    Store,
+    piece_bytes,
+    whole,
+)
+from planners.fusion.tile.rows import channels_of, rows_in, rows_of
+
+
+@dataclass(frozen=True)
+class Stays:
+    """What a group finds on chip, by name: `at` are the addresses in bytes of what it holds.
+
+    Before it begins some are `stored` and leave, some are `dropped`, and some are `loaded`, whole;
+    after it some are `over`.
+    """
+
+    at: Mapping[str, int] = field(default_factory=dict)
+    stored: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
+
+
+class Residents:
+    """The pieces of all tensors that are on chip between groups."""
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.graph, self.machine = graph, machine
+        self.pieces: dict[str, list[Operand]] = defaultdict(list)
+
+    def come_and_go(self, stays: Stays, step: int) -> Iterator[Instruction]:
+        """Before a group: what makes room leaves, and what it wants whole is loaded."""
+        for tensor in stays.stored:
+            for piece, region in self.pieces[tensor]:
+                yield Store(step, piece, region, home(self.graph, self.machine, piece))
+        for tensor in (*stays.stored, *stays.dropped):
+            yield from self.leave(tensor, step)
+        for tensor in stays.loaded:
+            piece = whole(self.graph.tensors[tensor])
+            region = self.place(piece, stays.at[tensor])
+            yield Load(step, piece, home(self.graph, self.machine, piece), region)
+            self.pieces[tensor].append(Operand(piece, region))
+
+    def leave(self, tensor: str, step: int) -> Iterator[Instruction]:
+        """Let all of a tensor go."""
+        for operand in self.pieces.pop(tensor, ()):
+            yield Release(step, *operand)
+
+    def place(self, piece: Piece, base: int, channels: tuple[int, int] | None = None) -> Region:
+        """Where a piece lies in its tensor's place: some images', rows', columns', channels'."""
+        tensor = self.graph.tensors[piece.tensor]
+        size, start = piece_bytes(self.graph, piece), rows_in(tensor, piece.box)[0]
+        first, last = piece.box[0] if len(tensor.shape) > 1 else (0, 1)
+        images = tensor.shape[0] if len(tensor.shape) > 1 else 1
+        unit = self.graph.bytes_per_element
+        image = self.graph.size_bytes(piece.tensor) // images
+        at = base + first * image + start * (image // rows_of(tensor)) * (last - first)
+        if len(piece.box) == 4:  # All channels of a band of columns after those of the last.
+            rows = piece.box[2][1] - start
+            at += piece.box[3][0] * rows * channels_of(tensor) * (last - first) * unit
+        if channels is not None:
+            at += size // (channels[1] - channels[0]) * channels[0]
+        return Region(self.machine.onchip, at, size)
+
+
+def home(graph: Graph, machine: Machine, piece: Piece) -> Region:
+    """Where a piece is off chip."""
+    kind = graph.tensors[piece.tensor].kind
+    memory = machine.parameters if kind == "parameter" else machine.offchip
+    return Region(memory, None, piece_bytes(graph, piece))

@@ -1,0 +1,64 @@
+"""The best groups and residency that respect wishes, and which of them are in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planners.constraints.language import Wish
+from planners.core.errors import BudgetTooSmall, WishesConflict
+from planners.core.progress import Clock
+from planners.core.services import PLAN_WHOLE_TENSORS
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.joint.planner import Asked, Joint, best_joint
+from planners.fusion.partition.shortest import NEVER
+from planners.fusion.search.constrained import QUESTION_S, conflict_of
+
+
+def wished_jointly(
+    model: GroupModel,
+    wishes: Sequence[Wish],
+    budget_bytes: int,
+    clock: Clock,
+    double_buffer: bool,
+) -> Joint:
+    """The best groups and residency of those that respect wishes.
+
+    Raises `WishesConflict` where none does within the budget, or none is found in time.
+    """
+    if not wishes:
+        return best_joint(model, budget_bytes, clock, double_buffer)
+
+    def search(some: Sequence[Wish], within: Clock) -> Joint:
+        asked = Asked.of(some, model.graph)
+        return best_joint(model, budget_bytes, within, double_buffer, asked)
+
+    found = search(wishes, clock)
+    if found.objective_bytes < NEVER:
+        return found
+
+    def possible(some: Sequence[Wish]) -> bool:
+        return search(some, Clock(QUESTION_S)).objective_bytes < NEVER
+
+    error = conflict_of(model, wishes, budget_bytes, possible)
+    least = [wish for wish in wishes if str(wish) in error.wishes]
+    raise _by_whole_tensors(model, least, error)
+
+
+def _by_whole_tensors(
+    model: GroupModel, wishes: Sequence[Wish], error: WishesConflict
+) -> WishesConflict:
+    """What whole tensors and operators alone (COSMA) need for the wishes, where that is less."""
+    asked = Asked.of(wishes, model.graph).cosma
+    if not asked:
+        return error
+    settings = {"parameters": True, "schedule": "joint", "time_limit": QUESTION_S, "wishes": asked}
+    have = error.have_bytes
+    try:
+        PLAN_WHOLE_TENSORS.function()(model.graph, model.machine, have, settings, None)
+    except WishesConflict as other:
+        if error.need_bytes == have or other.need_bytes < error.need_bytes:
+            names = (other.operator, other.tensors)
+            return WishesConflict(error.wishes, other.need_bytes, have, *names)
+    except BudgetTooSmall:
+        return error
+    return error

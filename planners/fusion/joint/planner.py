@@ -1,0 +1,311 @@
+"""Groups and residency decided together: never worse than fused groups alone, or than COSMA.
+
+First the best partition with everything off chip between groups; then the best with tensors held
+on chip across groups, over bytes (`joint_search`), and addresses for it. Where these do not fit,
+the search is run again with a little less room. COSMA's plan, parameters counted, is one of whole
+tensors and operators alone: it is asked for where it may be better than what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from planners.constraints.language import Wish
+from planners.core.errors import BudgetTooSmall
+from planners.core.graph import Graph
+from planners.core.masks import bits
+from planners.core.plan import Plan
+from planners.core.progress import Clock
+from planners.core.services import PLAN_WHOLE_TENSORS
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import Laid
+from planners.fusion.joint.addresses import lay_out_jointly
+from planners.fusion.joint.resident_cost import HeldCosts
+from planners.fusion.joint.search import Route, Search
+from planners.fusion.joint.space import Space
+from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.cost_model import Partition
+from planners.fusion.partition.lattice import count_downsets
+from planners.fusion.partition.shortest import NEVER, Lattice, lattice
+from planners.fusion.search.bound import forced_bytes
+from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
+from planners.fusion.search.offers import Offers
+
+# Of the time that is left: for groups alone, over all downsets, along one order.
+ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
+# Where addresses do not fit, the search goes on with so much of the budget.
+LESS = (0.98, 0.95, 0.9, 0.8)
+WIDTHS = (2, 12)
+# COSMA has a second at least: where groups alone took the time, its plan may be far ahead.
+COSMA_SHARE, COSMA_S = 0.25, 1.0
+LOOK_S = 1.0
+MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
+MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The best found: groups with addresses where tensors stay between them, or a plan of COSMA's,
+    or, with neither, the partition as it is. The bound holds over all of these.
+    """
+
+    partition: Partition
+    objective_bytes: int
+    bound_bytes: int
+    laid: tuple[Laid, ...] = ()
+    cosma: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Wishes as the search sees them: on `groups`; on those where nothing stays between (`apart`);
+    tensors by name; and what COSMA is asked, None where it has no such plans.
+    """
+
+    groups: Wished
+    apart: Wished
+    keep: frozenset[str]
+    spill: frozenset[str]
+    cosma: tuple[str, ...] | None
+
+    @staticmethod
+    def of(wishes: Sequence[Wish], graph: Graph) -> Asked:
+        of_groups = [wish for wish in wishes if wish.kind in ("fuse", "split")]
+        of_tensors = [wish for wish in wishes if wish not in of_groups]
+        fused = any(wish.kind == "fuse" for wish in wishes)
+        return Asked(
+            Wished.of(of_groups, graph),
+            Wished.of(wishes, graph),
+            frozenset(wish.names[0] for wish in of_tensors if wish.kind == "keep"),
+            frozenset(wish.names[0] for wish in of_tensors if wish.kind == "spill"),
+            None if fused else tuple(str(wish) for wish in of_tensors),
+        )
+
+
+NOTHING_ASKED = Asked(Wished(), Wished(), frozenset(), frozenset(), ())
+
+
+def best_joint(
+    model: GroupModel,
+    budget_bytes: int,
+    clock: Clock,
+    double_buffer: bool,
+    asked: Asked = NOTHING_ASKED,
+) -> Joint:
+    """Search for the best groups and residency within a budget, of those that are asked for.
+
+    Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
+    not fit alone.
+    """
+    part = clock.share(ALONE_SHARE, bounds=False)
+    offers = find_groups(model, model.graph, [budget_bytes], part, wished=asked.groups)
+    low = lower_bounds(model, offers)
+    (alone,) = settle(offers, model.graph, part)
+    if not all(asked.apart.allows(mask) for mask in alone.groups):
+        alone = replace(alone, objective_bytes=NEVER)  # Of use for its order alone.
+    return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
+
+
+class _Joint:
+    def __init__(
+        self,
+        model: GroupModel,
+        offers: Offers,
+        alone: Partition,
+        low: Callable[[int], int | None],
+        clock: Clock,
+        double_buffer: bool,
+        asked: Asked,
+    ) -> None:
+        self.model, self.graph, self.offers, self.asked = model, model.graph, offers, asked
+        self.groups = [mask for mask in offers.groups if asked.groups.allows(mask)]
+        self.budget, self.clock, self.double_buffer = offers.budgets[0], clock, double_buffer
+        self.costs = HeldCosts(model, model.graph)
+        self.low = low
+        forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
+        self.bound = min(forced, alone.objective_bytes)
+        self.best = Joint(alone, alone.objective_bytes, self.bound)
+        # No plan of COSMA's is below it, where it may do what groups cannot.
+        self.least_whole = alone.objective_bytes
+
+    def run(self) -> Joint:
+        """A quick look, COSMA, then along one order, and over all downsets where these are few."""
+        self._tell("groups alone")
+        few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
+        allowed = (mask for mask in few if self.asked.groups.allows(mask))
+        self._look_along(sorted(allowed), WIDTHS[0])
+        if not self._proven() or _shares_parameters(self.model):
+            self._ask_cosma()
+        if not self._proven():
+            self._look_along(self.groups, WIDTHS[0])
+        dag = self.offers.candidates.dag
+        way = None
+        if not self._proven() and count_downsets(dag) <= MOST_DOWNSETS:
+            way = lattice(dag, dag.downsets(), self.groups, MOST_STEPS)
+        if way is not None:
+            self._search_all(way)
+        if not self._proven():
+            self._look_along(self.groups, WIDTHS[1])
+        return self._judged()
+
+    def _proven(self) -> bool:
+        return self.best.objective_bytes <= self.bound
+
+    def _search_all(self, way: Lattice) -> None:
+        """The best of all, or a bound on it."""
+        clock = self.clock.part(SEARCH_SHARE * self.clock.left_s)
+        groups = self.groups
+        search = self._search(way, groups, self.budget, clock)
+        if self.offers.candidates.complete is None:
+            least = min(search.least, self.best.objective_bytes, self.least_whole)
+            self.bound = max(self.bound, least)
+        if search.done:
+            self._place(
+                search.route(), lambda budget: self._search(way, groups, budget, clock).route()
+            )
+        self._tell("residency")
+
+    def _order(self, groups: Sequence[int]) -> Lattice:
+        """Downsets of the operators in the order of the groups alone."""
+        done, prefixes = 0, [0]
+        for mask in self.best.partition.groups:
+            for i in bits(mask):
+                done |= 1 << i
+                prefixes.append(done)
+        way = lattice(self.offers.candidates.dag, prefixes, groups, MOST_STEPS)
+        assert way is not None, "an order has no more steps than groups"
+        return way
+
+    def _look_along(self, groups: Sequence[int], width: int) -> None:
+        """Narrowly, along one order, for something better soon."""
+        way = self._order(groups)
+        clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
+        if self.best.objective_bytes == self.best.partition.objective_bytes:
+            # Where groups alone took all of the time there is a short look all the same.
+            clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
+
+        def narrow(budget: int) -> Route | None:
+            return self._search(way, groups, budget, clock, width).route()
+
+        self._place(narrow(self.budget), narrow)
+        self._tell(f"residency in one order, {width} states wide")
+
+    def _search(
+        self,
+        way: Lattice,
+        groups: Sequence[int],
+        budget_bytes: int,
+        clock: Clock,
+        width: int = 0,
+    ) -> Search:
+        """Search below the best so far; the bounds of the whole budget hold for less too."""
+        keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
+        space = Space(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
+        search = Search(space, self.best.objective_bytes, width)
+        search.run(clock, MOST_TURNS)
+        return search
+
+    def _place(self, route: Route | None, again: Callable[[int], Route | None]) -> None:
+        """Addresses for a route, or for one that needs less room."""
+        for share in LESS:
+            if route is None:
+                return
+            laid = lay_out_jointly(
+                self.model,
+                self.costs,
+                route.legs,
+                self.budget,
+                self.clock,
+                double_buffer=self.double_buffer,
+            )
+            if laid is not None:
+                if route.cost_bytes < self.best.objective_bytes:
+                    alone = self.best.partition
+                    self.best = Joint(alone, route.cost_bytes, self.bound, laid)
+                return
+            if self.clock.expired():
+                return
+            route = again(int(share * self.budget))
+
+    def _ask_cosma(self) -> None:
+        if self.asked.cosma is None:
+            return
+        self._tell("COSMA")
+        options = {
+            "wishes": self.asked.cosma,
+            "schedule": "joint",
+            "parameters": True,
+            "time_limit": max(COSMA_S, COSMA_SHARE * self.clock.left_s),
+        }
+        try:
+            found = PLAN_WHOLE_TENSORS.function()(
+                self.graph, self.model.machine, self.budget, options, lambda _: not self._stopped()
+            )
+        except BudgetTooSmall:
+            return
+        if _shares_parameters(self.model):
+            self.least_whole = found.claims.bound_bytes + found.claims.compulsory_bytes
+        if found.claims.offchip_bytes < self.best.objective_bytes:
+            alone, traffic = self.best.partition, found.claims.offchip_bytes
+            self.best = Joint(alone, traffic, self.bound, cosma=found)
+
+    def _stopped(self) -> bool:
+        return self.clock.stopped
+
+    def _judged(self) -> Joint:
+        best = self.best
+        bound = min(self.bound, best.objective_bytes)
+        return Joint(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
+
+    def _tell(self, stage: str) -> None:
+        cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes
+        self.clock.report(stage, cost, min(self.bound, self.best.objective_bytes))
+
+
+def lower_bounds(model: GroupModel, offers: Offers) -> Callable[[int], int | None]:
+    """What a group moves at least beside the maps around it: parameters, and outputs of the graph.
+
+    A way with tensors held whole is a way without, in no more room than they and its buffer take
+    together; so what parameters cost at least in the budget (`refills`) holds for it too. That is
+    not worked out where there are very many groups.
+    """
+    graph, candidates, budgets = model.graph, offers.candidates, offers.budgets
+    again: dict[object, int | None] = {}
+
+    def refills(mask: int) -> int | None:
+        key = candidates.key(mask)
+        if key not in again:
+            (least,) = candidates.least_traffic(mask, budgets)
+            again[key] = None if least is None else least - model.least_traffic(mask)
+        return again[key]
+
+    quick = len(offers.groups) > MANY_GROUPS
+    outputs = set(graph.outputs)
+    always = [sum(graph.size_bytes(t) for t in op.parameters) for op in graph.operators]
+    ends = [
+        [
+            (graph.size_bytes(t), sum(1 << i for i in graph.consumers[t]))
+            for t in op.outputs
+            if t in outputs
+        ]
+        for op in graph.operators
+    ]
+
+    def low(mask: int) -> int | None:
+        total = 0 if quick else refills(mask)
+        if total is None:
+            return None
+        for i in bits(mask):
+            total += always[i] + sum(size for size, readers in ends[i] if not readers & ~mask)
+        return total
+
+    return low
+
+
+def _shares_parameters(model: GroupModel) -> bool:
+    """Whether operators share parameters: COSMA may keep these on chip in between."""
+    graph = model.graph
+    return any(
+        x.kind == "parameter" and len(graph.consumers[t]) > 1 for t, x in graph.tensors.items()
+    )

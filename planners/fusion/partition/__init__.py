@@ -1,0 +1,1 @@
+"""Sets of operators that a search moves in, and what it asks of a cost model."""

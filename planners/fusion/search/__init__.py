@@ -1,0 +1,1 @@
+"""The best partition of a network into fused groups."""

@@ -1,0 +1,65 @@
+"""Off-chip bytes that no partition into fused groups can do without."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from planners.core.access import CONVOLUTIONS, POOLS
+from planners.core.graph import Graph, Operator
+from planners.fusion.search.candidates import Candidates
+
+
+def compulsory_bytes(graph: Graph) -> int:
+    """Inputs, outputs and parameters once: all that any operator touches of them (the oracle)."""
+    parameters = sum(graph.size_bytes(t) for t, x in graph.tensors.items() if x.kind == "parameter")
+    return (
+        parameters
+        + sum(_touched(graph, t) for t in set(graph.inputs))
+        + sum(graph.size_bytes(t) for t in set(graph.outputs) if t in graph.producer)
+    )
+
+
+def forced_bytes(graph: Graph, found: Candidates, budget_bytes: int, *, stays: bool = False) -> int:
+    """Compulsory bytes, and those of tensors whose writer and a reader cannot be in one group.
+
+    Every group with both holds all operators between them; where those do not fit, and so nor
+    does more, the tensor is written and read. Only what was looked at is counted; and where
+    tensors may stay on chip between groups (`stays`), only what is larger than that.
+    """
+    total = compulsory_bytes(graph)
+    for name, writer in graph.producer.items():
+        if stays and graph.size_bytes(name) <= budget_bytes:
+            continue
+        reads = [
+            read_bytes(graph, graph.operators[reader], name)
+            for reader in graph.consumers[name]
+            if found.apart(1 << writer | 1 << reader, budget_bytes)
+        ]
+        if reads:
+            written = 0 if name in graph.outputs else max(reads)
+            total += max(reads) + written
+    return total
+
+
+def _touched(graph: Graph, tensor: str) -> int:
+    readers = graph.consumers[tensor]
+    return max((read_bytes(graph, graph.operators[i], tensor) for i in readers), default=0)
+
+
+def read_bytes(graph: Graph, op: Operator, tensor: str) -> int:
+    """Bytes of an input that an operator touches at all: strides may step over some."""
+    size = graph.size_bytes(tensor)
+    shape, out = graph.tensors[tensor].shape, graph.tensors[op.outputs[0]].shape
+    slides = op.kind in CONVOLUTIONS | POOLS and tensor == op.inputs[0]
+    if not slides or not len(shape) == len(out) == len(op.kernel) + 2:
+        return size
+    windows = zip(shape[2:], out[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True)
+    for n, *window in windows:
+        size = size // n * _under_windows(n, *window)
+    return size
+
+
+@cache
+def _under_windows(n: int, windows: int, k: int, s: int, p: int, d: int) -> int:
+    """How many of n elements of an axis lie under any of the windows."""
+    return len({i * s - p + j * d for i in range(windows) for j in range(k)} & set(range(n)))

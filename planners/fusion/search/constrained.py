@@ -1,0 +1,116 @@
+"""The best partition that respects wishes, and which of them are in the way where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from planners.constraints.conflicts import smallest
+from planners.constraints.language import Wish
+from planners.core.errors import WishesConflict
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.cost_model import Partition, Status, executable, least_traffic
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search.exact import best_partition
+
+# Seconds for the search whether some of the wishes can be had, where the least groups do not fit.
+QUESTION_S = 5.0
+
+
+def wished_partition(
+    model: GroupModel, wishes: Sequence[Wish], budget_bytes: int, clock: Clock
+) -> Partition:
+    """The partition of least traffic of those that respect wishes, which do not contradict.
+
+    Raises `WishesConflict` where none does within the budget, or none is found in time.
+    """
+    graph = model.graph
+    found = _best(model, Wished.of(wishes, graph), budget_bytes, clock)
+    if found is not None:
+        return found
+
+    def possible(some: Sequence[Wish]) -> bool:
+        return _best(model, Wished.of(some, graph), budget_bytes, Clock(QUESTION_S)) is not None
+
+    raise conflict_of(model, wishes, budget_bytes, possible)
+
+
+def _best(model: GroupModel, wished: Wished, budget_bytes: int, clock: Clock) -> Partition | None:
+    found = best_partition(model, model.graph, budget_bytes, clock, wished=wished)
+    if all(wished.allows(mask) for mask in found.groups):
+        return found
+    groups = least_groups(model, wished)
+    costs = [least_traffic(_points(model, mask), budget_bytes) for mask in groups]
+    if None in costs:
+        return None
+    total = sum(cost for cost in costs if cost is not None)
+    bound = min(found.bound_bytes, total)
+    status: Status = "optimal" if bound == total else "feasible"
+    return replace(
+        found, groups=groups, objective_bytes=total, bound_bytes=bound, status=status, cap=None
+    )
+
+
+def least_groups(model: GroupModel, wished: Wished) -> tuple[int, ...]:
+    """The smallest groups that have together what is wished so, in an order that can run."""
+    dag = Dag.of(model.graph)
+    order = executable(dag, wished.least(dag))
+    assert order is not None, "what lies on a cycle is in one group"
+    return order
+
+
+def _points(model: GroupModel, mask: int) -> list[tuple[int, int]]:
+    return [(point.buffer_bytes, point.traffic_bytes) for point in model.staircase(mask)]
+
+
+class _Need(NamedTuple):
+    """The least memory known to do for wishes, which group wants it; or why none does."""
+
+    size_bytes: int
+    group: int = 0
+    reason: str = ""
+
+
+def conflict_of(
+    model: GroupModel,
+    wishes: Sequence[Wish],
+    budget_bytes: int,
+    possible: Callable[[Sequence[Wish]], bool],
+) -> WishesConflict:
+    """A minimal set of wishes in the way, with what the group that they ask for needs.
+
+    `possible` is asked where it is not plain that the smallest groups do.
+    """
+    graph = model.graph
+
+    def fits(some: Sequence[Wish]) -> bool:
+        need = _need(model, Wished.of(some, graph))
+        return (not need.reason and need.size_bytes <= budget_bytes) or possible(some)
+
+    least = smallest(wishes, fits)
+    texts = tuple(str(wish) for wish in least)
+    need = _need(model, Wished.of(least, graph))
+    names = [graph.operators[i].name for i in bits(need.group)]
+    if need.reason:
+        reason = f"{names[0]} to {names[-1]} cannot be one group: {need.reason}"
+        return WishesConflict(texts, budget_bytes, budget_bytes, reason=reason)
+    size = max(need.size_bytes, budget_bytes + 1)
+    reason = f"the group from {names[0]!r} to {names[-1]!r} ({len(names)} operators)"
+    return WishesConflict(texts, size, budget_bytes, names[0], reason=reason)
+
+
+def _need(model: GroupModel, wished: Wished) -> _Need:
+    worst = _Need(0)
+    for mask in wished.classes:
+        if reason := model.why_not(mask):
+            return _Need(0, mask, reason)
+        buffers = [buffer for buffer, _ in _points(model, mask)]
+        if not buffers:
+            return _Need(0, mask, "no tile of it runs")
+        if min(buffers) > worst.size_bytes:
+            worst = _Need(min(buffers), mask)
+    return worst

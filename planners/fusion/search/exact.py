@@ -1,0 +1,203 @@
+"""The best partition of a network into fused groups, over all that have no cycle.
+
+Algorithm 1 (Optimus, eqs. 1 and 2) for any topology: all groups that fit are found first, each
+costed once for all budgets; then the cheapest acyclic partition into them is a shortest path on
+the lattice of downsets, or, where that is too wide, a search over covers with a proven bound.
+
+Only groups whose operators share tensors are looked at where the model *splits*: the parts of
+any other group are convex, no path joins them, and apart they cost no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.cost_model import (
+    GroupModel,
+    Partition,
+    Status,
+    Traits,
+    least_traffic,
+    require_singles,
+    traits_of,
+)
+from planners.fusion.partition.lattice import Dag, count_downsets
+from planners.fusion.partition.orders import by_depth, by_levels
+from planners.fusion.partition.shortest import Bytes, lattice
+from planners.fusion.search.bound import compulsory_bytes, forced_bytes
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.offers import Offers
+from planners.fusion.search.set_partition import Cover
+from planners.fusion.search.wide import wide_cover
+
+# Groups, downsets and steps between them that are held at most, for memory's sake.
+MOST_GROUPS = 300_000
+MOST_WIDE_PLACES = 12_000_000  # groups times operators, where prices are found for all of them
+MOST_DOWNSETS = 20_000
+MOST_STEPS = 4_000_000
+# Of the time that is left, what finding groups may take before the search begins.
+SHARE = 0.6
+WIDE_SHARE = 0.2
+BANDED_SHARE = 0.5  # the search with all groups that bands of columns let in
+
+
+def best_partition(
+    model: GroupModel,
+    graph: Graph,
+    budget_bytes: int,
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+    wished: Wished | None = None,
+) -> Partition:
+    """The partition of least traffic within a budget, in groups of at most `cap` operators.
+
+    `optimal` over all acyclic partitions unless the clock or the cap ends the search; then
+    `feasible`, with a bound, and `cap` says up to which size of group nothing is better. Of those
+    that respect what is `wished`, if it can be had: else some operator is alone that should not be.
+    Raises `BudgetTooSmall` where an operator alone does not fit, `BadInput` for a cap below 1.
+    """
+    offers = find_groups(model, graph, [budget_bytes], clock, cap=cap, traits=traits, wished=wished)
+    return settle(offers, graph, clock)[0]
+
+
+def sweep_partitions(
+    model: GroupModel,
+    graph: Graph,
+    budgets: Sequence[int],
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+) -> list[Partition]:
+    """The best partition for each budget, as `best_partition`; groups are found and costed once.
+
+    Raises `BudgetTooSmall` where an operator alone does not fit the smallest budget.
+    """
+    offers = find_groups(model, graph, budgets, clock, cap=cap, traits=traits)
+    return settle(offers, graph, clock)
+
+
+def find_groups(
+    model: GroupModel,
+    graph: Graph,
+    budgets: Sequence[int],
+    clock: Clock,
+    *,
+    cap: int | None = None,
+    traits: Traits | None = None,
+    wished: Wished | None = None,
+) -> Offers:
+    """The groups of at most `cap` operators within some budgets, as far as the clock allows.
+
+    Raises as `sweep_partitions`.
+    """
+    if cap is not None and cap < 1:
+        raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
+    require_singles(model, graph, min(budgets))
+    candidates = Candidates(model, graph, traits or traits_of(model), wished)
+    alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
+    # What is told is one budget's; of several it is the largest's.
+    known = None if wished else sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
+    clock.report("no fusion", known, compulsory_bytes(graph))
+    wide = count_downsets(candidates.dag) > MOST_DOWNSETS
+    share = WIDE_SHARE if wide else SHARE
+    share *= BANDED_SHARE if candidates.traits.bands > 1 else 1
+    most = MOST_WIDE_PLACES // candidates.dag.count if wide else MOST_GROUPS
+    candidates.grow(max(budgets), cap, clock.part(share * clock.left_s), min(most, MOST_GROUPS))
+    offers = Offers(candidates, budgets)
+    clock.report(f"{len(offers.groups)} groups", known)
+    return offers
+
+
+def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
+    """The best partition into these groups for each of their budgets."""
+    candidates = offers.candidates
+    banded = candidates.traits.bands > 1
+    found = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
+    judged = [
+        _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
+        for cover, budget in zip(found, offers.budgets, strict=True)
+    ]
+    if not banded or all(partition.status == "optimal" for partition in judged):
+        return judged
+    # Bands let far more groups in than time allows: those that fit without come first.
+    traits = replace(candidates.traits, bands=1)
+    few = Candidates(candidates.model, graph, traits, candidates.wished)
+    few.grow(max(offers.budgets), None, clock.part(SHARE * clock.left_s), MOST_GROUPS)
+    others = solve(Offers(few, offers.budgets), clock)
+    return [_better(one, other) for one, other in zip(judged, others, strict=True)]
+
+
+def _better(found: Partition, other: Cover) -> Partition:
+    """A partition, or a cheaper cover of which nothing is proven."""
+    if other.groups is None or other.objective >= found.objective_bytes:
+        return found
+    proven = other.objective == found.bound_bytes
+    status: Status = "optimal" if proven else "feasible"
+    return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
+
+
+def solve(offers: Offers, clock: Clock) -> list[Cover]:
+    """The best partitions, one a budget: exact while the clock allows."""
+    dag = offers.candidates.dag
+    if count_downsets(dag) <= MOST_DOWNSETS:
+        way = lattice(dag, dag.downsets(), offers.groups, MOST_STEPS)
+        if way is not None:
+            offers.sharpen(range(len(offers.groups)), clock.part(0.5 * clock.left_s))
+            return _covers(offers, *offers.shortest(way, clock))
+    linear = _in_an_order(dag, offers, prefixes(dag), clock)
+    for order in (by_levels(dag), by_depth(dag)):
+        other = _in_an_order(dag, offers, downsets_of(order), clock)
+        linear = [min(pair, key=lambda cover: cover.objective) for pair in zip(linear, other)]
+    clock.report("groups of three orders", min(cover.objective for cover in linear))
+    return [wide_cover(offers, k, clock, cover) for k, cover in enumerate(linear)]
+
+
+def _in_an_order(dag: Dag, offers: Offers, downsets: list[int], clock: Clock) -> list[Cover]:
+    """The best partitions into groups of operators that follow each other in one order."""
+    way = lattice(dag, downsets, offers.groups, MOST_STEPS)
+    assert way is not None, "an order has no more steps than groups"
+    least, paths, _ = offers.shortest(way, clock)
+    return _covers(offers, least, paths, 0 * least)
+
+
+def _covers(offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes) -> list[Cover]:
+    groups = [tuple(offers.groups[row] for row in path) for path in paths]
+    return [
+        Cover(masks, int(cost), int(bound))
+        for masks, cost, bound in zip(groups, least, bounds, strict=True)
+    ]
+
+
+def prefixes(dag: Dag) -> list[int]:
+    """The downsets of the default order of operators."""
+    return downsets_of(range(dag.count))
+
+
+def downsets_of(order: Iterable[int]) -> list[int]:
+    """What has run after each operator of an order, and before the first."""
+    return [0, *accumulate((1 << i for i in order), int.__or__)]
+
+
+def _judged(cover: Cover, candidates: Candidates, forced: int, considered: int) -> Partition:
+    """What was found, with the bound that it deserves and how far it is proven."""
+    assert cover.groups is not None
+    everything = candidates.complete is None
+    proven = cover.bound == cover.objective
+    bound = min(cover.objective, max(forced, cover.bound) if everything else forced)
+    return Partition(
+        groups=cover.groups,
+        objective_bytes=cover.objective,
+        bound_bytes=bound,
+        status="optimal" if bound == cover.objective else "feasible",
+        cap=candidates.complete if proven and not everything else None,
+        considered=considered,
+    )

@@ -1,0 +1,130 @@
+"""Groups on offer to a search, each with a lower bound until its cost is asked for.
+
+A cost model takes longer over a group than a search does, and most groups are on no way that is
+near the best one even at their bounds. So the search is run at the bounds, those of the groups
+near the best way are sharpened or their costs asked for, and again, until the best way has none
+whose cost is not known: it is the best of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from planners.core.progress import Clock
+from planners.fusion.partition.cost_model import least_traffic
+from planners.fusion.partition.shortest import (
+    NEVER,
+    Bytes,
+    Lattice,
+    cheapest_through,
+    shortest_paths,
+)
+from planners.fusion.search.candidates import Candidates
+
+# Of the groups nearest to a best way, so many have their bounds sharpened and costs asked at once.
+SHARPENED = 1024
+ASKED = 48
+LAST_LOOKS = 6
+# What an operator costs that wishes want in a group, alone: so many times all operators alone.
+DEAR = 64
+
+
+def _alone(mask: int) -> bool:
+    return mask.bit_count() == 1
+
+
+class Offers:
+    """All groups found within some budgets, in rows, with their least traffic, in columns.
+
+    `costs` are lower bounds where not `known`, and `NEVER` where a group does not fit.
+    """
+
+    def __init__(self, candidates: Candidates, budgets: Sequence[int]) -> None:
+        self.candidates, self.budgets = candidates, budgets
+        self.groups = [
+            m
+            for m in candidates.masks
+            if candidates.floor(m) <= max(budgets) and (_alone(m) or self.allows(m))
+        ]
+        self._alike: dict[object, list[int]] = {}
+        for row, mask in enumerate(self.groups):
+            self._alike.setdefault(candidates.key(mask), []).append(row)
+        self.costs: Bytes = np.empty((len(self.groups), len(budgets)), dtype=np.int64)
+        for rows in self._alike.values():
+            mask = self.groups[rows[0]]
+            least, floor = candidates.model.least_traffic(mask), candidates.floor(mask)
+            self.costs[rows] = [least if floor <= budget else NEVER for budget in budgets]
+        self.known = np.zeros(len(self.groups), dtype=bool)
+        self.sharp = np.zeros(len(self.groups), dtype=bool)
+        self.ask(row for row, mask in enumerate(self.groups) if _alone(mask))
+        if candidates.wished:
+            self._make_dear()
+
+    def allows(self, mask: int) -> bool:
+        """Whether wishes let a partition have this group."""
+        wished = self.candidates.wished
+        return wished is None or wished.allows(mask)
+
+    def _make_dear(self) -> None:
+        """Operators that are not to be alone cost more alone than any partition would."""
+        alone = [row for row, mask in enumerate(self.groups) if _alone(mask)]
+        dear = DEAR * np.maximum(1, np.where(self.costs < NEVER, self.costs, 0)[alone].sum(axis=0))
+        for row in alone:
+            if not self.allows(self.groups[row]):
+                self.costs[row] = dear
+
+    def ask(self, rows: Iterable[int]) -> None:
+        """Find what these groups cost, and with them all that look alike."""
+        for row in rows:
+            if not self.known[row]:
+                steps = self.candidates.cost(self.groups[row])
+                self._set(row, [least_traffic(steps, budget) for budget in self.budgets])
+                self.known[self._like(row)] = True
+
+    def sharpen(self, rows: Iterable[int], clock: Clock | None = None) -> None:
+        """Find a better bound for these groups, and for all that look alike, while time allows."""
+        for row in rows:
+            if clock is not None and clock.expired():
+                return
+            if not (self.known[row] or self.sharp[row]):
+                self._set(row, self.candidates.least_traffic(self.groups[row], self.budgets))
+                self.sharp[self._like(row)] = True
+
+    def settle(self, rows: Sequence[int], most: int = ASKED) -> None:
+        """Sharpen the bounds of these groups; ask what the first of those cost that were sharp."""
+        sharp = [row for row in rows if self.sharp[row] and not self.known[row]]
+        self.sharpen(rows)
+        self.ask(sharp[:most])
+
+    def shortest(self, way: Lattice, clock: Clock) -> tuple[Bytes, list[list[int]], Bytes]:
+        """The cheapest way in each column, its groups by row, and what none is cheaper than.
+
+        Where the clock ends, the cheapest of the groups whose cost is known.
+        """
+        while True:
+            least, paths = shortest_paths(way, self.costs)
+            open_ = [k for k, path in enumerate(paths) if not all(self.known[path])]
+            if not open_:
+                return least, paths, least
+            if clock.expired():
+                return *self._last_look(way), least
+            through = np.where(self.known[:, None], NEVER, cheapest_through(way, self.costs))
+            for column in open_:
+                near = np.argsort(through[:, column], kind="stable")[:SHARPENED]
+                fits = through[near, column] < NEVER
+                self.settle([*paths[column], *(int(row) for row in near[fits])])
+
+    def _last_look(self, way: Lattice) -> tuple[Bytes, list[list[int]]]:
+        """The cheapest way by groups whose cost is known, and a few more of the best ways'."""
+        for _ in range(LAST_LOOKS):
+            _, paths = shortest_paths(way, self.costs)
+            self.ask(row for path in paths for row in path)
+        return shortest_paths(way, np.where(self.known[:, None], self.costs, NEVER))
+
+    def _set(self, row: int, costs: Sequence[int | None]) -> None:
+        self.costs[self._like(row)] = [NEVER if cost is None else cost for cost in costs]
+
+    def _like(self, row: int) -> list[int]:
+        return self._alike[self.candidates.key(self.groups[row])]

@@ -1,0 +1,146 @@
+"""The online variant: few groups, by rules, in milliseconds (Optimus, section 6, Algorithm 3).
+
+An operator is fused with all that read it or with none of them, groups grow along shared data
+only, and no group is larger than a table, built before, says of the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from planners.core.graph import Graph
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.partition.cost_model import (
+    GroupModel,
+    Partition,
+    Traits,
+    require_singles,
+)
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search.bound import compulsory_bytes
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.exact import solve
+from planners.fusion.search.offers import Offers
+from planners.fusion.tile.ways import Steps
+
+# Refilled more often, parameters are taken to cost more than fusion saves: a quarter of the height
+# by a quarter of the width (section 6).
+MOST_REFILLS = 16
+# Groups are looked at up to this size; the table says nothing of larger ones.
+LARGEST = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SizeTable:
+    """`memo[n]`: the least buffer in which a group of n operators does not refill its parameters
+    more than 16 times; it never falls with n. `memo[0]` is 0.
+    """
+
+    memo: tuple[int, ...]
+
+    def limit(self, budget_bytes: int) -> int:
+        """The most operators that a group may have; at least one."""
+        return max(1, *(n for n, need in enumerate(self.memo) if need <= budget_bytes))
+
+
+def size_table(model: GroupModel, graph: Graph, clock: Clock, largest: int = LARGEST) -> SizeTable:
+    """The table of a network, built offline, over the groups that the rules allow.
+
+    It ends with the largest group there is, or of `largest` operators, or with the clock.
+    """
+    known = Candidates(model, graph, Traits("any"))
+    least: dict[int, int] = {}
+    for mask in allowed_groups(known.dag, largest):
+        need = _useful_buffer(known.cost(mask), _parameter_bytes(graph, mask))
+        if need is not None:
+            size = mask.bit_count()
+            least[size] = min(least.get(size, need), need)
+        if clock.expired():
+            break
+    memo = [0]
+    for size in range(1, max(least, default=0) + 1):
+        # Where no group has this size, a larger one speaks for it.
+        memo.append(max(memo[-1], min(need for n, need in least.items() if n >= size)))
+    return SizeTable(tuple(memo))
+
+
+def online_partition(
+    model: GroupModel, graph: Graph, budget_bytes: int, clock: Clock, table: SizeTable
+) -> Partition:
+    """The best partition into groups that the rules and the table allow: a heuristic.
+
+    `feasible`, unless it moves no more than it must. Raises `BudgetTooSmall`.
+    """
+    require_singles(model, graph, budget_bytes)
+    known = Candidates(model, graph, Traits("any"))
+    known.masks = dict.fromkeys(allowed_groups(known.dag, table.limit(budget_bytes)))
+    offers = Offers(known, [budget_bytes])
+    (found,) = solve(offers, clock)
+    assert found.groups is not None
+    floor = min(compulsory_bytes(graph), found.objective)
+    return Partition(
+        groups=found.groups,
+        objective_bytes=found.objective,
+        bound_bytes=floor,
+        status="optimal" if floor == found.objective else "feasible",
+        considered=len(offers.groups),
+    )
+
+
+def allowed_groups(dag: Dag, largest: int) -> Iterator[int]:
+    """Groups that obey the rules, from single operators up, none twice.
+
+    One grows by what shares data with it, and by all that the rules then ask for.
+    """
+    seen = {1 << i for i in range(dag.count)}
+    layer = sorted(seen)
+    while layer:
+        yield from layer
+        grown = set()
+        for mask in layer:
+            near = 0
+            for i in bits(mask):
+                near |= dag.relatives[i]
+            for i in bits(near & ~mask):
+                larger = completed(dag, mask | 1 << i, largest)
+                if larger is not None and larger not in seen:
+                    seen.add(larger)
+                    grown.add(larger)
+        layer = sorted(grown)
+
+
+def completed(dag: Dag, mask: int, largest: int) -> int | None:
+    """The least set around these operators that obeys the rules; None where it is too large.
+
+    It is convex, and has all readers of an operator of which it has any.
+    """
+    while True:
+        larger = mask | dag.between(mask)
+        for i in bits(larger):
+            if dag.successors[i] & larger:
+                larger |= dag.successors[i]
+        if larger.bit_count() > largest:
+            return None
+        if larger == mask:
+            return mask
+        mask = larger
+
+
+def obeys(dag: Dag, mask: int) -> bool:
+    """Whether each member has all of its readers in the group or none."""
+    return all(dag.successors[i] & mask in (0, dag.successors[i]) for i in bits(mask))
+
+
+def _useful_buffer(steps: Steps, parameters: int) -> int | None:
+    """The least buffer in which parameters are loaded at most 16 times."""
+    if not steps:
+        return None
+    most = steps[-1][1] + (MOST_REFILLS - 1) * parameters
+    return min(buffer for buffer, traffic in steps if traffic <= most)
+
+
+def _parameter_bytes(graph: Graph, mask: int) -> int:
+    names: Sequence[str] = [t for i in bits(mask) for t in graph.operators[i].parameters]
+    return sum(graph.size_bytes(t) for t in set(names))

@@ -1,0 +1,1 @@
+"""How a fused group runs: strips of rows, bands of columns, passes over channels."""

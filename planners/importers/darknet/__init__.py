@@ -1,0 +1,1 @@
+"""Darknet `.cfg` files."""

@@ -1,0 +1,272 @@
+"""Each ONNX operator in ATen's words, so that both importers tell the same facts.
+
+What is not here is opaque: it needs all of its operands for any part of its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from planners.importers.onnx import layers
+from planners.importers.onnx.node import BEFORE, Aten, Node, Said
+
+
+def aten(node: Node) -> Said:
+    """The steps of a node; none for an identity, None for an opaque operator."""
+    say = _SAY.get(node.proto.op_type) if node.proto.domain in ("", "ai.onnx") else None
+    if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
+        return None
+    return say(node)
+
+
+_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK"})
+
+
+def _unary(kind: str) -> Callable[[Node], Said]:
+    return lambda node: [Aten(kind, {"self": node.input(0)})]
+
+
+def _binary(kind: str) -> Callable[[Node], Said]:
+    """Element by element; an operand of one known number is a number, not a tensor."""
+
+    def say(node: Node) -> Said:
+        tensors = [name for name in node.inputs if not node.is_number(name)]
+        named = {f"self{i}": name for i, name in enumerate(tensors or node.inputs[:1])}
+        numbers = tuple(node.number(name) for name in node.inputs if name not in tensors)
+        return [Aten(kind, named, {"numbers": numbers}, relation=("same",))]
+
+    return say
+
+
+def _whole(kind: str) -> Callable[[Node], Said]:
+    """What needs all of its operands, numbers and computed sizes aside, for any part."""
+
+    def say(node: Node) -> Said:
+        sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
+        names = [name for name in node.inputs if name not in sizes]
+        return [Aten(kind, {f"self{i}": name for i, name in enumerate(names)}, relation=())]
+
+    return say
+
+
+def _clip(node: Node) -> Said:
+    low = node.array(1) if node.opset >= 11 else node.get("min")
+    high = node.array(2) if node.opset >= 11 else node.get("max")
+    limits = tuple(None if n is None else float(n) for n in (low, high))
+    kind = "hardtanh" if limits in ((0.0, 6.0), (-1.0, 1.0)) else "clamp"
+    return [Aten(kind, {"self": node.input(0)}, {"limits": limits}, unary=True)]
+
+
+def _cast(node: Node) -> Said:
+    if node.values.of[node.input(0)].dtype == node.values.of[node.outputs[0]].dtype:
+        return []
+    return [Aten("to", {"self": node.input(0)})]
+
+
+def _nothing(node: Node) -> Said:
+    return []
+
+
+def _reshape(node: Node) -> Said:
+    if prod(node.shape()) != prod(node.out):
+        raise ValueError(f"{node.shape()} does not reshape to {node.out}")
+    return [Aten("reshape", {"self": node.input(0)})]
+
+
+def _transpose(node: Node) -> Said:
+    axes = node.get("perm") or list(range(len(node.shape())))[::-1]
+    return [Aten("permute", {"self": node.input(0)}, {"dims": axes})]
+
+
+def _expand(node: Node) -> Said:
+    return [Aten("expand", {"self": node.input(0)})]
+
+
+def _slice(node: Node) -> Said:
+    starts, ends = node.list_of("starts", 1), node.list_of("ends", 2)
+    if starts is None or ends is None:
+        return None
+    axes = node.list_of("axes", 3) or list(range(len(starts)))
+    steps = node.list_of("steps", 4) or [1] * len(starts)
+    if min(steps) < 0:
+        return [Aten("flip", {"self": node.input(0)})]
+    shape, source, said = list(node.shape()), node.input(0), []
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        axis %= len(shape)
+        span = range(shape[axis])[start:end:step]
+        if len(span) == shape[axis]:
+            continue
+        shape[axis] = len(span)
+        args = {"dim": axis, "start": span.start, "step": step}
+        said.append(Aten("slice", {"self": source}, args, shape=tuple(shape)))
+        source = BEFORE
+    return said
+
+
+def _split(node: Node) -> Said:
+    axis = node.get("axis", 0) % len(node.shape())
+    return [Aten("split_with_sizes", {"self": node.input(0)}, {"dim": axis}, splits=axis)]
+
+
+def _gather(node: Node) -> Said:
+    index, axis = node.array(1), node.get("axis", 0)
+    if index is not None and index.ndim == 0:
+        args = {"dim": axis, "index": int(index)}
+        return [Aten("select", {"self": node.input(0)}, args)]
+    table = node.input(0) in node.values.parameters and axis == 0
+    operands = {"self": node.input(0), "index": node.input(1)}
+    return [Aten("embedding" if table else "index_select", operands, relation=())]
+
+
+def _concat(node: Node) -> Said:
+    operands = {f"tensors{i}": name for i, name in enumerate(node.inputs)}
+    return [Aten("cat", operands, {"dim": node.get("axis", 1)})]
+
+
+def _pad(node: Node) -> Said:
+    amounts, axes = node.list_of("pads", 1), node.list_of("axes", 3)
+    if amounts is None:
+        return None
+    rank = len(node.shape())
+    chosen = [axis % rank for axis in axes] if axes else list(range(rank))
+    before, after = [0] * rank, [0] * rank
+    for at, axis in enumerate(chosen):
+        before[axis], after[axis] = amounts[at], amounts[at + len(chosen)]
+    pairs = [n for axis in reversed(range(rank)) for n in (before[axis], after[axis])]
+    args = {"pad": pairs, "mode": node.get("mode", "constant")}
+    return [Aten("pad", {"self": node.input(0)}, args)]
+
+
+def _softmax(kind: str) -> Callable[[Node], Said]:
+    """Along one axis; before opset 13 along all axes from it on."""
+
+    def say(node: Node) -> Said:
+        rank = len(node.shape())
+        new = node.opset >= 13
+        axis = node.get("axis", -1 if new else 1) % rank
+        return [Aten(kind, {"self": node.input(0)}, {"dim": axis if new else range(axis, rank)})]
+
+    return say
+
+
+def _reduce(kind: str) -> Callable[[Node], Said]:
+    def say(node: Node) -> Said:
+        axes = node.list_of("axes", 1)
+        if not axes and node.get("noop_with_empty_axes", 0):
+            return []
+        rank = len(node.shape())
+        along = sorted(axis % rank for axis in axes or range(rank))
+        kept = node.get("keepdims", 1)
+        return [Aten(kind, {"self": node.input(0)}, relation=("along", *along) if kept else ())]
+
+    return say
+
+
+def _resize(node: Node) -> Said:
+    """Nearest and bilinear over the third axis and after, as PyTorch has them; else all is read."""
+    mode, data, out = node.get("mode", "nearest"), node.shape(), node.out
+    place = node.get("coordinate_transformation_mode", "half_pixel")
+    if node.proto.op_type == "Upsample":
+        place = "asymmetric"
+    plain = len(data) == 4 and data[:2] == out[:2] and not node.get("antialias", 0)
+    whole = plain and all(n % m == 0 for m, n in zip(data[2:], out[2:]))
+    relation: tuple[str | int, ...] = ()
+    floor = node.proto.op_type == "Upsample" or node.get("nearest_mode", "") == "floor"
+    if mode == "nearest" and place == "asymmetric" and floor and whole:
+        relation = ("nearest",)
+    if mode == "linear" and plain and place in ("half_pixel", "pytorch_half_pixel"):
+        relation = ("bilinear",) if whole else ()
+    if mode == "linear" and plain and place == "align_corners":
+        relation = ("corners",)
+    name = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, "nearest")
+    return [Aten(f"upsample_{name}{len(data) - 2}d", {"self": node.input(0)}, relation=relation)]
+
+
+def _quantize(kind: str) -> Callable[[Node], Said]:
+    """Element by element where one scale serves the whole tensor, or one a channel."""
+
+    def say(node: Node) -> Said:
+        rest = [name for name in node.inputs[1:] if not node.is_number(name)]
+        operands = {"self": node.input(0)} | {f"q{i}": name for i, name in enumerate(rest)}
+        by_channel = node.get("axis", 1) == 1 and len(node.shape()) > 1
+        flat = all(len(node.values.of[name].shape) == 1 for name in rest)
+        relation = ("same",) if not rest else ("channels",) if by_channel and flat else ()
+        return [Aten(kind, operands, relation=relation, unary=not rest)]
+
+    return say
+
+
+_UNARY = {
+    "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log",
+    "Sqrt": "sqrt", "Abs": "abs", "Neg": "neg", "Reciprocal": "reciprocal", "Erf": "erf",
+    "Sin": "sin", "Cos": "cos", "Elu": "elu", "Selu": "selu", "Celu": "celu", "Gelu": "gelu",
+    "LeakyRelu": "leaky_relu", "Softplus": "softplus", "Softsign": "softsign", "Mish": "mish",
+    "HardSigmoid": "hardsigmoid", "HardSwish": "hardswish", "Swish": "silu",
+    "ThresholdedRelu": "threshold", "Floor": "floor", "Ceil": "ceil", "Round": "round",
+    "Sign": "sign", "Not": "logical_not",
+}  # fmt: skip
+_BINARY = {
+    "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Pow": "pow", "Max": "maximum",
+    "Min": "minimum", "Sum": "add", "Mean": "add", "Mod": "remainder", "Where": "where",
+    "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "Equal": "eq", "Less": "lt",
+    "LessOrEqual": "le", "Greater": "gt", "GreaterOrEqual": "ge", "PRelu": "prelu",
+}  # fmt: skip
+_REDUCE = {
+    "ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "amax", "ReduceMin": "amin",
+    "ReduceProd": "prod", "ReduceL1": "linalg_vector_norm", "ReduceL2": "linalg_vector_norm",
+    "ReduceLogSumExp": "logsumexp", "ReduceSumSquare": "sum",
+}  # fmt: skip
+_WHOLE = {
+    "ArgMax": "argmax", "ArgMin": "argmin", "CumSum": "cumsum", "DepthToSpace": "pixel_shuffle",
+    "SpaceToDepth": "pixel_unshuffle", "GatherElements": "gather", "GatherND": "index",
+    "OneHot": "one_hot", "ScatterElements": "scatter", "ScatterND": "index_put", "Tile": "repeat",
+    "TopK": "topk", "Trilu": "tril",
+}  # fmt: skip
+_QUANTIZED_CONV = {"input": 0, "weight": 3, "bias": 8}
+_QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}
+
+_SAY: Mapping[str, Callable[[Node], Said]] = {
+    **{name: _unary(kind) for name, kind in _UNARY.items()},
+    **{name: _binary(kind) for name, kind in _BINARY.items()},
+    **{name: _reduce(kind) for name, kind in _REDUCE.items()},
+    **{name: _whole(kind) for name, kind in _WHOLE.items()},
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), layers.recurrent),
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
+    **dict.fromkeys(("Resize", "Upsample"), _resize),
+    **dict.fromkeys(("Identity", "Dropout"), _nothing),
+    "Clip": _clip,
+    "Cast": _cast,
+    "CastLike": _cast,
+    "Transpose": _transpose,
+    "Expand": _expand,
+    "Slice": _slice,
+    "Split": _split,
+    "Gather": _gather,
+    "Concat": _concat,
+    "Pad": _pad,
+    "Conv": layers.convolution({"input": 0, "weight": 1, "bias": 2}),
+    "ConvInteger": layers.convolution({"input": 0, "weight": 1, "q2": 2, "q3": 3}),
+    "QLinearConv": layers.convolution(_QUANTIZED_CONV),
+    "ConvTranspose": layers.convolution({"input": 0, "weight": 1, "bias": 2}, "conv_transpose"),
+    "MaxPool": layers.pool("max"),
+    "AveragePool": layers.pool("avg"),
+    "GlobalAveragePool": layers.global_pool("avg"),
+    "GlobalMaxPool": layers.global_pool("max"),
+    "Gemm": layers.gemm,
+    "MatMul": layers.matmul,
+    "MatMulInteger": layers.quantized_matmul(0, 1),
+    "QLinearMatMul": layers.quantized_matmul(0, 3),
+    "Einsum": layers.einsum,
+    "BatchNormalization": layers.batch_norm,
+    "LayerNormalization": layers.layer_norm("layer_norm"),
+    "RMSNormalization": layers.layer_norm("rms_norm"),
+    "InstanceNormalization": layers.norm("instance_norm"),
+    "GroupNormalization": layers.norm("group_norm"),
+    "LRN": layers.norm("local_response_norm"),
+    "Softmax": _softmax("softmax"),
+    "LogSoftmax": _softmax("log_softmax"),
+    "QuantizeLinear": _quantize("quantize"),
+    "DequantizeLinear": _quantize("dequantize"),
+    "Attention": layers.attention,
+}

@@ -1,0 +1,164 @@
+"""ONNX's layers in ATen's words: what slides, multiplies, normalises or runs through time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+from planners.importers.onnx.node import BEFORE, Aten, Node, Said
+
+
+def _window(node: Node, kernel: tuple[int, ...]) -> dict[str, object]:
+    """What slides; where padding differs between the ends, that in front is what counts."""
+    axes = len(kernel)
+    strides = list(node.get("strides") or [1] * axes)
+    dilations = list(node.get("dilations") or [1] * axes)
+    pads = list(node.get("pads") or [0] * 2 * axes)[:axes]
+    auto = node.get("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        sizes = zip(node.shape()[2:], node.out[2:], kernel, strides, dilations, strict=True)
+        beyond = [max(0, (m - 1) * s + d * (k - 1) + 1 - n) for n, m, k, s, d in sizes]
+        pads = [(n + (auto == "SAME_LOWER")) // 2 for n in beyond]
+    elif auto == "VALID":
+        pads = [0] * axes
+    return {
+        "stride": strides,
+        "padding": pads,
+        "dilation": dilations,
+        "groups": node.get("group", 1),
+    }
+
+
+def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Node], Said]:
+    """`places` are those of input, weight, bias and of what scales them, where it is a tensor."""
+
+    def say(node: Node) -> Said:
+        data, weight = node.shape(), node.shape(places["weight"])
+        kernel, groups = weight[2:], node.get("group", 1)
+        reads = weight[0] if kind == "conv_transpose" else weight[1] * groups
+        if data[1] != reads or weight[0] % groups:
+            raise ValueError(f"a weight of {weight} for {data}")
+        operands = {key: node.input(at) for key, at in places.items() if node.input(at)}
+        extra = [key for key, name in operands.items() if key[0] == "q" and node.is_number(name)]
+        operands = {key: name for key, name in operands.items() if key not in extra}
+        return [Aten(f"{kind}{len(kernel)}d", operands, _window(node, kernel))]
+
+    return say
+
+
+def pool(kind: str) -> Callable[[Node], Said]:
+    """A pool with a window."""
+
+    def say(node: Node) -> Said:
+        kernel = tuple(node.get("kernel_shape", ()))
+        args = {**_window(node, kernel), "kernel_size": list(kernel)}
+        return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args)]
+
+    return say
+
+
+def global_pool(kind: str) -> Callable[[Node], Said]:
+    """A pool over all of space, which the torch importer knows as an adaptive one."""
+
+    def say(node: Node) -> Said:
+        axes = len(node.shape()) - 2
+        relation = ("adaptive", axes)
+        kinds = f"adaptive_{kind}_pool{axes}d"
+        return [Aten(kinds, {"self": node.input(0)}, relation=relation)]
+
+    return say
+
+
+def gemm(node: Node) -> Said:
+    """A linear layer where the second operand is a weight; a product and a sum otherwise."""
+    weight, bias = node.input(1), node.input(2)
+    said, data = [], node.input(0)
+    if node.get("transA", 0):
+        shape = node.shape()[::-1]
+        said.append(Aten("permute", {"self": data}, {"dims": [1, 0]}, shape=shape))
+        data = BEFORE
+    width = node.out[-1]
+    known = node.values.of
+    if node.shape()[0 if node.get("transA", 0) else 1] != node.shape(1)[node.get("transB", 0)]:
+        raise ValueError(f"{node.shape()} times {node.shape(1)}")
+    if weight in node.values.parameters and (not bias or known[bias].shape == (width,)):
+        operands = {"input": data, "weight": weight} | ({"bias": bias} if bias else {})
+        args = {"transposed": not node.get("transB", 0)}
+        macs = prod(node.out) * node.shape(1)[node.get("transB", 0)]
+        return [*said, Aten("linear", operands, args, macs=macs)]
+    if node.get("transB", 0):
+        return None
+    product = Aten("matmul", {"self": data, "other": weight}, shape=node.out)
+    total = Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",))
+    return [*said, product, *([total] if bias and not node.is_number(bias) else [])]
+
+
+def matmul(node: Node) -> Said:
+    """A product; that with a weight becomes a linear layer later (`onnx_patterns`)."""
+    return [Aten("matmul", {"self": node.input(0), "other": node.input(1)})]
+
+
+def quantized_matmul(first: int, second: int) -> Callable[[Node], Said]:
+    """A product of whole numbers; scales and zero points that are tensors are read too."""
+
+    def say(node: Node) -> Said:
+        names = {"self": node.input(first), "other": node.input(second)}
+        rest = [n for n in node.inputs if n not in names.values() and not node.is_number(n)]
+        relation = None if not rest else ()
+        return [Aten("matmul", names | {f"q{i}": n for i, n in enumerate(rest)}, relation=relation)]
+
+    return say
+
+
+def einsum(node: Node) -> Said:
+    """Any product of any operands."""
+    operands = {f"operands{i}": name for i, name in enumerate(node.inputs)}
+    return [Aten("einsum", operands, {"equation": node.get("equation", "")})]
+
+
+def batch_norm(node: Node) -> Said:
+    """Batch norm at inference; in training it is opaque."""
+    if node.get("training_mode", 0):
+        return None
+    names = ("input", "weight", "bias", "running_mean", "running_var")
+    return [Aten("batch_norm", dict(zip(names, node.proto.input)))]
+
+
+def layer_norm(kind: str) -> Callable[[Node], Said]:
+    """A norm along the axes from one on."""
+
+    def say(node: Node) -> Said:
+        rank = len(node.shape())
+        axes = range(node.get("axis", -1) % rank, rank)
+        operands = dict(zip(("input", "weight", "bias"), node.inputs))
+        return [Aten(kind, operands, relation=("along", *axes))]
+
+    return say
+
+
+def norm(kind: str) -> Callable[[Node], Said]:
+    """A norm that looks at all of its operand."""
+
+    def say(node: Node) -> Said:
+        return [Aten(kind, dict(zip(("input", "weight", "bias"), node.inputs)), relation=())]
+
+    return say
+
+
+def recurrent(node: Node) -> Said:
+    """All of it at once; MACs of both products at every step."""
+    length, batch = node.shape()[:2]
+    products = sum(prod(node.shape(place)) for place in (1, 2))
+    operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
+    kind = node.proto.op_type.lower()
+    return [Aten(kind, operands, relation=(), macs=length * batch * products)]
+
+
+def attention(node: Node) -> Said:
+    """Attention; with keys and values of the past it is opaque."""
+    names = ("query", "key", "value", "attn_mask")
+    operands = {key: name for key, name in zip(names, node.proto.input) if name}
+    if len(node.inputs) > len(operands):
+        return None
+    macs = (prod(node.shape()) + prod(node.out)) * node.shape(1)[-2]
+    return [Aten("scaled_dot_product_attention", operands, relation=(), macs=macs)]

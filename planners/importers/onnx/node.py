@@ -1,0 +1,103 @@
+"""One ONNX node with what is known of its operands, and how it is said in ATen's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import onnx
+
+from planners.core.relations import Relation
+from planners.importers.onnx.fold import Array
+from planners.importers.onnx.values import Values
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aten:
+    """A node, or a step of it, as an ATen call: what tables about ATen calls then tell of it.
+
+    `operands` are values by the name of the argument; `args` its other arguments. `relation`,
+    `unary` and `macs` replace what the tables say. `shape` is that of a step which is not the last
+    one; `splits` is the axis that a split cuts.
+    """
+
+    kind: str
+    operands: Mapping[str, str]
+    args: Mapping[str, Any] = field(default_factory=dict)
+    relation: Relation | None = None
+    unary: bool | None = None
+    macs: int | None = None
+    shape: Shape | None = None
+    splits: int | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with its attributes and what its operands hold."""
+
+    proto: Any
+    values: Values
+    opset: int
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """Its attributes as plain data; text is decoded."""
+        found = {a.name: onnx.helper.get_attribute_value(a) for a in self.proto.attribute}
+        return {
+            k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in found.items()
+        }
+
+    @property
+    def inputs(self) -> list[str]:
+        """The operands that are given, in order."""
+        return [name for name in self.proto.input if name]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The values it gives that anything reads, in order."""
+        return [name for name in self.proto.output if name in self.values.used]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute."""
+        return self.attributes.get(name, default)
+
+    def input(self, place: int) -> str:
+        """The operand at a place, empty where it is left out."""
+        return str(self.proto.input[place]) if place < len(self.proto.input) else ""
+
+    def shape(self, place: int = 0) -> Shape:
+        """The shape of an operand."""
+        return self.values.of[self.input(place)].shape
+
+    @property
+    def out(self) -> Shape:
+        """The shape of the first value it gives."""
+        return self.values.of[self.outputs[0]].shape
+
+    def array(self, place: int) -> Array | None:
+        """The numbers in an operand, where they are known."""
+        return self.values.arrays.get(self.input(place)) if self.input(place) else None
+
+    def list_of(self, name: str, place: int) -> list[int] | None:
+        """Whole numbers that older operator sets give as an attribute, newer ones as an operand."""
+        if name in self.attributes:
+            return [int(n) for n in self.attributes[name]]
+        array = self.array(place)
+        return None if array is None else [int(n) for n in array.reshape(-1)]
+
+    def is_number(self, name: str) -> bool:
+        """Whether an operand is one known number: no tensor that has to be kept anywhere."""
+        return name in self.values.arrays and self.values.of[name].elements == 1
+
+    def number(self, name: str) -> float:
+        """That number."""
+        return float(self.values.arrays[name].reshape(-1)[0])
+
+
+Said: TypeAlias = list[Aten] | None
+"""The steps of a node, each reading the one before as `"<"`; None where it is opaque."""
+BEFORE = "<"

@@ -1,0 +1,81 @@
+"""ONNX files as graphs; the package `onnx` is an extra, and nothing in a file is executed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Tensor
+from planners.importers.passes import GRANULARITIES, Trace, to_graph
+
+
+def from_onnx(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+) -> Graph:
+    """The graph of an ONNX file, its default schedule the order of its nodes.
+
+    `input_shape` (one shape, or one an input) gives the sizes that the file leaves open. Shapes
+    that the file computes from shapes are followed. Tensors keep their names; weights are
+    parameters, but for operands of arithmetic that are one number. Patterns that exporters write
+    out (SiLU, GELU, layer norm, attention) are one operator, as in the model that they came from.
+    What has no counterpart in PyTorch's words is an opaque operator that needs all of its operands
+    and counts no MACs: the graph's source notes which. Weights in files of their own stay unread.
+
+    Raises `BadInput` with file and node for what is no ONNX file or cannot be planned: control
+    flow, sizes that depend on data, unknown sizes, cycles.
+    """
+    if granularity not in GRANULARITIES:
+        raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    if find_spec("onnx") is None:
+        raise BadInput("reading ONNX files needs onnx: pip install 'spillway[onnx]'")
+    try:
+        trace, source, opaque = _trace(path, input_shape)
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path} is not an ONNX file: it has names that are no text") from error
+    try:
+        graph = to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=source)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+    if not graph.operators:
+        raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
+    kinds = Counter(op.kind for op in graph.operators if op.kind in opaque)
+    if not kinds:
+        return graph
+    text = ", ".join(f"{kind} ({count})" for kind, count in sorted(kinds.items()))
+    note = f"opaque operators, which need all of their operands and count no MACs: {text}"
+    return replace(graph, source={**source, "note": note})
+
+
+def _trace(
+    path: str | Path, input_shape: Sequence[Any] | None
+) -> tuple[Trace, dict[str, Any], frozenset[str]]:
+    """The calls of a file, what its graph's `source` says, and the kinds of calls not known."""
+    from planners.importers.onnx.calls import read_calls
+    from planners.importers.onnx.file import read_onnx
+    from planners.importers.onnx.patterns import combine
+    from planners.importers.onnx.values import infer
+
+    file = read_onnx(path)
+    values = infer(file, input_shape)
+    found = read_calls(file, values)
+    names = [v.name for v in file.graph.input if v.name not in file.constants]
+    inputs = [Tensor(n, values.of[n].shape, "input", values.of[n].dtype) for n in names]
+    known = {*names, *found.calls, *found.parameters}
+    outputs = tuple(found.resolve(value.name) for value in file.graph.output)
+    outputs = tuple(name for name in outputs if name in known)
+    source: dict[str, Any] = {
+        "onnx": {"file": file.path.name, "sha256": file.digest, "opset": file.opset},
+        "input_shape": [list(tensor.shape) for tensor in inputs],
+    }
+    calls = combine(found, outputs)
+    parameters = tuple(found.parameters.values())
+    trace = Trace(file.path.stem, tuple(inputs), parameters, calls, outputs)
+    return trace, source, frozenset(found.opaque)

@@ -1,0 +1,336 @@
+"""What every value of an ONNX graph is: shape, type, and its numbers where shapes need them.
+
+One walk over the nodes: what is known of a node's operands goes to onnx's own shape inference,
+node by node, so that sizes which a file computes (Shape, Gather, Concat, Reshape) are known when
+the next node needs them. Such numbers are small; weights are never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx.shape_inference import InferenceError, infer_node_outputs
+
+from planners.core.errors import BadInput
+from planners.importers.onnx.file import OnnxFile, check_location, external_bytes, label
+from planners.importers.onnx.fold import FOLDS, Array
+
+LARGEST_INPUT = 2**28
+"""Elements of an input beyond which its shape is taken for a slip."""
+MOST_NUMBERS = 2**12
+"""Elements of a value beyond which it is data, not a computed size."""
+MOST_HINTS = 32
+"""Elements of a value with fractions beyond which it is no factors or limits of axes."""
+STANDARD = ("", "ai.onnx")
+_CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+_WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
+_FRACTIONS = frozenset({"float16", "float32", "float64"})
+_LARGEST = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Shape in elements, `dtype` as torch names it, and onnx's number of that type."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    code: int
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(slots=True)
+class Values:
+    """Everything that is known of a graph's values.
+
+    `of` maps a name to its value, `arrays` to the numbers in it where they are known, `folded` are
+    those that nodes compute from other known numbers: no operator is left of such nodes. `hints`
+    are few numbers with fractions, which may be a weight as well as the scales of a resize: they
+    count where a size is inferred, and where they are joined to numbers that were computed. `used`
+    are the names that a node reads, and the outputs: nothing need be known of others.
+    """
+
+    of: dict[str, Value] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+    hints: dict[str, Array] = field(default_factory=dict)
+    folded: set[str] = field(default_factory=set)
+    types: dict[str, Any] = field(default_factory=dict)
+    parameters: set[str] = field(default_factory=set)
+    used: frozenset[str] = frozenset()
+
+    def known(self, name: str) -> Array | None:
+        """The numbers in a value for computing sizes."""
+        return self.arrays.get(name, self.hints.get(name))
+
+
+def _used_names(file: OnnxFile) -> frozenset[str]:
+    """The values that a node reads, and the outputs."""
+    read = {name for node in file.nodes for name in node.input}
+    return frozenset(read | {value.name for value in file.graph.output}) - {""}
+
+
+def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
+    """The values of a file for these input shapes. Raises `BadInput` naming what is not known."""
+    values = Values()
+    for name, tensor in file.constants.items():
+        _add_constant(values, file, name, tensor)
+    for name, value in input_values(file, input_shape).items():
+        _add(values, file, name, value)
+    values.used = _used_names(file)
+    said = {v.name: v.type for v in (*file.graph.value_info, *file.graph.output)}
+    for node in file.nodes:
+        _node(node, values, file, said)
+    return values
+
+
+def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
+    """The inputs of the graph in the shapes given, where they agree with the file."""
+    inputs = [value for value in file.graph.input if value.name not in file.constants]
+    shapes = _given(given, len(inputs), file)
+    sizes: dict[str, int] = {}
+    found = {}
+    for value, shape in zip(inputs, shapes, strict=True):
+        tensor = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or not tensor.elem_type:
+            raise BadInput(f"{file.path}: the input {value.name!r:.80} is not a tensor")
+        if not tensor.HasField("shape") and shape is None:
+            raise BadInput(f"{file.path}: the input {value.name!r:.80} has no shape; give one")
+        axes = list(tensor.shape.dim) if tensor.HasField("shape") else []
+        if shape is not None and tensor.HasField("shape") and len(shape) != len(axes):
+            text = "x".join(map(str, shape))
+            raise BadInput(
+                f"{file.path}: the input {value.name!r:.80} has {len(axes)} axes, and {text} has "
+                f"{len(shape)}"
+            )
+        if shape is not None and not axes:
+            sized = shape
+        else:
+            named = [_axis(axis) for axis in axes]
+            sized = _sized(named, shape, sizes, f"{file.path}: the input {value.name!r:.80}")
+        if prod(sized) > LARGEST_INPUT:
+            raise BadInput(
+                f"{file.path}: the input {value.name!r:.80} has more than {LARGEST_INPUT} elements"
+            )
+        found[value.name] = Value(
+            sized, _dtype(tensor.elem_type, value.name, file), tensor.elem_type
+        )
+    return found
+
+
+def _given(given: Any, count: int, file: OnnxFile) -> list[tuple[int, ...] | None]:
+    if given is None:
+        return [None] * count
+    wants = f"{file.path} takes {count} input shapes such as 1x3x224x224, not {given!r:.60}"
+    if not isinstance(given, (list, tuple)) or not given:
+        raise BadInput(wants)
+    several = all(isinstance(shape, (list, tuple)) for shape in given)
+    shapes = [tuple(shape) for shape in given] if several else [tuple(given)]
+    if not all(type(n) is int and n > 0 for shape in shapes for n in shape):
+        raise BadInput(f"{wants}: a shape is whole numbers above zero")
+    if len(shapes) > count:
+        raise BadInput(wants)
+    return [*shapes, *[None] * (count - len(shapes))]
+
+
+def _axis(axis: Any) -> int | str:
+    """The size of an axis, or its name where the file leaves it open."""
+    return int(axis.dim_value) if axis.dim_value > 0 else str(axis.dim_param)
+
+
+def _sized(
+    axes: list[int | str], shape: tuple[int, ...] | None, sizes: dict[str, int], what: str
+) -> tuple[int, ...]:
+    """Sizes for all axes: those of the file, those given; a name stands for one size."""
+    found = []
+    for at, axis in enumerate(axes):
+        size = shape[at] if shape is not None else None
+        if isinstance(axis, int):
+            if size not in (None, axis):
+                raise BadInput(f"{what} has {axis} as its axis {at} in the file, not {size}")
+            found.append(axis)
+            continue
+        size = sizes.get(axis) if size is None and axis else size
+        if size is None:
+            named = f"{axis!r:.60} (axis {at})" if axis else f"axis {at}"
+            raise BadInput(f"{what} leaves {named} open: give input_shape (--input)")
+        if axis and sizes.setdefault(axis, size) != size:
+            raise BadInput(f"{what}: {axis!r:.60} is {sizes[axis]} elsewhere, not {size}")
+        found.append(size)
+    return tuple(found)
+
+
+def _dtype(code: int, name: str, file: OnnxFile) -> str:
+    try:
+        text = str(onnx.TensorProto.DataType.Name(code))
+    except ValueError:
+        text = "UNDEFINED"
+    if text in ("UNDEFINED", "STRING"):
+        raise BadInput(f"{file.path}: {name!r:.80} holds no numbers, which cannot be planned")
+    known = {"FLOAT": "float32", "DOUBLE": "float64", "FLOAT16": "float16", "BFLOAT16": "bfloat16"}
+    return known.get(text, text.lower())
+
+
+def _add(values: Values, file: OnnxFile, name: str, value: Value) -> None:
+    if value.elements > _LARGEST:
+        raise BadInput(f"{file.path}: {name!r:.80} has more than 2**53 elements")
+    values.of[name] = value
+    values.types[name] = onnx.helper.make_tensor_type_proto(value.code, value.shape)
+
+
+def _add_constant(values: Values, file: OnnxFile, name: str, tensor: Any) -> None:
+    """A weight, or the number it holds where sizes may be computed from it."""
+    shape = tuple(int(n) for n in tensor.dims)
+    if any(n < 0 for n in shape):
+        raise BadInput(f"{file.path}: {name!r:.80} has an axis of negative size")
+    value = Value(shape, _dtype(tensor.data_type, name, file), tensor.data_type)
+    _add(values, file, name, value)
+    values.parameters.add(name)
+    if value.dtype in _WHOLE and value.elements <= MOST_NUMBERS:
+        values.arrays[name] = _array(tensor, value, file)
+    elif value.dtype in _FRACTIONS and value.elements <= MOST_HINTS:
+        place = values.arrays if value.elements == 1 else values.hints
+        place[name] = _array(tensor, value, file)
+
+
+def _array(tensor: Any, value: Value, file: OnnxFile) -> Array:
+    try:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            kind = np.dtype(value.dtype)
+            data = external_bytes(tensor, file.path, value.elements * kind.itemsize)
+            array: Array = np.frombuffer(data, kind.newbyteorder("<")).astype(kind)
+        else:
+            array = numpy_helper.to_array(tensor)
+        return array.reshape(value.shape)
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{file.path}: {tensor.name!r:.80} does not hold what it says") from error
+
+
+def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) -> None:
+    """The values that one node gives."""
+    graphs = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+    if node.op_type in _CONTROL or any(a.type in graphs for a in node.attribute):
+        raise BadInput(
+            f"{file.path}: {label(node)} is control flow, which has no fixed schedule: export "
+            "the model without it"
+        )
+    if node.op_type == "Constant" and node.domain in STANDARD:
+        return _constant_node(node, values, file)
+    found = _inferred(node, values, file)
+    for name in filter(None, node.output):
+        value = _complete((found or {}).get(name)) or _complete(said.get(name))
+        if value is None:
+            if name not in values.used:
+                continue
+            raise BadInput(
+                f"{file.path}: the shape of {name!r:.80} is not known: {label(node)} "
+                + ("is no standard operator" if found is None else "computes it from data")
+                + "; run onnx.shape_inference, or give the shape in the file"
+            )
+        if any(n < 0 for n in value[0]):
+            raise BadInput(f"{file.path}: {label(node)} gives {name!r:.80} a negative size")
+        _add(values, file, name, Value(value[0], _dtype(value[1], name, file), value[1]))
+    _fold(node, values, file)
+
+
+def _constant_node(node: Any, values: Values, file: OnnxFile) -> None:
+    """A constant that is written as a node: a weight like any other."""
+    held = {a.name: a for a in node.attribute}
+    name = node.output[0] if len(node.output) == 1 else ""
+    if "value" in held and name:
+        tensor = held["value"].t
+        check_location(tensor, file.path)
+    elif "sparse_value" in held and name:
+        sparse = held["sparse_value"].sparse_tensor
+        tensor = onnx.TensorProto(name=name, data_type=sparse.values.data_type)
+        tensor.dims.extend(sparse.dims)
+    else:
+        tensor = _plain(held, name)
+    if tensor is None:
+        raise BadInput(f"{file.path}: {label(node)} holds no numbers")
+    _add_constant(values, file, name, tensor)
+
+
+def _plain(held: Mapping[str, Any], name: str) -> Any:
+    forms: dict[str, Callable[[Any], Array]] = {
+        "value_int": lambda a: np.array(a.i, np.int64),
+        "value_ints": lambda a: np.array(a.ints, np.int64),
+        "value_float": lambda a: np.array(a.f, np.float32),
+        "value_floats": lambda a: np.array(a.floats, np.float32),
+    }
+    for form, read in forms.items():
+        if form in held and name:
+            return numpy_helper.from_array(read(held[form]), name)
+    return None
+
+
+def _inferred(node: Any, values: Values, file: OnnxFile) -> dict[str, Any] | None:
+    """The types that onnx infers; None for an operator that it does not know."""
+    domain = "" if node.domain in STANDARD else node.domain
+    try:
+        schema = onnx.defs.get_schema(node.op_type, file.opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return None
+    names = list(dict.fromkeys(filter(None, node.input)))
+    known = ((name, values.known(name)) for name in names)
+    data = {n: numpy_helper.from_array(array, n) for n, array in known if array is not None}
+    try:
+        return infer_node_outputs(
+            schema,
+            node,
+            {name: values.types[name] for name in names},
+            data,
+            opset_imports=[onnx.helper.make_opsetid(d, v) for d, v in file.opsets.items()],
+            ir_version=file.ir_version,
+        )
+    except (InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
+        raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
+
+
+def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
+    """Shape and type, where all of both is known."""
+    if found is None or not found.HasField("tensor_type"):
+        return None
+    tensor = found.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        return None
+    if not all(axis.HasField("dim_value") for axis in tensor.shape.dim):
+        return None
+    return tuple(int(axis.dim_value) for axis in tensor.shape.dim), tensor.elem_type
+
+
+def _fold(node: Any, values: Values, file: OnnxFile) -> None:
+    """Compute what a node gives where it is small and all that it needs is known."""
+    fold = FOLDS.get(node.op_type) if node.domain in STANDARD else None
+    names = [name for name in node.output if name]
+    if fold is None or len(names) != 1 or names[0] not in values.of:
+        return
+    if values.of[names[0]].elements > MOST_NUMBERS:
+        return
+    shapes = [values.of[name].shape if name else None for name in node.input]
+    joined = node.op_type == "Concat" and not values.folded.isdisjoint(node.input)
+    arrays = [values.known(n) if joined else values.arrays.get(n) for n in node.input]
+    lacking = any(array is None and name for array, name in zip(arrays, node.input))
+    if lacking and node.op_type not in ("Shape", "Size"):
+        return
+    value = values.of[names[0]]
+    if value.dtype not in _WHOLE | _FRACTIONS:
+        return
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    try:
+        with np.errstate(all="ignore"):
+            result = np.asarray(fold(arrays, attributes, shapes, value))
+            array: NDArray[Any] = result.astype(value.dtype).reshape(value.shape)
+    except (ValueError, IndexError, TypeError, OverflowError, KeyError, AttributeError) as error:
+        raise BadInput(f"{file.path}: {label(node)} cannot be computed: {error}") from error
+    values.arrays[names[0]] = array
+    values.folded.add(names[0])

@@ -1,0 +1,1 @@
+"""`.pt2` files of `torch.export.save`, read as data."""

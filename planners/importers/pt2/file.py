@@ -1,0 +1,112 @@
+"""`.pt2` archives of `torch.export.save` read as data: one JSON file out of a zip, nothing else.
+
+An archive holds the program as JSON, beside weights, constants and sample inputs. These are never
+opened: a graph needs shapes only, and some of them are pickles, which could run anything. PyTorch's
+own loader is not used either, because it unpickles sample inputs and evaluates symbolic sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from planners.core.errors import BadInput
+
+LARGEST_PROGRAM = 2**28
+"""Bytes of the JSON when it is unpacked, whatever the archive says of it."""
+MOST_FILES = 2**17
+MOST_NODES = 2**17
+MOST_ELEMENTS = 2**48
+SCHEMAS = (7, 8)
+"""Major versions of the layout of the JSON (`torch/_export/serde/schema.py`)."""
+PROGRAM = re.compile(r"(?:[^/]+/)?models/([^/]+)\.json|serialized_exported_program\.json")
+"""Where the program is: from PyTorch 2.7 on, and before."""
+
+
+def read_pt2(path: str | Path) -> dict[str, Any]:
+    """The exported program in an archive, as plain data. Raises `BadInput` with what is wrong."""
+    text = _program_text(Path(path))
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: the program in it is not JSON: {error}") from error
+    if not isinstance(data, dict) or not isinstance(data.get("graph_module"), dict):
+        raise BadInput(f"{path} holds no exported program")
+    version = data.get("schema_version")
+    major = version.get("major") if isinstance(version, dict) else None
+    if major not in SCHEMAS:
+        by = data.get("torch_version", "another version")
+        raise BadInput(
+            f"{path} was written by PyTorch {by!s:.20} with layout {major!r:.20}, and "
+            f"{SCHEMAS[0]} to {SCHEMAS[-1]} can be read: save it anew with PyTorch 2.5 or later"
+        )
+    return data
+
+
+def _program_text(path: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive, _program_entry(archive, path), path)
+    except zipfile.BadZipFile as error:
+        raise BadInput(
+            f"{path} is not a .pt2 archive, or is cut short: it is no zip file"
+        ) from error
+    except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise BadInput(f"{path}: the program in it cannot be unpacked: {error}") from error
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _program_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
+    """The one file that holds a program."""
+    entries = archive.infolist()
+    if len(entries) > MOST_FILES:
+        raise BadInput(f"{path} holds {len(entries)} files; {MOST_FILES} are the most")
+    found = [entry for entry in entries if PROGRAM.fullmatch(entry.filename)]
+    if len(found) > 1:
+        names = [Path(entry.filename).stem for entry in found]
+        raise BadInput(f"{path} holds {len(found)} models ({', '.join(names):.80}): save one alone")
+    if not found:
+        torchscript = any(entry.filename.endswith("data.pkl") for entry in entries)
+        what = "a pickled or TorchScript model, which is not read" if torchscript else "no program"
+        raise BadInput(
+            f"{path} holds {what}: write it with torch.export.save(torch.export.export(...), path)"
+        )
+    return found[0]
+
+
+def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:
+    """The bytes of one entry, never more than allowed, whatever its header says."""
+    with archive.open(entry) as stream:
+        text = stream.read(LARGEST_PROGRAM + 1)
+    if len(text) > LARGEST_PROGRAM:
+        raise BadInput(f"{path}: its program has more than {LARGEST_PROGRAM} bytes when unpacked")
+    return text
+
+
+def shape_of(meta: Any, name: str) -> tuple[int, ...]:
+    """The shape in a tensor's description. Raises `BadInput` where it is not fixed or absurd."""
+    sizes = meta["sizes"]
+    if not isinstance(sizes, list) or len(sizes) > 64:
+        raise BadInput(f"{name!r:.80} has no shape that can be read")
+    shape = tuple(_size(size, name) for size in sizes)
+    if prod(shape) > MOST_ELEMENTS:
+        raise BadInput(f"{name!r:.80} has {prod(shape):.3g} elements; {MOST_ELEMENTS} are the most")
+    return shape
+
+
+def _size(size: Any, name: str) -> int:
+    if not isinstance(size, Mapping) or "as_int" not in size:
+        raise BadInput(
+            f"{name!r:.80} has a size that is not fixed: export the model without dynamic shapes"
+        )
+    value = size["as_int"]
+    if type(value) is not int or not 0 <= value <= MOST_ELEMENTS:
+        raise BadInput(f"{name!r:.80} has a size of {value!r:.40}, which is none")
+    return value

@@ -1,0 +1,288 @@
+"""`.pt2` files of `torch.export.save` as graphs; nothing in them is run or unpickled.
+
+The program's JSON (`pt2_file`) becomes the same calls that `torch.export` gave when it was saved,
+with tensors that have shapes and no data. ATen's operators are looked up by name and never called.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.export.graph_signature import (
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+
+from planners.core.errors import BadInput, ImportFailed
+from planners.core.graph import Graph
+from planners.importers.passes import GRANULARITIES, to_graph
+from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of
+from planners.importers.torch.program import read_program
+
+ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
+DTYPES: Mapping[int, str] = dict(
+    enumerate(
+        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
+        "bfloat16".split(),
+        start=1,
+    )
+) | dict(
+    zip(
+        (28, 29, 30, 31, 32, 33, 34, 35),
+        "uint16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu uint32 "
+        "uint64".split(),
+    )
+)
+FORMATS = {1: "contiguous_format", 2: "channels_last", 3: "channels_last_3d", 4: "preserve_format"}
+PLAIN = ("int", "ints", "float", "floats", "bool", "bools", "string", "strings", "int_lists")
+NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
+KEYWORD = 2
+"""`ArgumentKind.KEYWORD` of the layout."""
+
+
+def from_pt2(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+) -> Graph:
+    """The graph of an exported program, equal to that of `from_torch` of the module it was made of.
+
+    The shapes are those it was exported with. Raises `BadInput` for what is no such file, and
+    `ImportFailed` for programs with dynamic sizes, control flow, custom operators or training.
+    """
+    if granularity not in GRANULARITIES:
+        raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    data = read_pt2(path)
+    try:
+        program = _Program(data["graph_module"], str(path)).read()
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        kind = type(error).__name__
+        raise BadInput(f"{path} is malformed: {kind}: {error!s:.80}") from error
+    shapes = [list(shape) for shape in program.input_shapes]
+    if input_shape is not None and _listed(input_shape) not in (shapes, *shapes):
+        said = " and ".join("x".join(map(str, shape)) for shape in shapes)
+        raise BadInput(f"{path} was exported for {said}: for other shapes export it anew")
+    trace = read_program(program, str(path)).trace
+    source = {"pt2": Path(path).name, "input_shape": shapes}
+    graph = to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=source)
+    return replace(graph, name=Path(path).stem)
+
+
+def _listed(shape: Any) -> Any:
+    if isinstance(shape, (list, tuple)):
+        return [_listed(part) for part in shape]
+    return shape
+
+
+class _Program:
+    """Builds what `read_program` takes: calls with descriptions of values, and a signature."""
+
+    def __init__(self, module: Mapping[str, Any], label: str) -> None:
+        self.graph_data, self.signature = module["graph"], module["signature"]
+        self.label = label
+        self.graph = torch.fx.Graph()
+        self.nodes: dict[str, torch.fx.Node] = {}
+        self.stored: dict[str, torch.Tensor] = {}
+        self.read_names = set(_names([node["inputs"] for node in self.graph_data["nodes"]]))
+        self.read_names |= set(_names(self.graph_data["outputs"]))
+
+    def read(self) -> Any:
+        """The program, with the shapes of what a user gives it."""
+        if len(self.graph_data["nodes"]) > MOST_NODES:
+            count = len(self.graph_data["nodes"])
+            raise BadInput(f"{self.label} has {count} calls; {MOST_NODES} are the most")
+        for argument in self.graph_data["inputs"]:
+            self._placeholder(argument)
+        for data in self.graph_data["nodes"]:
+            self._call(data)
+        inputs = [spec for data in self.signature["input_specs"] for spec in self._input(data)]
+        outputs = [self._output(data) for data in self.signature["output_specs"]]
+        given = [spec.arg.name for spec in inputs if spec.kind == InputKind.USER_INPUT]
+        return SimpleNamespace(
+            graph=self.graph,
+            graph_signature=SimpleNamespace(input_specs=inputs, output_specs=outputs),
+            state_dict=self.stored,
+            constants=self.stored,
+            call_spec=SimpleNamespace(out_spec=None),
+            input_shapes=[tuple(self.nodes[name].meta["val"].shape) for name in given],
+        )
+
+    def _placeholder(self, argument: Mapping[str, Any]) -> None:
+        if "as_tensor" in argument:
+            name = argument["as_tensor"]["name"]
+            self._keep(name, self.graph.placeholder(name), self._value(name))
+        elif not argument.keys() & {"as_none", "as_int", "as_float", "as_bool", "as_string"}:
+            (kind, _), *_ = argument.items()
+            raise ImportFailed(f"{self.label}: an input is {kind.removeprefix('as_')}, no tensor")
+
+    def _keep(self, name: str, node: torch.fx.Node, value: Any) -> None:
+        if name in self.nodes:
+            raise BadInput(f"{self.label} gives the name {name!r:.80} to two values")
+        if node.name != name:
+            raise BadInput(f"{self.label}: {name!r:.80} is no name for a value, or is there twice")
+        node.meta["val"] = value
+        self.nodes[name] = node
+
+    def _value(self, name: str) -> torch.Tensor:
+        """A tensor without data, as the file describes it."""
+        meta = self.graph_data["tensor_values"][name]
+        if meta["dtype"] not in DTYPES:
+            raise ImportFailed(f"{self.label}: {name!r:.80} has an unknown type {meta['dtype']!r}")
+        dtype = getattr(torch, DTYPES[meta["dtype"]], None)
+        if dtype is None:
+            raise ImportFailed(f"{self.label}: this PyTorch has no {DTYPES[meta['dtype']]}")
+        return torch.empty(shape_of(meta, name), dtype=dtype, device="meta")
+
+    def _call(self, data: Mapping[str, Any]) -> None:
+        target = self._operator(data["target"])
+        args, kwargs = self._arguments(data["inputs"])
+        outputs = data["outputs"]
+        single = len(outputs) == 1 and "as_tensor" in outputs[0]
+        name = outputs[0]["as_tensor"]["name"] if single else data.get("name")
+        node = self.graph.create_node("call_function", target, args, kwargs, name)
+        if name is not None and node.name != name:
+            raise BadInput(f"{self.label}: {name!r:.80} is no name for a value, or is there twice")
+        node.meta["nn_module_stack"] = _stack(data["metadata"].get("nn_module_stack", ""))
+        if single:
+            self._keep(node.name, node, self._value(node.name))
+            return
+        many = (
+            outputs[0]["as_tensors"] if len(outputs) == 1 and "as_tensors" in outputs[0] else None
+        )
+        parts = many if many is not None else [_only_tensor(part) for part in outputs]
+        values = [None if part is None else self._value(part["name"]) for part in parts]
+        self._keep(node.name, node, values if values else None)
+        for index, part in enumerate(parts):
+            if part is not None and part["name"] in self.read_names:
+                item = self.graph.create_node(
+                    "call_function", operator.getitem, (node, index), {}, part["name"]
+                )
+                self._keep(part["name"], item, values[index])
+
+    def _operator(self, target: Any) -> Any:
+        """An operator of ATen by its name; whatever else a file may name is not looked at."""
+        found = ATEN.fullmatch(target) if isinstance(target, str) else None
+        if found is None:
+            hint = ": export it with fixed shapes" if "sym" in str(target) else ""
+            raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's{hint}")
+        packet = getattr(torch.ops.aten, found.group(1), None)
+        overload = getattr(packet, found.group(2), None)
+        if not isinstance(overload, torch._ops.OpOverload):
+            raise ImportFailed(f"{self.label} calls {target:.80}, which this PyTorch does not have")
+        return overload
+
+    def _arguments(self, inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args, kwargs = [], {}
+        for item in inputs:
+            value = self._argument(item["arg"])
+            if item.get("kind") == KEYWORD:
+                kwargs[str(item["name"])] = value
+            else:
+                args.append(value)
+        return tuple(args), kwargs
+
+    def _argument(self, argument: Mapping[str, Any]) -> Any:
+        ((kind, value),) = argument.items()
+        kind = kind.removeprefix("as_")
+        if kind in PLAIN:
+            return NUMBERS.get(value, value) if kind == "float" and value in NUMBERS else value
+        match kind:
+            case "none":
+                return None
+            case "tensor":
+                return self.nodes[value["name"]]
+            case "tensors":
+                return [self.nodes[part["name"]] for part in value]
+            case "optional_tensors" | "optional_tensor":
+                parts = [self._argument(p) for p in (value if kind[-1] == "s" else [value])]
+                return parts if kind[-1] == "s" else parts[0]
+            case "scalar_type":
+                return getattr(torch, DTYPES[value])
+            case "memory_format":
+                return getattr(torch, FORMATS[value]) if value in FORMATS else None
+            case "layout":
+                return torch.strided
+            case "device":
+                return torch.device("cpu")
+        hint = ": export it with fixed shapes" if "sym" in kind else ""
+        raise ImportFailed(f"{self.label}: an argument is {kind:.40}, which is not supported{hint}")
+
+    def _input(self, data: Mapping[str, Any]) -> Iterator[InputSpec]:
+        """What an input is; those that are no tensors are left out."""
+        ((kind, spec),) = data.items()
+        if kind == "user_input":
+            if "as_tensor" in spec["arg"]:
+                name = TensorArgument(spec["arg"]["as_tensor"]["name"])
+                yield InputSpec(InputKind.USER_INPUT, name, None)
+        elif kind in ("parameter", "buffer", "tensor_constant"):
+            target, arg = spec[f"{kind}_name"], spec["arg"]["name"]
+            self.stored[target] = self.nodes[arg].meta["val"]
+            real = InputKind[kind.upper() if kind != "tensor_constant" else "CONSTANT_TENSOR"]
+            persistent = bool(spec.get("persistent", True)) if kind == "buffer" else None
+            yield InputSpec(real, TensorArgument(arg), target, persistent)
+        elif kind != "constant_input":
+            raise ImportFailed(f"{self.label}: an input is a {kind}, which is not supported")
+
+    def _output(self, data: Mapping[str, Any]) -> OutputSpec:
+        ((kind, spec),) = data.items()
+        if kind != "user_output":
+            target = next((value for key, value in spec.items() if key.endswith("_name")), kind)
+            raise ImportFailed(f"{self.label}: writes its own {target}: not inference")
+        arg = spec["arg"]
+        if "as_tensor" not in arg:
+            return OutputSpec(OutputKind.USER_OUTPUT, SimpleNamespace(value=None), None)  # type: ignore[arg-type]
+        name = arg["as_tensor"]["name"]
+        if name not in self.nodes:
+            raise BadInput(f"{self.label}: nothing writes the output {name!r:.80}")
+        return OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(name), None)
+
+
+def _only_tensor(part: Mapping[str, Any]) -> Any:
+    return part.get("as_tensor")
+
+
+def _names(data: Any) -> Iterator[str]:
+    """The names of all tensors that are read somewhere in arguments."""
+    if isinstance(data, list):
+        for part in data:
+            yield from _names(part)
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            if key == "as_tensor":
+                yield value["name"]
+            elif key == "as_tensors":
+                yield from (part["name"] for part in value)
+            elif key.startswith("as_") or key == "arg":
+                yield from _names(value)
+
+
+def _stack(text: str) -> dict[str, tuple[str, str]]:
+    """The modules that a call is in: `key,path,type` for each, outermost first."""
+    found = {}
+    for item in text.split(";") if text else ():
+        key, path, kind = _split(item)
+        found[key] = (path, kind)
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """At commas that are in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[(") - (letter in ")]")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts

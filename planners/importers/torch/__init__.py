@@ -1,0 +1,1 @@
+"""PyTorch modules, through `torch.export`."""

@@ -1,0 +1,115 @@
+"""What each ATen call is: a view, an identity, an activation; its window and its MACs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+from planners.importers.passes import Window
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+VIEWS = _words(
+    "view reshape flatten unflatten permute transpose t numpy_T mT T expand expand_as slice "
+    "select unsqueeze squeeze split split_with_sizes chunk tensor_split unbind narrow movedim "
+    "swapaxes contiguous clone view_as reshape_as diagonal unfold broadcast_to ravel as_strided "
+    "unsafe_chunk unsafe_split hsplit vsplit moveaxis swapdims"
+)
+"""Calls whose value holds elements of their first operand and nothing else (copies included)."""
+
+IDENTITIES = _words("detach alias lift_fresh dropout feature_dropout alpha_dropout")
+"""Calls whose value is their first operand itself, as far as inference goes."""
+
+UNARY = _words(
+    "relu relu6 silu gelu hardswish hardsigmoid sigmoid leaky_relu tanh elu selu celu mish "
+    "softplus softsign hardtanh hardshrink softshrink tanhshrink logsigmoid log_sigmoid prelu "
+    "clamp clamp_min clamp_max threshold abs neg exp log sqrt rsqrt reciprocal square sin cos erf"
+)
+"""Element-wise functions of one operand: what `fused` folds."""
+
+ARITHMETIC = _words("add sub mul div pow rsub")
+"""Element-wise functions of one operand where the other is a number."""
+
+Shape = tuple[int, ...]
+
+
+def macs(kind: str, args: Mapping[str, Any], out: Shape, shapes: Mapping[str, Shape]) -> int:
+    """Multiply-accumulates of one call; zero for whatever is not a product of matrices.
+
+    `args` are its arguments by schema name, `out` the shape of its value and `shapes` those of
+    its tensor arguments. Attention counts Q·Kᵀ and P·V; a bias, a scale or a softmax count nothing.
+    """
+    if kind.startswith("conv_transpose"):
+        weight = shapes["weight"]
+        return prod(shapes["input"]) * prod(weight[1:])
+    if kind.startswith("conv") or kind == "linear":
+        return prod(out) * prod(shapes["weight"][1:])
+    if kind in ("matmul", "mm", "bmm", "mv", "dot"):
+        return prod(out) * shapes["self"][-1]
+    if kind in ("addmm", "baddbmm"):
+        return prod(out) * shapes["mat1" if kind == "addmm" else "batch1"][-1]
+    if kind == "scaled_dot_product_attention":
+        query, key, value = shapes["query"], shapes["key"], shapes["value"]
+        return prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
+    if kind == "einsum":
+        return _einsum_macs(str(args["equation"]), list(shapes.values()))
+    return 0
+
+
+def _einsum_macs(equation: str, operands: Sequence[Shape]) -> int:
+    sizes: dict[str, int] = {}
+    for term, shape in zip(equation.replace(" ", "").split("->")[0].split(","), operands):
+        head, dots, tail = term.partition("...")
+        axes = list(head) + [f"...{i}" for i in range(len(shape) - len(head + tail))] * bool(dots)
+        sizes |= zip(axes + list(tail), shape)
+    return prod(sizes.values()) if len(operands) > 1 else 0
+
+
+def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Window:
+    """The window of a convolution or a pool; empty for adaptive pools and all else."""
+    if kind.startswith("conv") and "weight" in shapes:
+        kernel = shapes["weight"][2:]
+        axes = len(kernel)
+        dilation = _each(args.get("dilation", 1), axes)
+        padding = args.get("padding", 0)
+        if isinstance(padding, str):
+            spans = [d * (k - 1) // 2 for d, k in zip(dilation, kernel)]
+            padding = spans if padding == "same" else 0
+        stride = _each(args.get("stride", 1), axes)
+        groups = int(args.get("groups", 1))
+        return Window(kernel, stride, _each(padding, axes), dilation, groups)
+    if "pool" in kind and "kernel_size" in args:
+        axes = int(kind.split("pool")[1][0])
+        kernel = _each(args["kernel_size"], axes)
+        stride = _each(args.get("stride") or kernel, axes)
+        dilation = _each(args.get("dilation", 1), axes)
+        return Window(kernel, stride, _each(args.get("padding", 0), axes), dilation)
+    return Window()
+
+
+def _each(value: Any, axes: int) -> tuple[int, ...]:
+    numbers = [value] * axes if isinstance(value, int) else list(value)
+    return tuple(int(n) for n in (numbers * axes if len(numbers) == 1 else numbers))
+
+
+def is_identity(kind: str, args: Mapping[str, Any], out: Shape, same_dtype: bool) -> bool:
+    """Whether a call gives back its first operand at inference, so that it may vanish."""
+    if kind in IDENTITIES:
+        return "dropout" not in kind or not args.get("train") or not args.get("p")
+    return kind in ("to", "type_as") and same_dtype and not args.get("copy")
+
+
+def is_view(kind: str, args: Mapping[str, Any]) -> bool:
+    """Whether a call's value is an alias of its first operand; a pad by nothing is one."""
+    return kind in VIEWS or (kind == "pad" and not any(args.get("pad", (1,))))
+
+
+def is_unary(kind: str, tensor_operands: int) -> bool:
+    """Whether a call is element-wise with one tensor operand (`prelu` has its slope besides)."""
+    if kind in UNARY | ARITHMETIC:
+        return tensor_operands == 1 or kind == "prelu"
+    return False

@@ -1,0 +1,35 @@
+"""PyTorch modules as graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from planners.core.graph import Graph
+from planners.importers.passes import to_graph
+
+if TYPE_CHECKING:
+    import torch
+
+
+def from_torch(
+    module: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    *,
+    name: str | None = None,
+    granularity: str = "fused",
+    bytes_per_element: int = 1,
+    source: Mapping[str, Any] | None = None,
+) -> Graph:
+    """The graph of a module in eval mode, its default schedule the order in which it runs.
+
+    `example_inputs` fix the shapes. The module may be on the meta device. Its parameters and the
+    buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
+    at any granularity: they are parts of what reads them.
+
+    Raises `ImportFailed` where `torch.export` cannot trace it, `BadInput` for another granularity.
+    """
+    from planners.importers.torch.trace import trace_module
+
+    traced = trace_module(module, example_inputs, name)
+    return to_graph(traced.trace, granularity, bytes_per_element=bytes_per_element, source=source)

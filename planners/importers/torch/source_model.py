@@ -1,0 +1,116 @@
+"""The source of a graph with its real weights, run call by call for the executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from planners.core.errors import BadInput
+from planners.importers.passes import needed
+from planners.importers.torch.steps import Ref, TorchTrace, fill
+from planners.importers.torch.trace import trace_module
+
+
+class SourceModel:
+    """A module whose calls can be run by the names that its graph gives them.
+
+    `example_inputs` must have the shapes that the graph was made with. Gradients are off
+    throughout, and every result is what eager PyTorch computes, bit by bit.
+    """
+
+    def __init__(self, module: torch.nn.Module, example_inputs: Sequence[Any]) -> None:
+        self._traced: TorchTrace = trace_module(module, example_inputs)
+        self._calls = {call.name: call for call in self._traced.trace.calls}
+
+    def evaluate(
+        self,
+        names: Sequence[str],
+        known: Mapping[str, torch.Tensor],
+        run: Callable[[str, Any, list[Any], dict[str, Any]], Any] | None = None,
+    ) -> dict[str, torch.Tensor]:
+        """Run these calls in order and return their values by name.
+
+        `known` gives the values that they read and do not compute; parameters missing there are
+        the module's own. Nothing in `known` is written. `run` makes a call's value in its place,
+        given its name, function and arguments. Raises `BadInput` where a value is missing.
+        """
+        found: dict[str, Any] = {}
+
+        def value(name: str) -> Any:
+            for place in (found, known, self._traced.parameters):
+                if name in place:
+                    return place[name]
+            raise BadInput(f"the value {name!r} is needed here and is not known")
+
+        with torch.no_grad():
+            for name in names:
+                step = self._traced.steps.get(name)
+                if step is None:
+                    raise BadInput(f"the model has no call named {name!r}")
+                args, kwargs = fill(step.args, value), fill(dict(step.kwargs), value)
+                if run is None:
+                    found[name] = step.target(*args, **kwargs)
+                else:
+                    found[name] = run(name, step.target, args, kwargs)
+        return {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
+
+    def parameter(self, name: str) -> torch.Tensor:
+        """A parameter, buffer or constant by its graph name, the module's own: do not write it.
+
+        Whether it requires a gradient decides which kernel some products take, even with gradients
+        off: a copy equals eager bit by bit only with the same flag. Raises `BadInput`.
+        """
+        try:
+            return self._traced.parameters[name]
+        except KeyError:
+            raise BadInput(f"the model has no parameter named {name!r}") from None
+
+    def forget_parameters(self) -> None:
+        """Drop the module's own parameters: every one that a call reads must then be known."""
+        self._traced = replace(self._traced, parameters={})
+
+    def is_parameter(self, name: str) -> bool:
+        """Whether `parameter` has this name."""
+        return name in self._traced.parameters
+
+    def arguments(self, name: str) -> dict[str, Any]:
+        """A call's arguments by schema name, defaults included; a `Ref` for each traced value.
+
+        A call without a schema, as that which picks an item, has none.
+        """
+        step = self._traced.steps[name]
+        schema = getattr(step.target, "_schema", None)
+        if schema is None:
+            return {}
+        defaults = {a.name: a.default_value for a in schema.arguments if a.has_default_value()}
+        named = {a.name: value for a, value in zip(schema.arguments, step.args)}
+        return defaults | named | dict(step.kwargs)
+
+    def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
+        """The tensors of the model's arguments by graph input name."""
+        leaves = torch.utils._pytree.tree_leaves(tuple(inputs))
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        wanted = self._traced.trace.inputs
+        if [tuple(t.shape) for t in tensors] != [t.shape for t in wanted]:
+            need = ", ".join(f"{t.name} {'x'.join(map(str, t.shape))}" for t in wanted)
+            raise BadInput(f"the model was traced for the inputs {need}; these differ")
+        return {t.name: value for t, value in zip(wanted, tensors)}
+
+    def outputs(self, known: Mapping[str, torch.Tensor]) -> Any:
+        """What the model returns, in its own structure, from the stored tensors in `known`."""
+        returns = self._traced.returns
+        wanted = [leaf.name for leaf in returns if isinstance(leaf, Ref)]
+        values = {**known, **self.evaluate(self._missing(wanted, known), known)}
+
+        def value(name: str) -> Any:
+            return values[name] if name in values else self.parameter(name)
+
+        leaves = [fill(leaf, value) for leaf in returns]
+        return torch.utils._pytree.tree_unflatten(leaves, self._traced.out_spec)
+
+    def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
+        names = needed(self._calls, (*wanted, *self._traced.writes), known)
+        return [name for name in self._calls if name in names]

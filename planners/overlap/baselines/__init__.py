@@ -1,0 +1,1 @@
+"""What other frameworks need of RAM."""

@@ -1,6 +1,0 @@
-"""Plans as C: a network in int8 that runs in one pool of exactly the planned bytes."""
-
-from planners.overlap.code.folder import write_code
-from planners.overlap.code.model import generate
-
-__all__ = ["generate", "write_code"]

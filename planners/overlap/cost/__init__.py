@@ -1,0 +1,1 @@
+"""Work, latency and energy of a layout."""

@@ -1,0 +1,132 @@
+"""Operands of a layout: segments of tensors in the pool, of buffers, and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from planners.core.access import needs, share_of_macs
+from planners.core.details.pool import PoolLayout, Run
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine
+from planners.core.program import Box, Operand, Piece, Region
+from planners.overlap.kernels.candidates import ends
+from planners.overlap.model.rows import Rows, blocks
+from planners.overlap.model.segments import Segments
+
+SEGMENT, ROW, WHOLE = range(3)
+
+
+class Pool:
+    """The segments of all tensors of a layout as operands, made once each.
+
+    `present` are the tensors that lie whole in the pool by now.
+    """
+
+    def __init__(
+        self, graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = False
+    ) -> None:
+        self.graph, self.machine, self.layout = graph, machine, layout
+        self.parameters = parameters
+        self.present: set[str] = set()
+        self.operators = {op.name: op for op in graph.operators}
+        self._whole: dict[str, list[Operand]] = {}
+        self.segments = cache(lambda tensor: Segments(graph, tensor))
+        self.rows = cache(lambda tensor: Rows(graph, tensor))
+        if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
+            raise BadInput(f"the layout runs {missing[0]!r}, which the graph has not")
+        self._grain: dict[str, int] = {}
+        for run in layout.runs:
+            for name in (name for names in self.ends(run) for name in names):
+                self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run))
+
+    def ends(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a run reads whole and what it leaves whole."""
+        return ends(self.graph, [self.graph.index[name] for name in run.operators])
+
+    def _grain_of(self, run: Run) -> int:
+        """The pieces that a run names of what it reads and writes."""
+        if not run.rows or run.form not in ("alone", "line"):
+            return SEGMENT
+        output = self.operators[run.operators[-1]].outputs[0]
+        return ROW if run.rows < self.rows(output).count else WHOLE
+
+    def whole(self, tensor: str) -> list[Operand]:
+        """All of a tensor that lies whole in the pool, in the pieces that its runs name.
+
+        Segments, rows where every run makes rows, or one piece where every run makes all.
+        """
+        if tensor not in self._whole:
+            if tensor not in self.layout.offsets:
+                raise BadInput(f"the layout has no place for {tensor!r}")
+            segments = self.segments(tensor)
+            memory, offset = self.machine.onchip, self.layout.offsets[tensor]
+            pitch = self.pitch(tensor)
+            if self._grain.get(tensor, SEGMENT) == SEGMENT:
+                found = [segments.operand(i, memory, offset, pitch) for i in range(segments.count)]
+            else:
+                found = list(self._in_rows(tensor, offset))
+            self._whole[tensor] = found
+        return self._whole[tensor]
+
+    def _in_rows(self, tensor: str, offset: int) -> Iterator[Operand]:
+        rows = self.rows(tensor)
+        each = 1 if self._grain[tensor] == ROW else rows.count
+        for start, stop in blocks(rows.count, each):
+            size = (stop - start) * rows.size_bytes
+            region = Region(self.machine.onchip, offset + start * rows.size_bytes, size)
+            yield Operand(Piece(tensor, rows.box(start, stop)), region)
+
+    def pitch(self, tensor: str) -> int:
+        """Bytes from one segment of a tensor that lies whole in the pool to the next."""
+        size = self.segments(tensor).size_bytes
+        return max(size, self.layout.pitches.get(tensor, size))
+
+    def constants(self, op: Operator, output: str, box: Box) -> list[Operand]:
+        """The parameters that a box needs, in place, where they are counted."""
+        if not self.parameters or not op.parameters:
+            return []
+        width = self.graph.bytes_per_element
+        found = []
+        for name, part in needs(self.graph, op, output, box):
+            if name in op.parameters:
+                piece = Piece(name, part)
+                home = Region(self.machine.parameters, None, piece.elements * width)
+                found.append(Operand(piece, home))
+        return found
+
+    def macs(self, op: Operator, box: Box, sums: tuple[int, int] | None = None) -> int:
+        return share_of_macs(self.graph, op, op.outputs[0], box, sums)
+
+    def only_last_byte(self, write: Operand, reads: Sequence[Operand]) -> bool:
+        """Whether a write meets what is read in no more than the write's last byte.
+
+        A kernel that writes channel after channel has then read all before it writes there.
+        """
+        size = self.layout.pool_bytes
+        start = write.region.offset or 0
+        inner = write.region.size_bytes - self.graph.bytes_per_element
+        return not any(
+            _meets(start, inner, read.region.offset or 0, read.region.size_bytes, size)
+            for read in reads
+        )
+
+    def share(self, a: str, b: str) -> bool:
+        """Whether two tensors that lie whole in the pool share a byte."""
+        size, at = self.layout.pool_bytes, self.layout.offsets
+        sizes = [self.segments(name).span_bytes(self.pitch(name)) for name in (a, b)]
+        return _meets(at[a], sizes[0], at[b], sizes[1], size)
+
+    def meets(self, write: Operand, read: Operand) -> bool:
+        """Whether two regions of the pool share a byte."""
+        a, b = write.region, read.region
+        size = self.layout.pool_bytes
+        return _meets(a.offset or 0, a.size_bytes, b.offset or 0, b.size_bytes, size)
+
+
+def _meets(a: int, size_a: int, b: int, size_b: int, pool: int) -> bool:
+    """Whether two ranges of a ring share a byte."""
+    if size_a <= 0 or size_b <= 0:
+        return False
+    return (b - a) % pool < size_a or (a - b) % pool < size_b

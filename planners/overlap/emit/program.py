@@ -1,0 +1,118 @@
+"""A layout becomes a program: pixels loaded, computed, released one by one in a circular pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from planners.core.details.pool import PoolLayout, Run
+from planners.core.garbage import no_collection
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.program import (
+    Instruction,
+    Load,
+    Memory,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Store,
+)
+from planners.overlap.emit.line import line_run
+from planners.overlap.emit.pool import Pool
+from planners.overlap.emit.rows import rows_run
+from planners.overlap.emit.window import window_run
+
+
+@no_collection()
+def emit(graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = False) -> Program:
+    """The program of a layout. A timestep is a row of what a run writes.
+
+    With `parameters`, operators read them in place from the machine's flash. Raises `BadInput`
+    for a layout that does not suit the graph.
+    """
+    steps: list[str] = []
+    instructions = tuple(_Emitter(graph, machine, layout, parameters, steps).run())
+    homes = {"input": machine.offchip, "output": machine.offchip}
+    memories = [
+        Memory(machine.onchip, layout.pool_bytes, circular=True),
+        Memory(machine.offchip, None, offchip=True, addressed=False),
+    ]
+    if parameters:
+        homes["parameter"] = machine.parameters
+        if machine.parameters != machine.offchip:
+            memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
+    for number, run in enumerate(layout.runs):
+        for buffer in run.buffers:
+            memories.append(
+                Memory(
+                    f"{number}:{buffer.tensor}",
+                    buffer.size_bytes,
+                    circular=True,
+                    parent=machine.onchip,
+                    base=buffer.offset,
+                )
+            )
+    return Program(tuple(memories), instructions, homes, tuple(steps))
+
+
+@dataclass(slots=True)
+class _Emitter:
+    graph: Graph
+    machine: Machine
+    layout: PoolLayout
+    parameters: bool
+    steps: list[str]
+
+    def run(self) -> Iterator[Instruction]:
+        pool = Pool(self.graph, self.machine, self.layout, self.parameters)
+        last = self._last_uses()
+        for number, run in enumerate(self.layout.runs):
+            read, made = pool.ends(run)
+            for name in read:
+                if name in self.graph.inputs and name not in pool.present:
+                    yield from self._loads(pool, name, run)
+            dying = frozenset(name for name in read if last[name] == number)
+            yield from _body(run)(pool, number, run, dying, self.steps)
+            pool.present.update(made)
+            for name in made:
+                if name in self.graph.outputs:
+                    yield from self._stores(pool, name)
+                if last.get(name, number) == number:
+                    yield from self._releases(pool, name)
+
+    def _last_uses(self) -> dict[str, int]:
+        position = {name: i for i, run in enumerate(self.layout.runs) for name in run.operators}
+        last: dict[str, int] = {}
+        for op in self.graph.operators:
+            for name in op.inputs:
+                last[name] = max(last.get(name, -1), position[op.name])
+        return last
+
+    def _loads(self, pool: Pool, name: str, run: Run) -> Iterator[Instruction]:
+        self.steps.append(f"{run.operators[0]}: input {name}")
+        pool.present.add(name)
+        for operand in pool.whole(name):
+            home = Region(self.machine.offchip, None, operand.region.size_bytes)
+            yield Load(len(self.steps) - 1, operand.piece, home, operand.region)
+
+    def _stores(self, pool: Pool, name: str) -> Iterator[Instruction]:
+        for operand in pool.whole(name):
+            home = Region(self.machine.offchip, None, operand.region.size_bytes)
+            yield Store(len(self.steps) - 1, operand.piece, operand.region, home)
+
+    def _releases(self, pool: Pool, name: str) -> Iterator[Instruction]:
+        for operand in pool.whole(name):
+            yield _release(len(self.steps) - 1, operand)
+
+
+def _body(run: Run) -> Callable[..., Iterator[Instruction]]:
+    """What makes a run's instructions."""
+    if run.form not in ("alone", "line"):
+        return window_run
+    return rows_run if run.rows else line_run
+
+
+def _release(step: int, operand: Operand) -> Release:
+    return Release(step, operand.piece, operand.region)

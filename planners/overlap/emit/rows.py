@@ -1,0 +1,158 @@
+"""Runs that make whole rows: one instruction for so many rows of an output, or for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planners.core.details.pool import Run
+from planners.core.graph import Operator
+from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
+from planners.core.relations import full
+from planners.overlap.emit.pool import Pool
+from planners.overlap.model.rows import Span, blocks, in_place, lowest_left, spans_read
+
+
+def rows_run(
+    pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+) -> Iterator[Instruction]:
+    """The instructions of a run; `dying` are tensors in the pool that end with it."""
+    yield from _InRows(pool, number, run, dying, steps).run()
+
+
+class _InRows:
+    """Rows pulled through a group: what is made, and what is no longer held, of each tensor."""
+
+    def __init__(
+        self, pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+    ) -> None:
+        self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
+        self.ops = [pool.operators[name] for name in run.operators]
+        self.last, self.rows = self.ops[-1], run.rows
+        self.maker = {op.outputs[0]: op for op in self.ops[:-1]}
+        self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
+        self.readers: dict[str, list[Operator]] = {}
+        for op in self.ops:
+            for name in op.inputs:
+                self.readers.setdefault(name, []).append(op)
+        self.left = {(name, op.name): self._left(op, name) for op in self.ops for name in op.inputs}
+        self.done = {op.name: 0 for op in self.ops}
+        self.gone = dict.fromkeys(self.readers, 0)
+        self.held: dict[tuple[str, int], Operand] = {}
+
+    def _left(self, op: Operator, name: str) -> dict[int, int]:
+        """By rows that are made: the lowest row of an input that is still to be read."""
+        each = self.rows if len(self.ops) == 1 else 1
+        spans = spans_read(self.pool.graph, op, each)[op.inputs.index(name)]
+        starts = [start for start, _ in blocks(self.pool.rows(op.outputs[0]).count, each)]
+        left = lowest_left(spans, self.pool.rows(name).count)
+        return dict(zip([*starts, self.pool.rows(op.outputs[0]).count], left, strict=False))
+
+    def run(self) -> Iterator[Instruction]:
+        count = self.pool.rows(self.last.outputs[0]).count
+        title = "+".join(op.name for op in self.ops)
+        for start, stop in blocks(count, self.rows):
+            rows = f" row {start}" if stop == start + 1 else f" rows {start} to {stop - 1}"
+            self.steps.append(title + rows * (stop - start < count))
+            yield from self._make(self.last, start, stop)
+        for name in self.readers:
+            if name in self.dying:
+                yield from self._forget(name, self.pool.rows(name).count)
+
+    def _make(self, op: Operator, start: int, stop: int) -> Iterator[Instruction]:
+        """Rows of an operator's output, after the rows that they read."""
+        spans = self._spans(op, start, stop)
+        complete = stop == self.pool.rows(op.outputs[0]).count
+        for name, (_, upto) in spans.items():
+            if name in self.buffers:
+                maker = self.maker[name]
+                wanted = self.pool.rows(name).count if complete else upto
+                if self.done[maker.name] < wanted:
+                    yield from self._make(maker, self.done[maker.name], wanted)
+        reads = [o for name, span in spans.items() for o in self._operands(name, span)]
+        writes = self._operands(op.outputs[0], (start, stop))
+        for name in op.outputs[1:]:  # Several outputs are made at once.
+            writes += self.pool.whole(name)
+        self.done[op.name] = stop
+        frees = self._frees(writes, reads) if op is self.last else ()
+        yield self._compute(op, (start, stop), reads, writes, frees)
+        freed = {reads[at].piece for at in frees}
+        for name in op.inputs:
+            if name in self.buffers or name in self.dying:
+                yield from self._forget(name, self._low(name), freed)
+
+    def _spans(self, op: Operator, start: int, stop: int) -> dict[str, Span]:
+        """The rows of each input that are read for some rows of the output."""
+        every = spans_read(self.pool.graph, op, self.rows if len(self.ops) == 1 else 1)
+        found = {}
+        for name, spans in zip(op.inputs, every, strict=True):
+            inside = spans[start:stop]
+            if len(self.ops) == 1:
+                inside = spans[start // self.rows : start // self.rows + 1]
+            read = [span for span in inside if span[0] < span[1]]
+            found[name] = (min(a for a, _ in read), max(b for _, b in read)) if read else (0, 0)
+        return found
+
+    def _compute(
+        self,
+        op: Operator,
+        rows: Span,
+        reads: list[Operand],
+        writes: list[Operand],
+        frees: tuple[int, ...],
+    ) -> Compute:
+        first = op.outputs[0]
+        box = self.pool.rows(first).box(*rows)
+        if len(op.outputs) > 1:
+            box = full(self.pool.graph.tensors[first].shape)
+        macs = sum(self.pool.macs(op, w.piece.box) for w in writes if w.piece.tensor == first)
+        constants = self.pool.constants(op, first, box)
+        step = len(self.steps) - 1
+        return Compute(step, op.name, (*reads, *constants), tuple(writes), macs, frees)
+
+    def _operands(self, name: str, rows: Span) -> list[Operand]:
+        """What holds some rows of a tensor, in its ring or in the pool."""
+        if name in self.buffers:
+            return [self._in_ring(name, number) for number in range(*rows)]
+        whole = self.pool.whole(name)
+        count = self.pool.rows(name).count
+        return whole[rows[0] * len(whole) // count : -(-rows[1] * len(whole) // count)]
+
+    def _in_ring(self, name: str, number: int) -> Operand:
+        if (name, number) not in self.held:
+            rows, buffer = self.pool.rows(name), self.buffers[name]
+            at = number * rows.size_bytes % buffer.size_bytes
+            region = Region(f"{self.run_number}:{name}", at, rows.size_bytes)
+            self.held[name, number] = Operand(Piece(name, rows.box(number, number + 1)), region)
+        return self.held[name, number]
+
+    def _frees(self, writes: list[Operand], reads: list[Operand]) -> tuple[int, ...]:
+        """Reads that end before the writes: of elements that are made in their own place."""
+        return tuple(
+            at
+            for at, read in enumerate(reads)
+            if read.piece.tensor in self.dying
+            and in_place(self.pool.graph, self.last, read.piece.tensor)
+            and self._rows_of(read)[1] <= self._low(read.piece.tensor)
+            and any(self.pool.meets(write, read) for write in writes)
+        )
+
+    def _rows_of(self, operand: Operand) -> Span:
+        return self.pool.rows(operand.piece.tensor).span(operand.piece.box)
+
+    def _low(self, name: str) -> int:
+        """The lowest row of a tensor that is still to be read."""
+        return min(self.left[name, op.name][self.done[op.name]] for op in self.readers[name])
+
+    def _forget(
+        self, name: str, upto: int, freed: set[Piece] | frozenset[Piece] = frozenset()
+    ) -> Iterator[Instruction]:
+        """Release the rows of a tensor up to here."""
+        if name in self.buffers:
+            upto = min(upto, self.done[self.maker[name].name])
+        for operand in self._operands(name, (self.gone[name], max(self.gone[name], upto))):
+            if self._rows_of(operand)[1] > upto:
+                break  # A piece of several rows, of which some are still read.
+            self.gone[name] = self._rows_of(operand)[1]
+            self.held.pop((name, self._rows_of(operand)[0]), None)
+            if operand.piece not in freed:
+                yield Release(len(self.steps) - 1, operand.piece, operand.region)

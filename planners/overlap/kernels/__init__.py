@@ -1,0 +1,1 @@
+"""What can run as one kernel, how coarse, and what it repeats."""

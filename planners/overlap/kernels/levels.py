@@ -1,0 +1,101 @@
+"""How coarse an operator's segments may be, and about how long it then takes on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, takewhile
+
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine
+from planners.overlap.kernels.bottleneck import recomputing
+from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.kernels.row_lines import alone_in_rows, joins, line_in_rows
+from planners.overlap.model.rows import Rows
+from planners.overlap.model.segments import Segments
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The seconds of kernels by the simulator's model, roughly: weights are read for each
+    instruction, windows overlap, and each instruction begins anew.
+    """
+
+    graph: Graph
+    machine: Machine
+    parameters: bool
+
+    def seconds(self, run: Candidate) -> float:
+        """Of all operators of a run, one after the other."""
+        last = self.graph.operators[run.operators[-1]]
+        times = self._times(last, run.rows)
+        ops = [self.graph.operators[p] for p in run.operators]
+        again = run.extra_macs / self.machine.macs_per_s
+        return again + sum(self._of(op, min(times, self._times(op, run.rows and 1))) for op in ops)
+
+    def _times(self, op: Operator, rows: int) -> int:
+        if not rows:
+            return Segments(self.graph, op.outputs[0]).count
+        return -(-Rows(self.graph, op.outputs[0]).count // rows)
+
+    def _of(self, op: Operator, times: int) -> float:
+        machine, graph = self.machine, self.graph
+        onchip, home = machine.memory(machine.onchip), machine.memory(machine.parameters)
+        weights = sum(map(graph.size_bytes, op.parameters)) if self.parameters else 0
+        read = weights * times / home.read_bytes_per_s
+        for name in op.inputs:
+            again = max(0, op.kernel[0] - op.stride[0]) if op.kernel else 0
+            share = 1 + again * (times - 1) / Rows(graph, name).count
+            read += graph.size_bytes(name) * share / onchip.read_bytes_per_s
+        written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
+        begun = machine.engine("compute").latency_s * times
+        return begun + max(op.macs / machine.macs_per_s, read, written)
+
+
+def row_levels(count: int) -> Iterator[int]:
+    """Rows at once: all of so many, half of them, and so on down to one."""
+    yield count
+    while count > 1:
+        count = -(-count // 2)
+        yield count
+
+
+class Levels:
+    """Ever finer segments for operators that make one run, made as they are asked for.
+
+    All rows at once, fewer, and, where `pixels` is set, segment by segment; several operators then
+    in each form that makes pixels anew, too.
+    """
+
+    def __init__(self, graph: Graph, positions: Sequence[int], pixels: bool) -> None:
+        self.graph, self.positions, self.pixels = graph, positions, pixels
+        self._more = self._made()
+        self._found: list[Candidate] = []
+
+    def at(self, number: int) -> Candidate | None:
+        """A level, 0 is the coarsest; None where there is none so fine."""
+        while len(self._found) <= number:
+            run = next(self._more, None)
+            if run is None:
+                return None
+            self._found.append(run)
+        return self._found[number]
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(takewhile(bool, map(self.at, count())))  # type: ignore[arg-type]
+
+    def _made(self) -> Iterator[Candidate]:
+        graph, positions = self.graph, self.positions
+        outputs = graph.operators[positions[-1]].outputs
+        all_rows = Rows(graph, outputs[0]).count if len(outputs) == 1 else 1
+        if len(positions) == 1:
+            yield from (alone_in_rows(graph, positions[0], rows) for rows in row_levels(all_rows))
+            if self.pixels:
+                yield alone(graph, positions[0])
+        elif joins(graph, positions):
+            fewer = (rows for rows in row_levels(all_rows) if rows == 1 or rows < all_rows)
+            lines = (line_in_rows(graph, positions, rows) for rows in fewer)
+            yield from (run for run in lines if run is not None)
+            if self.pixels and (run := line(graph, positions)) is not None:
+                yield run
+                yield from recomputing(graph, positions)

@@ -1,0 +1,138 @@
+"""Which segments of an operand each segment of an output reads, and what is still to be read.
+
+For what works pixel by pixel or slides a window, rows and columns are independent: a table for
+each says all. Anything else is asked segment by segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.core.access import detailed, is_local, needs
+from planners.core.graph import Graph, Operator
+from planners.core.program import Box
+from planners.overlap.model.distance import look
+from planners.overlap.model.segments import Segments
+
+Numbers = NDArray[np.int64]
+Table: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+"""Rows and columns that are read, by row and by column of the output."""
+MOST_KNOWN = 5_000
+_tables: dict[Hashable, Table] = {}
+_low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
+
+
+def _forget() -> None:
+    """Keep what is known of operators of equal looks, up to a number of them."""
+    for known in (_tables, _low_high):
+        if len(known) >= MOST_KNOWN:
+            known.clear()
+
+
+def streams(graph: Graph, op: Operator) -> bool:
+    """Whether rows and columns of the output read rows and columns of the operands, in order."""
+    if len(op.outputs) != 1 or not op.inputs:
+        return False
+    tensors = [graph.tensors[name] for name in (*op.inputs, op.outputs[0])]
+    if any(len(tensor.shape) != 4 or tensor.shape[0] != 1 for tensor in tensors):
+        return False
+    if not detailed(op):
+        return is_local(graph, op, tensors[-1])
+    words = {part.relation[:2] if part.relation else ("",) for part in op.parts}
+    known = {"same", "channels", "window", "pad"}
+    return all(word[0] in known or word == ("cat", 1) for word in words) and all(
+        len(part.shape) == 4 for part in op.parts
+    )
+
+
+class Reach:
+    """What each segment of an operator's output reads of one operand, by number.
+
+    `low` and `high` are the least and the largest segment read, per segment of the output, where
+    nothing is read `count` and -1. `still[i]` is the least that segments from i on read (`count`
+    where they read none; one entry more than segments), `newest[i]` the largest of those up to i.
+    """
+
+    def __init__(self, graph: Graph, op: Operator, tensor: str) -> None:
+        self._graph, self._op, self.tensor = graph, op, tensor
+        self.out = Segments(graph, op.outputs[0])
+        self.source = Segments(graph, tensor)
+        self.separable = streams(graph, op)
+        self._key = (look(graph, op), op.inputs.index(tensor))
+        if self.separable:
+            if self._key not in _tables:
+                _forget()
+                _tables[self._key] = self._asked()
+            self.rows, self.columns = _tables[self._key]
+
+    def _box(self, number: int) -> Box | None:
+        found = needs(self._graph, self._op, self._op.outputs[0], self.out.box(number))
+        return dict(found).get(self.tensor)
+
+    def _asked(self) -> Table:
+        """What each row and each column of the output reads."""
+        _, height, width = self.out.grid
+        rows = [self._axis(i * width, 2) for i in range(height)]
+        return rows, [self._axis(j, 3) for j in range(width)]
+
+    def _axis(self, number: int, axis: int) -> tuple[int, int]:
+        box = self._box(number)
+        return box[axis] if box is not None else (0, 0)
+
+    def reads(self, number: int) -> list[int]:
+        """The segments of the operand that a segment of the output reads, ascending."""
+        if not self.separable:
+            box = self._box(number)
+            return [] if box is None else self.source.within(box)
+        row, column = divmod(number, self.out.grid[2])
+        width = self.source.grid[2]
+        a, b = self.columns[column]
+        return [r * width + c for r in range(*self.rows[row]) for c in range(a, b)]
+
+    @property
+    def _ends(self) -> tuple[Numbers, Numbers]:
+        if self._key not in _low_high:
+            _forget()
+            _low_high[self._key] = self._bounds()
+        return _low_high[self._key]
+
+    def _bounds(self) -> tuple[Numbers, Numbers]:
+        if self.separable:
+            rows, columns = np.array(self.rows), np.array(self.columns)
+            width = self.source.grid[2]
+            low = rows[:, :1] * width + columns[None, :, 0]
+            high = (rows[:, 1:] - 1) * width + columns[None, :, 1] - 1
+            empty = (rows[:, 1:] <= rows[:, :1]) | (columns[:, 1] <= columns[:, 0])[None]
+            low, high = np.where(empty, self.source.count, low), np.where(empty, -1, high)
+            return low.reshape(-1), high.reshape(-1)
+        boxes = [self._box(i) for i in range(self.out.count)]
+        none = (self.source.count, -1)
+        found = np.array([none if box is None else self.source.ends(box) for box in boxes])
+        return found[:, 0], found[:, 1]
+
+    @property
+    def low(self) -> Numbers:
+        return self._ends[0]
+
+    @property
+    def high(self) -> Numbers:
+        return self._ends[1]
+
+    @cached_property
+    def still(self) -> Numbers:
+        ends = np.append(self.low, self.source.count)
+        return _running(np.minimum, ends[::-1])[::-1]
+
+    @cached_property
+    def newest(self) -> Numbers:
+        return _running(np.maximum, self.high)
+
+
+def _running(ufunc: Any, values: Numbers) -> Numbers:
+    found: Numbers = ufunc.accumulate(values)
+    return found

@@ -1,0 +1,292 @@
+"""How far in front of a dying input an output must begin, so that no byte is lost (eq. 1).
+
+In the pool a tensor of four axes lies pixel by pixel (NHWC), any other row-major; the pixels, or
+the vectors along the last axis, are its segments. A kernel writes its output in raster order while
+later elements still need some of the input. With b_Out = b_In − d, element t of the output falls
+on element t − d of the input, so
+
+    d = max over t of (t + 1) − (lowest element that is still to be read once t is written),
+
+and no smaller distance will do. What is read are the boxes of `planners.core.access`, hulls where
+a window is dilated, so a distance may be larger than a kernel needs, never smaller. Elements have
+equal widths: all is counted in elements, and bytes are a multiple of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.core.access import CONVOLUTIONS, ELEMENTWISE, NORMS, POOLS, is_local, needs
+from planners.core.boxes import Box
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator
+from planners.core.relations import Shape, full
+
+Order = Literal["element", "segment"]
+MOST_SEGMENTS = 2048
+"""Segments that are asked for one by one; where there are more, whole rows or planes are."""
+
+_NEVER = np.iinfo(np.int64).max // 4
+_ADAPTIVE = frozenset(f"adaptive_{kind}_pool{n}d" for kind in ("avg", "max") for n in (1, 2, 3))
+
+
+def order(graph: Graph, op: Operator) -> Order:
+    """How a kernel goes through a segment of its output.
+
+    `element`: each output channel reads its own channel only (element-wise operators, depthwise
+    convolutions, pools), so an element is written after its own reads, and only those of later
+    elements remain. `segment` (all others): a channel is written after its sum, and the next
+    channel reads all of the segment's window again.
+    """
+    kinds = {part.kind for part in op.parts} or {op.kind}
+    if not kinds <= ELEMENTWISE | NORMS | {op.kind} or len(op.outputs) != 1:
+        return "segment"
+    if op.kind in _ADAPTIVE:
+        same = graph.tensors[op.inputs[0]].shape[:2] == graph.tensors[op.outputs[0]].shape[:2]
+        return "element" if same and len(op.inputs) == 1 else "segment"
+    out = graph.tensors[op.outputs[0]]
+    if not op.inputs or not is_local(graph, op, out) or op.kind == "linear":
+        return "segment"
+    if op.kind in CONVOLUTIONS:
+        channels = graph.tensors[op.inputs[0]].shape[1]
+        return "element" if op.groups == channels == out.shape[1] else "segment"
+    return "element"
+
+
+def distance(graph: Graph, op: Operator, tensor: str, *, reverse: bool = False) -> int | None:
+    """The least d = b_In − b_Out ≥ 0 in bytes at which `op` may write over its input `tensor`.
+
+    None where they had better lie apart: the operator has not exactly one output, or nothing of
+    it could lie on the input. Any larger distance is as good. Together they take
+    `footprint(In, Out, d)` bytes; for a linear or pointwise In[M,K] → Out[M,N] these are
+    max(MN, MK) + min(N, K) − 1 elements (section 4).
+
+    With `reverse` the kernel runs from the last element to the first, and the output ends at
+    least d bytes after the input's end. Raises `BadInput` where `op` does not read `tensor`.
+    """
+    return _bytes(graph, op, tensor, reverse, buffered=False)
+
+
+def buffered_distance(
+    graph: Graph, op: Operator, tensor: str, *, reverse: bool = False
+) -> int | None:
+    """As `distance`, for a kernel that keeps a segment of its output aside until it is complete.
+
+    It takes `segment_bytes` of workspace, and a whole segment is written after all of its reads.
+    """
+    return _bytes(graph, op, tensor, reverse, buffered=True)
+
+
+def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
+    """Bytes that an input and an output take together at a distance, or apart."""
+    return input_bytes + output_bytes if d is None else max(input_bytes + d, output_bytes)
+
+
+def segment_bytes(graph: Graph, tensor: str) -> int:
+    """Bytes of a segment: the channels of a pixel, or a vector along the last axis."""
+    shape = graph.tensors[tensor].shape
+    return graph.bytes_per_element * (shape[_inner(shape)] if shape else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """The lowest element of the input that each segment of the output reads, in raster order.
+
+    `rise` is by how much, at most, writing runs ahead of reading inside a segment before its last
+    element: 0 where each channel reads its own, and size − 1 where all read all.
+    """
+
+    lowest: NDArray[np.int64]
+    size: int
+    rise: int
+
+    def distance(self, *, buffered: bool) -> int:
+        """The least distance in elements."""
+        begin = np.arange(len(self.lowest), dtype=np.int64) * self.size
+        # Once a segment is complete, all later ones are still to be read.
+        later = np.minimum.accumulate(self.lowest[::-1])[::-1][1:]
+        found = int((begin[1:] - later).max(initial=0))
+        if not buffered and self.size > 1:
+            found = max(found, int((begin + self.rise - self.lowest).max(initial=0)))
+        return max(0, found)
+
+
+class _Distances(NamedTuple):
+    """Of an operator from each of its inputs, in elements: written at once, or kept aside."""
+
+    at_once: tuple[int, ...]
+    buffered: tuple[int, ...]
+
+
+_known: dict[Hashable, _Distances] = {}
+_MOST_KNOWN = 20_000
+
+
+def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: bool) -> int | None:
+    if tensor not in op.inputs:
+        raise BadInput(f"{op.name} does not read {tensor}: its inputs are {', '.join(op.inputs)}")
+    if len(op.outputs) != 1:
+        return None
+    found = _distances(graph, op, reverse)
+    d = (found.buffered if buffered else found.at_once)[op.inputs.index(tensor)]
+    return d * graph.bytes_per_element if d < graph.tensors[op.outputs[0]].elements else None
+
+
+def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
+    """From all inputs at once: what asks segment by segment hears of all of them."""
+    key = (look(graph, op), reverse)
+    if key not in _known:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        reads = [_closed(graph, op, tensor, reverse) for tensor in op.inputs]
+        if None in reads:
+            reads = list(_asked(graph, op, reverse))
+        _known[key] = _Distances(
+            tuple(found.distance(buffered=False) for found in reads if found),
+            tuple(found.distance(buffered=True) for found in reads if found),
+        )
+    return _known[key]
+
+
+def look(graph: Graph, op: Operator) -> Hashable:
+    """What an operator reads, and its distances, depend on this; it has no names."""
+    names = (*op.inputs, *op.parameters, *op.outputs)
+    shapes = tuple((graph.tensors[name].shape, graph.tensors[name].kind) for name in names)
+    return (op.kind, op.slide, op.look, shapes, len(op.inputs), len(op.parameters))
+
+
+def _closed(graph: Graph, op: Operator, tensor: str, reverse: bool) -> _Reads | None:
+    """What is read, by formula; None for operators that have none."""
+    out = graph.tensors[op.outputs[0]]
+    shape = graph.tensors[tensor].shape
+    if any(part.detailed for part in op.parts) or not is_local(graph, op, out):
+        return None
+    if op.kind in CONVOLUTIONS | POOLS:
+        by_element = order(graph, op) == "element"
+        four = len(shape) == 4
+        return _windows(op, shape, out.shape, by_element, reverse) if four else None
+    if op.kind == "linear":
+        four = len(shape) == 4
+        return None if four else _broadcast((*shape[:-1], 1), shape, out.shape, False, reverse)
+    if not _broadcasts(shape, out.shape):
+        return None
+    return _broadcast(shape, shape, out.shape, True, reverse)
+
+
+def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool, reverse: bool) -> _Reads:
+    """A window over [N, C, H, W]: the first pixel of each, or the last, in closed form."""
+    (batch, channels, height, width), (_, made, *spatial) = shape, out
+    rows, columns = (
+        _edge(n, size, op.kernel[a], op.stride[a], op.padding[a], op.dilation[a], reverse)
+        for a, (n, size) in enumerate(zip(spatial, (height, width), strict=True))
+    )
+    images = np.arange(batch, dtype=np.int64)[:, None, None] * height * width
+    pixels = images + rows[:, None] * width + columns
+    element = pixels * channels
+    if reverse:
+        element = batch * height * width * channels - channels - element
+    nothing = np.broadcast_to((rows < 0)[:, None] | (columns < 0), pixels.shape)
+    lowest = np.where(nothing, _NEVER, element).ravel()
+    return _Reads(lowest[::-1] if reverse else lowest, made, 0 if by_element else made - 1)
+
+
+def _edge(n: int, size: int, k: int, s: int, p: int, d: int, last: bool) -> NDArray[np.int64]:
+    """The first (or last) of `size` elements under each of n windows; −1 where there is none."""
+    start = np.arange(n, dtype=np.int64) * s - p
+    stop = start + d * (k - 1) + 1
+    edge = np.minimum(stop, size) - 1 if last else np.maximum(start, 0)
+    return np.where((stop <= 0) | (start >= size), -1, edge)
+
+
+def _broadcasts(shape: Shape, out: Shape) -> bool:
+    tail = out[len(out) - len(shape) :]
+    return len(shape) <= len(out) and all(n in (1, m) for n, m in zip(shape, tail, strict=True))
+
+
+def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool, reverse: bool) -> _Reads:
+    """An operand of `shape`, broadcast; `layout` is that of its memory, which holds more for sums.
+
+    Only the elements at the beginning of what a segment reads are those of `shape`.
+    """
+    strides = [0] * (len(out) - len(shape)) + [
+        stride if n > 1 else 0 for n, stride in zip(shape, _strides(layout), strict=True)
+    ]
+    inner = _inner(out)
+    lowest: NDArray[np.int64] = np.zeros((), np.int64)
+    for axis in _raster(out)[:-1]:
+        lowest = lowest[..., None] + np.arange(out[axis], dtype=np.int64) * strides[axis]
+    size = out[inner] if out else 1
+    if reverse:
+        beyond = (size - 1) * strides[inner] if out else 0
+        if not by_element:
+            beyond += layout[-1] - 1
+        lowest = prod(layout) - 1 - beyond - lowest
+    flat = lowest.ravel()
+    own = by_element and bool(out) and strides[inner] > 0
+    return _Reads(flat[::-1] if reverse else flat, size, 0 if own else size - 1)
+
+
+def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
+    """Segment by segment what the operator says that it needs; rows or planes if too many."""
+    out = graph.tensors[op.outputs[0]].shape
+    outer = _outer(out)
+    boxes = [_at(out, outer, index) for index in np.ndindex(*(out[axis] for axis in outer))]
+    read = [dict(needs(graph, op, op.outputs[0], box)) for box in boxes]
+    size = prod(out) // len(boxes)
+    whole = len(outer) == max(0, len(out) - 1)
+    own = whole and order(graph, op) == "element"
+    for tensor in op.inputs:
+        shape = graph.tensors[tensor].shape
+        found = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
+        yield _Reads(found[::-1] if reverse else found, size, 0 if own else size - 1)
+
+
+def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:
+    box = list(full(shape))
+    for axis, at in zip(axes, index, strict=True):
+        box[axis] = (at, at + 1)
+    return tuple(box)
+
+
+def _corner(box: Box | None, shape: Shape, reverse: bool) -> int:
+    """The lowest element of a box; counted from the end, the highest."""
+    if box is None:
+        return _NEVER
+    strides = _strides(shape)
+    if not reverse:
+        return sum(start * stride for (start, _), stride in zip(box, strides, strict=True))
+    highest = sum((stop - 1) * stride for (_, stop), stride in zip(box, strides, strict=True))
+    return prod(shape) - 1 - highest
+
+
+def _outer(out: Shape) -> tuple[int, ...]:
+    """The axes that are gone through one by one: all but the innermost, or fewer if too many."""
+    axes = _raster(out)[:-1]
+    while axes and prod(out[axis] for axis in axes) > MOST_SEGMENTS:
+        axes = axes[:-1]
+    return axes
+
+
+def _raster(shape: Shape) -> tuple[int, ...]:
+    """Axes as they lie in memory, the innermost last."""
+    return (0, 2, 3, 1) if len(shape) == 4 else tuple(range(len(shape)))
+
+
+def _inner(shape: Shape) -> int:
+    return 1 if len(shape) == 4 else len(shape) - 1
+
+
+def _strides(shape: Shape) -> tuple[int, ...]:
+    """Elements from one to the next along each axis."""
+    found = [0] * len(shape)
+    step = 1
+    for axis in reversed(_raster(shape)):
+        found[axis] = step
+        step *= shape[axis]
+    return tuple(found)

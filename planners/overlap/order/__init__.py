@@ -1,0 +1,1 @@
+"""Orders of operators for a pool in which outputs overlap dying inputs."""

@@ -1,0 +1,1 @@
+"""Which operators run as one, in which segments, within a budget."""

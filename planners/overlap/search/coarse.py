@@ -1,0 +1,202 @@
+"""Operators alone, in a given order: the coarsest segments with which a pool fits a budget.
+
+Whole tensors, then ever fewer rows at once, then segments, each operator for itself and only where
+it must: what a step needs depends on its own operator's segments alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from planners.allocation.overlapping.circular import search, tightest
+from planners.allocation.overlapping.exact import improve
+from planners.allocation.overlapping.linear import Packed
+from planners.allocation.overlapping.model import Places, PoolProblem, joined, most_shared
+from planners.core.details.pool import PoolLayout, Run
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.overlap.kernels.candidates import Candidate
+from planners.overlap.kernels.levels import Levels
+from planners.overlap.place.stretches import blocks_of, parts_of
+from planners.overlap.search.chain import Way
+
+FIT_SHARE = 0.3  # of the time left, for a search of one part
+ROUNDS = 2
+MOST_EXACT = 60  # tensors
+EXACT_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step of an order holds, and which of its operator's inputs die with it, in bytes."""
+
+    position: int
+    held: int
+    made: int
+    dying: tuple[tuple[str, int], ...]
+
+    def need(self, run: Candidate) -> int:
+        """Bytes that it takes at least with an operator's segments."""
+        shared = [(size, run.distances[n]) for n, size in self.dying if n in run.distances]
+        return self.held - most_shared(self.made, shared)
+
+
+def steps_of(graph: Graph, order: Sequence[int]) -> list[Step]:
+    """The steps of an order of operators (positions)."""
+    change = [0] * (len(order) + 1)
+    last = {}
+    for block in blocks_of(graph, order):
+        change[block.first] += block.size
+        change[block.last + 1] -= block.size
+        last[block.name] = block.last
+    found = []
+    for number, (position, held) in enumerate(zip(order, accumulate(change), strict=False)):
+        op = graph.operators[position]
+        dying = tuple((n, graph.size_bytes(n)) for n in op.inputs if last[n] == number)
+        made = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
+        found.append(Step(position, held, made, dying))
+    return found
+
+
+def _shares(graph: Graph, position: int, may_share: Mapping[tuple[str, str], int]) -> bool:
+    op = graph.operators[position]
+    return any((op.outputs[0], name) in may_share for name in op.inputs)
+
+
+class Coarse:
+    """An order of operators, the segments chosen for each, and where all tensors lie."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        order: Sequence[int],
+        budget_bytes: int,
+        may_share: Mapping[tuple[str, str], int],
+    ) -> None:
+        self.graph, self.order, self.budget = graph, tuple(order), budget_bytes
+        self.steps = steps_of(graph, order)
+        self.levels = [
+            Levels(graph, (step.position,), _shares(graph, step.position, may_share))
+            for step in self.steps
+        ]
+        self.chosen = [0] * len(self.steps)
+        self._places: dict[Hashable, tuple[int, Places] | None] = {}
+        self.needs = [self._coarsest(number) for number in range(len(self.steps))]
+
+    @property
+    def need_bytes(self) -> int:
+        """Bytes that no places with these segments can do without."""
+        return max(self.needs)
+
+    @property
+    def runs(self) -> list[Candidate]:
+        return [self._run(number) for number in range(len(self.steps))]
+
+    def _run(self, number: int) -> Candidate:
+        run = self.levels[number].at(self.chosen[number])
+        assert run is not None  # It was chosen.
+        return run
+
+    def _coarsest(self, number: int) -> int:
+        """Take the first level with which a step fits, or the last; what it then needs."""
+        step = self.steps[number]
+        while (need := step.need(self._run(number))) > self.budget:
+            if not self._refine(number):
+                return min(map(step.need, self.levels[number]))
+        return need
+
+    def _refine(self, number: int) -> bool:
+        """Take the next finer level; whether there is one."""
+        if self.levels[number].at(self.chosen[number] + 1) is None:
+            return False
+        self.chosen[number] += 1
+        return True
+
+    def ways(self, first: int, stop: int, clock: Clock) -> Iterator[Way]:
+        """The parts of a range of steps of the default order that fit, as ways."""
+        for number, (start, end) in enumerate(self.spans):
+            if first <= start and end <= stop:
+                fits = self._placed(number, clock)
+                if fits is not None:
+                    part, size, places = fits
+                    packed = Packed(part.named(places), size, part.floor)
+                    yield Way(start, end, tuple(self.runs[start:end]), packed, 0)
+
+    def layout(self, clock: Clock) -> tuple[PoolLayout, int] | None:
+        """All tensors placed within the budget, and a bound for these segments in this order.
+
+        Where no places are found, segments become finer in the part that they were sought for.
+        """
+        if self.need_bytes > self.budget:
+            return None
+        found = []
+        for number in range(len(self.spans)):
+            fits = self._placed(number, clock)
+            if fits is None:
+                return None
+            found.append(fits)
+        return self._joined(found)
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The steps of each part."""
+        return [span for span, _ in parts_of(self.graph, {}, self.order)]
+
+    def _part(self, number: int) -> PoolProblem:
+        distances = {
+            (run.writes[0], name): d for run in self.runs for name, d in run.distances.items()
+        }
+        return list(parts_of(self.graph, distances, self.order))[number][1]
+
+    def _placed(self, number: int, clock: Clock) -> tuple[PoolProblem, int, Places] | None:
+        """A part, a pool and the places in it, with finer segments where that helps."""
+        start, stop = self.spans[number]
+        while max(self.needs[start:stop]) <= self.budget:
+            part = self._part(number)
+            if part.look not in self._places:
+                self._places[part.look] = self._sought(part, clock)
+            found = self._places[part.look]
+            if found is not None:
+                return part, *found
+            if clock.expired() or not self._refined(start, stop):
+                break
+        return None
+
+    def _sought(self, part: PoolProblem, clock: Clock) -> tuple[int, Places] | None:
+        """Places in the budget, in less if that is quick: by searches, then by an exact one."""
+        if part.floor > self.budget:
+            return None
+        for pool, rounds in ((part.floor, 1), (self.budget, ROUNDS)):
+            share = clock.part(FIT_SHARE * clock.left_s)
+            if (places := search(part, pool, share, rounds)) is not None:
+                return pool, places
+        if len(part.blocks) <= MOST_EXACT:
+            size, places = tightest(part, self.budget, clock.part(0))
+            share = clock.part(min(EXACT_S, FIT_SHARE * clock.left_s))
+            size, places, _ = improve(part, self.budget, size, places, share)
+            if size <= self.budget:
+                return size, places
+        return None
+
+    def _refined(self, start: int, stop: int) -> bool:
+        """Finer segments for the step that needs most, of those to which they give room."""
+        for number in sorted(range(start, stop), key=lambda n: -self.needs[n]):
+            before = self.needs[number]
+            while self._refine(number):
+                self.needs[number] = self.steps[number].need(self._run(number))
+                if self.needs[number] < before:
+                    return True
+        return False
+
+    def _joined(self, placed: Sequence[tuple[PoolProblem, int, Places]]) -> tuple[PoolLayout, int]:
+        pool = max(size for _, size, _ in placed)
+        bound = max(part.floor for part, _, _ in placed)
+        offsets = joined((part.named(places) for part, _, places in placed), pool)
+        runs = tuple(
+            Run("alone", (self.graph.operators[run.operators[0]].name,), rows=run.rows)
+            for run in self.runs
+        )
+        return PoolLayout(pool, offsets, runs), bound

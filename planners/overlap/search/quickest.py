@@ -1,0 +1,133 @@
+"""The quickest plan within a budget: the coarsest segments that fit, finer ones where memory binds.
+
+First blocks of whole tensors and rows in the default order, then operators alone in orders of less
+memory, then segments too. It finds a layout wherever the other objectives do, as their offers are
+its last resort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planners.allocation.overlapping.model import most_shared
+from planners.core.details.pool import PoolLayout
+from planners.core.errors import BudgetTooSmall
+from planners.core.graph import Graph, Operator
+from planners.core.progress import Clock
+from planners.overlap.kernels.levels import Cost
+from planners.overlap.model.dependences import streams
+from planners.overlap.model.distance import distance
+from planners.overlap.order.orders import least_orders
+from planners.overlap.search.chain import MOST_OPERATORS, Way, cuts
+from planners.overlap.search.coarse import Coarse
+from planners.overlap.search.coarse_blocks import NOTHING, Blocks, quickest
+from planners.overlap.search.join_layouts import turned
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """A layout, a bound on the bytes of its runs in their order, the MACs that it repeats, and the
+    operators of the block that needs most.
+    """
+
+    layout: PoolLayout
+    bound_bytes: int
+    extra_macs: int
+    binding: tuple[str, ...]
+
+
+def least_alone(graph: Graph, budget_bytes: int, fuse: bool) -> tuple[int, int]:
+    """Bytes above the budget that an operator needs in any layout, and its position; or zeros.
+
+    Such operators run by themselves, so all that they read and write is there at once.
+    """
+    most = (0, 0)
+    apart = _by_themselves(graph) if fuse else set(range(len(graph.operators)))
+    for position, op in enumerate(graph.operators):
+        if position in apart or not streams(graph, op):
+            most = max(most, (_need(graph, op, budget_bytes), position))
+        elif sizes := [graph.size_bytes(n) for n in op.inputs if n in graph.inputs]:
+            most = max(most, (max(sizes), position))  # Inputs of the network lie whole.
+    return most if most[0] > budget_bytes else (0, 0)
+
+
+def _by_themselves(graph: Graph) -> set[int]:
+    """Operators in blocks too large for runs of several."""
+    marks = cuts(graph)
+    large = [(a, b) for a, b in zip(marks, marks[1:], strict=False) if b - a > MOST_OPERATORS]
+    return {position for first, stop in large for position in range(first, stop)}
+
+
+def _need(graph: Graph, op: Operator, budget_bytes: int) -> int:
+    """Bytes that an operator alone needs at least; exact only above the budget."""
+    apart = sum(map(graph.size_bytes, (*op.inputs, *op.outputs)))
+    if apart <= budget_bytes or len(op.outputs) != 1:
+        return apart
+    near = [(graph.size_bytes(name), distance(graph, op, name)) for name in op.inputs]
+    dying = [(size, d) for size, d in near if d is not None]
+    return apart - most_shared(graph.size_bytes(op.outputs[0]), dying)
+
+
+def quick_layout(
+    graph: Graph,
+    budget_bytes: int,
+    cost: Cost,
+    clock: Clock,
+    fuse: bool,
+    may_share: Callable[[], Mapping[tuple[str, str], int]],
+) -> Quick | None:
+    """The quickest layout found within a budget; None where none was found.
+
+    `may_share` is asked for what may overlap segment by segment, where nothing coarser fits. Raises
+    `BudgetTooSmall` where an operator alone needs more.
+    """
+    need, position = least_alone(graph, budget_bytes, fuse)
+    if need:
+        op = graph.operators[position]
+        remedy = f"overlap needs at least {need} bytes, for this operator alone"
+        raise BudgetTooSmall(need, budget_bytes, op.name, (*op.inputs, *op.outputs), remedy)
+    blocks = Blocks(graph, budget_bytes, cost, clock.share(0.8), fuse)
+    rows = list(blocks.ways())
+    found = _of_ways(blocks, rows)
+    return found or _finer(blocks, clock, rows, may_share())
+
+
+def _finer(
+    blocks: Blocks, clock: Clock, rows: Sequence[Way], may_share: Mapping[tuple[str, str], int]
+) -> Quick | None:
+    """The same with segments where rows do not fit, and with orders of less memory."""
+    graph, budget_bytes = blocks.graph, blocks.budget
+    finer = Blocks(graph, budget_bytes, blocks.cost, clock.share(0.7), blocks.fuse, may_share)
+    found = _of_ways(finer, [*rows, *finer.ways()])
+    if found is not None:
+        return found
+    shared, _, orders = least_orders(graph, may_share, clock.share(0.4))
+    alone = shared.bound_bytes <= budget_bytes
+    for finest in (NOTHING, may_share):
+        for order in orders if alone else ():
+            coarse = Coarse(graph, order, budget_bytes, finest)
+            laid = coarse.layout(clock.part(0.3 * clock.left_s))
+            if laid is not None:
+                layout, bound = laid
+                return Quick(layout, bound, 0, (_neediest(coarse),))
+    return None
+
+
+def _neediest(coarse: Coarse) -> str:
+    at = max(range(len(coarse.needs)), key=coarse.needs.__getitem__)
+    return coarse.graph.operators[coarse.order[at]].name
+
+
+def _of_ways(blocks: Blocks, ways: Sequence[Way]) -> Quick | None:
+    """The layout of the quickest ways."""
+    graph = blocks.graph
+    found = quickest(ways, len(graph.operators), blocks.cost)
+    if found is None:
+        return None
+    found = blocks.tightened(found)
+    binding = max(found, key=lambda way: way.size_bytes)
+    names = tuple(op.name for op in graph.operators[binding.first : binding.stop])
+    layout = turned(graph, found, binding.size_bytes)
+    bound = max(way.packed.bound_bytes for way in found)
+    return Quick(layout, bound, sum(way.extra_macs for way in found), names)

@@ -1,0 +1,1 @@
+"""COSMA: schedule, addresses and replacement by ILP, its comparison computed anew."""

@@ -1,0 +1,155 @@
+"""The COSMA paper's comparison (V-B, V-C): our optima beside its four schemes, and stronger ones.
+
+8-bit data, batch 1, 224×224, activations only and, for the human-designed networks, parameters
+too. The paper does not say which granularity it used; `folded` fits its text best and is the
+default. Every plan passes `check`; results can be kept in a file, so that a run can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planners.catalogue import load
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.cosma.options import SCHEDULES
+from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED
+from planners.papers.cosma.results import Case, Outcome, Results
+from planners.papers.table import Row
+from planners.study.budgets import Budgets, budgets
+from planners.study.sweep import even_budgets
+
+OPTIMA = ("default", "mpmf", "joint")
+REPLACEMENTS = ("belady", "greedy", "size_ordered", "hill_climb")
+PAPERS = ("belady", "greedy")
+BASELINES = tuple((s, r) for r in REPLACEMENTS for s in ("default", "mpmf"))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is compared: networks, budgets by label, seconds a plan, and what else is done.
+
+    `sweep`: how many budgets from MR to MP the searched networks are planned at besides (none
+    where it is below 2). `execute`: whether the joint plans run on real numbers too.
+    """
+
+    labels: tuple[str, ...] = LABELS
+    granularity: str = "folded"
+    time_limit_s: float = 60.0
+    sweep: int = 9
+    execute: bool = False
+    models: tuple[str, ...] = HUMAN + SEARCHED
+
+    def __post_init__(self) -> None:
+        for label in self.labels:
+            if label not in LABELS:
+                raise BadInput(f"budget {label!r}: choose among {', '.join(LABELS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Rows at the paper's budgets, and rows of the sweep."""
+
+    rows: list[Row]
+    sweep: list[Row]
+
+
+def network(model: str, granularity: str) -> Graph:
+    """A network of the paper at the paper's input size."""
+    shape = (1, 3, 224, 224) if model.startswith("timm:") else None
+    return load(model, granularity=granularity, input_shape=shape)
+
+
+def reproduce(
+    study: Study,
+    resume: str | Path | None = None,
+    on_plan: Callable[[str], object] | None = None,
+) -> Tables:
+    """All rows of a study; `resume` names a file that keeps what is done, `on_plan` hears of it.
+
+    Raises `BadInput` for a file that is not of such results.
+    """
+    results = Results(resume, on_plan)
+    tables = Tables([], [])
+    for model in study.models:
+        graph = network(model, study.granularity)
+        for parameters in (False, True) if model in HUMAN else (False,):
+            found = budgets(graph, parameters=parameters)
+            for label in study.labels:
+                row = _head(study, model, parameters, found, label)
+                tables.rows.append(row | _compare(study, results, graph, row))
+            if model in SEARCHED and study.sweep > 1:
+                tables.sweep.extend(_sweep(study, results, graph, model, found))
+    return tables
+
+
+def _head(study: Study, model: str, parameters: bool, found: Budgets, label: str) -> Row:
+    proven = label == "MR" or found.MP_proven
+    return {
+        "model": model,
+        "parameters": parameters,
+        "budget": label,
+        "bytes": getattr(found, label),
+        "budget proven": proven,
+    }
+
+
+def schemes(model: str) -> Iterator[tuple[str, str]]:
+    """The pairs of schedule and replacement that a network is planned by."""
+    yield from ((schedule, "optimal") for schedule in OPTIMA)
+    if model in SEARCHED and "dnc" in SCHEDULES:
+        yield "dnc", "optimal"
+    yield from BASELINES
+
+
+def _compare(study: Study, results: Results, graph: Graph, head: Row) -> Row:
+    """Bytes of each scheme; gap and seconds of the optima; what executing the joint plan gave."""
+    row: Row = {}
+    for schedule, replacement in schemes(head["model"]):
+        execute = study.execute and schedule == "joint"
+        found = _outcome(study, results, graph, head, (schedule, replacement), execute)
+        row[f"{schedule} {replacement}"] = found.moved_bytes
+        if replacement == "optimal":
+            row |= _proof(schedule, found)
+        if execute:
+            row |= {"max error": found.max_error, "execute s": found.execute_s}
+    return row
+
+
+def _proof(schedule: str, found: Outcome) -> Row:
+    return {
+        f"{schedule} bound": found.bound_bytes,
+        f"{schedule} gap": found.gap,
+        f"{schedule} s": round(found.seconds, 3),
+    }
+
+
+def _sweep(
+    study: Study, results: Results, graph: Graph, model: str, found: Budgets
+) -> Iterator[Row]:
+    """Joint plans at budgets evenly from MR to MP, each once."""
+    for size in dict.fromkeys(even_budgets(found.MR, found.MP, study.sweep)):
+        head = {"model": model, "parameters": False, "bytes": int(size)}
+        best = _outcome(study, results, graph, head, ("joint", "optimal"), False)
+        yield head | {"joint optimal": best.moved_bytes} | _proof("joint", best)
+
+
+def _outcome(
+    study: Study,
+    results: Results,
+    graph: Graph,
+    head: Row,
+    scheme: tuple[str, str],
+    execute: bool,
+) -> Outcome:
+    case = Case(
+        head["model"],
+        study.granularity,
+        head["parameters"],
+        head["bytes"],
+        *scheme,
+        study.time_limit_s,
+    )
+    return results.of(case, graph, execute)

@@ -1,0 +1,1 @@
+"""Demand Layering: parameters layer by layer, its tables and figures computed anew."""

@@ -1,0 +1,113 @@
+"""Darknet networks as the Demand Layering paper counts them: a section a layer, batch norm folded.
+
+The planner's own graphs hold what a weights file does, scale, mean and variance a channel beside
+the bias. The paper's largest layers are met without
+(`planners.papers.demand_layering.darknet_table`), so that its tables are computed from graphs of
+sections: an operator each, one bias a channel. They are plain graphs, so that the streaming
+planner, its times and its programs take them as any other.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from planners.catalogue.networks.darknet import NETWORKS
+from planners.core.errors import BadInput, UnknownName
+from planners.core.graph import Graph, Operator, Tensor
+from planners.importers.darknet.layers import IDENTITIES, INPUT, Builder, Layer, Network
+from planners.papers.demand_layering.darknet_table import FLOAT32
+
+
+def section_graph(name: str, resolution: int | None = None) -> Graph:
+    """The graph of one of the five networks, at another height and width where that is given.
+
+    Raises `UnknownName`, and `BadInput` where sizes do not fit.
+    """
+    if name not in NETWORKS:
+        raise UnknownName("network", name, [], f"choose among {', '.join(NETWORKS)}")
+    network = NETWORKS[name]()
+    return sections_of(network if resolution is None else resized(network, resolution))
+
+
+def resized(network: Network, resolution: int) -> Network:
+    """The same sections on square images of another size. Raises `BadInput` where none fit."""
+    builder = Builder((network.input[0], resolution, resolution))
+    for layer in network.layers:
+        _again(builder, layer)
+    return builder.network(network.name)
+
+
+def _again(builder: Builder, layer: Layer) -> None:
+    match layer.kind:
+        case "convolutional":
+            builder.conv(
+                layer.shape[0],
+                layer.size,
+                layer.stride,
+                padding=layer.padding,
+                dilation=layer.dilation,
+                groups=layer.groups,
+                norm=layer.norm,
+                activation=layer.activation,
+            )
+        case "maxpool":
+            builder.maxpool(layer.size, layer.stride, layer.padding)
+        case "avgpool":
+            builder.avgpool()
+        case "route":
+            builder.route(*layer.reads, groups=layer.groups, group=layer.group)
+        case "shortcut":
+            builder.shortcut(*layer.reads[1:], activation=layer.activation)
+        case "upsample":
+            builder.upsample(layer.stride[0])
+        case "softmax":
+            builder.softmax(layer.groups)
+        case kind if kind in IDENTITIES:
+            builder.identity(kind)
+        case kind:
+            raise BadInput(f"none of the five networks has a section [{kind}]")
+
+
+def sections_of(network: Network) -> Graph:
+    """A graph with one operator a section, weights and one bias a channel for its parameters."""
+    tensors = {"x": Tensor("x", (1, *network.input), "input")}
+    operators = []
+    for index, layer in enumerate(network.layers):
+        op = _operator(network, index, layer)
+        tensors[op.outputs[0]] = Tensor(op.outputs[0], (1, *layer.shape))
+        if layer.weights:
+            weight, bias = op.parameters
+            tensors[weight] = Tensor(weight, _weight_shape(network, layer), "parameter")
+            tensors[bias] = Tensor(bias, (layer.shape[0],), "parameter")
+        operators.append(op)
+    ends = tuple(_name(network, index) for index in network.ends())
+    return Graph(network.name, tensors, tuple(operators), ("x",), ends, FLOAT32, "sections")
+
+
+def _name(network: Network, index: int) -> str:
+    return "x" if index == INPUT else f"{index}_{network.layers[index].kind}.out"
+
+
+def _operator(network: Network, index: int, layer: Layer) -> Operator:
+    name = f"{index}_{layer.kind}"
+    reads = tuple(dict.fromkeys(_name(network, source) for source in layer.reads))
+    window = layer.kind == "convolutional"
+    return Operator(
+        name,
+        "conv2d" if window else layer.kind,
+        reads,
+        (f"{name}.out",),
+        (f"{name}.weight", f"{name}.bias") if layer.weights else (),
+        macs=layer.weights * prod(layer.shape[1:]),
+        kernel=(layer.size,) * 2 if window else (),
+        stride=layer.stride if window else (),
+        padding=(layer.padding * layer.dilation,) * 2 if window else (),
+        dilation=(layer.dilation,) * 2 if window else (),
+        groups=layer.groups if window else 1,
+        block=name,
+    )
+
+
+def _weight_shape(network: Network, layer: Layer) -> tuple[int, ...]:
+    channels = network.shape(layer.reads[0])[0]
+    return layer.shape[0], channels // layer.groups, layer.size, layer.size

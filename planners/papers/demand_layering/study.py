@@ -1,0 +1,95 @@
+"""The Demand Layering paper's evaluation, computed anew, and what lies beyond it.
+
+Tables I and II, Figures 5 and 12 to 16 on the fitted model of its board; exact fronts, a guaranteed
+bound, slices, rings of separate sizes, and one memory for weights and activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from planners.core.errors import UnknownName
+from planners.papers.demand_layering.beyond import joint_row, slices_row
+from planners.papers.demand_layering.bounds import bounds_row, sizes_row
+from planners.papers.demand_layering.darknet_table import PRINTED, darknet_table
+from planners.papers.demand_layering.fronts import fronts_row, resolution_row
+from planners.papers.demand_layering.paper import NETWORKS, RESOLUTIONS
+from planners.papers.demand_layering.pipelines import pipelines_row
+from planners.papers.memo import Memo
+from planners.papers.table import Row
+from planners.streaming.search.ways import SLICES
+
+BOUNDED = ("2s", "2s-md", "async-md")
+"""The pipelines whose delay is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is compared: networks, draws of times, and fractions of the largest layer as slices.
+
+    `quick` is for the report, which says how it was made.
+    """
+
+    networks: tuple[str, ...] = NETWORKS
+    draws: int = 10_000
+    fractions: tuple[int, ...] = SLICES
+    quick: bool = False
+
+    def only(self, names: tuple[str, ...]) -> Study:
+        """The same of these networks. Raises `UnknownName`."""
+        for name in names:
+            if name not in NETWORKS:
+                raise UnknownName("model", name, [], f"choose among {', '.join(NETWORKS)}")
+        return replace(self, networks=names)
+
+    @staticmethod
+    def small() -> Study:
+        """A cut that takes seconds."""
+        return Study(networks=("yolov4",), draws=1_000, fractions=(1, 2, 3, 4), quick=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Rows by table or figure."""
+
+    table_1: list[Row] = field(default_factory=list)
+    pipelines: list[Row] = field(default_factory=list)
+    fronts: list[Row] = field(default_factory=list)
+    resolutions: list[Row] = field(default_factory=list)
+    sizes: list[Row] = field(default_factory=list)
+    bounds: list[Row] = field(default_factory=list)
+    slices: list[Row] = field(default_factory=list)
+    joint: list[Row] = field(default_factory=list)
+
+
+def reproduce(
+    study: Study,
+    resume: str | Path | None = None,
+    on_result: Callable[[str], object] | None = None,
+) -> Tables:
+    """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
+
+    Raises `BadInput` for a file that is not of such results.
+    """
+    each, names = Memo(resume, on_result).each, study.networks
+
+    def keys(what: str, *more: object) -> list[tuple[object, ...]]:
+        return [(what, name, *more) for name in names]
+
+    return Tables(
+        table_1=[asdict(darknet_table(name)) | {"printed": list(PRINTED[name])} for name in names],
+        pipelines=each(keys("pipelines"), pipelines_row),
+        fronts=each(keys("fronts"), fronts_row),
+        resolutions=each(
+            [("resolution", name, size) for name in names for size in RESOLUTIONS[name]],
+            resolution_row,
+        ),
+        sizes=each(keys("sizes"), sizes_row),
+        bounds=each(
+            [("bounds", name, way, study.draws) for name in names for way in BOUNDED], bounds_row
+        ),
+        slices=each(keys("slices", *study.fractions), lambda name, *parts: slices_row(name, parts)),
+        joint=each(keys("joint"), joint_row),
+    )

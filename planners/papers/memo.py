@@ -1,0 +1,63 @@
+"""Results of a comparison, each made once: kept in a file, so that a run can go on from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from planners.core.errors import BadInput
+
+
+class Memo:
+    """Results by key, plain data, in memory and, where a path is given, in a file of JSON lines.
+
+    `on_result` hears of each new one. `is_result` may raise where a line is none of a comparison's.
+    Raises `BadInput` for a file that is not of such results.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        on_result: Callable[[str], object] | None = None,
+        is_result: Callable[[Any, Any], object] = lambda key, value: None,
+    ) -> None:
+        self._path = None if path is None else Path(path)
+        self._say = on_result or (lambda text: None)
+        self._known: dict[str, Any] = {}
+        if self._path is not None and self._path.exists():
+            self._read(self._path, is_result)
+
+    def of(self, key: Sequence[Any], make: Callable[[], Any]) -> Any:
+        """The result under a key from before, or made now."""
+        if self.get(key) is None:
+            self.keep(key, make())
+        return self.get(key)
+
+    def each(self, keys: Sequence[Sequence[Any]], make: Callable[..., Any]) -> list[Any]:
+        """The results under keys of a word and arguments, made of the arguments."""
+        return [self.of(key, partial(make, *key[1:])) for key in keys]
+
+    def get(self, key: Sequence[Any]) -> Any:
+        """The result under a key; None where there is none."""
+        return self._known.get(json.dumps(key))
+
+    def keep(self, key: Sequence[Any], value: Any, message: str = "") -> None:
+        """Keep a result, and say of what."""
+        self._known[json.dumps(key)] = json.loads(json.dumps(value))
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key, value]) + "\n")
+        self._say(message or " ".join(str(part) for part in key[:2]))
+
+    def _read(self, path: Path, is_result: Callable[[Any, Any], object]) -> None:
+        try:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                key, value = json.loads(line)
+                key = json.loads(key) if isinstance(key, str) else key  # text in older files
+                is_result(key, value)
+                self._known[json.dumps(key)] = value
+        except (OSError, ValueError, TypeError) as error:
+            raise BadInput(f"{path} does not hold results of a comparison: {error}") from error

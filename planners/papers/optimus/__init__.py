@@ -1,0 +1,1 @@
+"""Optimus: fused groups by dynamic programming, its tables and figures computed anew."""

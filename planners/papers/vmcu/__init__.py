@@ -1,0 +1,1 @@
+"""vMCU: outputs over dying inputs, its tables and figures computed anew."""

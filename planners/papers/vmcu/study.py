@@ -1,0 +1,127 @@
+"""The vMCU paper's evaluation, computed anew: Figures 7 to 12, Tables 2 and 3, whole networks.
+
+The paper does not say what its figures of RAM count, so its statements stand beside three labelled
+accountings (`planners.papers.vmcu.accounts`). Ours are programs, replayed byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from planners.catalogue import load
+from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
+from planners.core.errors import UnknownName
+from planners.overlap.baselines.frameworks import hmcos, tflite_micro, tinyengine
+from planners.papers.memo import Memo
+from planners.papers.table import Row
+from planners.papers.vmcu import boards
+from planners.papers.vmcu.headroom import headroom_row
+from planners.papers.vmcu.modules import layer_row, module_row
+from planners.papers.vmcu.paper import PUBLISHED_KIB, TABLE_3
+from planners.papers.vmcu.plans import by_form, network
+from planners.papers.vmcu.segments import segment_row
+
+SIZES: Mapping[str, tuple[int, ...]] = {"mobilenet_v2@96": (1, 3, 96, 96)}
+NETWORKS = (
+    *PUBLISHED_KIB,
+    *("mobilenet_v2", *SIZES, "mobilenet_v3_small", "mobilenet_v3_large"),
+    *("mnasnet0_5", "mnasnet0_75", "mnasnet1_0", "mnasnet1_3"),
+    *("efficientnet_b0", "shufflenet_v2_x0_5", "squeezenet1_1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is compared: layers, modules, networks (`NAME@96`: at that image size), seconds a plan.
+
+    `quick` is for the report, which says how it was made.
+    """
+
+    layers: tuple[str, ...] = tuple(POINTWISE)
+    modules: tuple[str, ...] = tuple(TABLE_2)
+    networks: tuple[str, ...] = NETWORKS
+    time_limit_s: float = 60.0
+    quick: bool = False
+
+    def only(self, names: tuple[str, ...]) -> Study:
+        """The same of these networks and modules. Raises `UnknownName`."""
+        modules = tuple(name for name in names if name in TABLE_2)
+        networks = tuple(name for name in names if name not in TABLE_2)
+        for name in networks:
+            if name not in NETWORKS:
+                raise UnknownName("model", name, [], f"choose among {', '.join(NETWORKS)}, S1, …")
+        return replace(self, modules=modules, networks=networks)
+
+    @staticmethod
+    def small() -> Study:
+        """A cut that takes seconds."""
+        modules = tuple(name for name in TABLE_2 if name.startswith("S"))
+        return Study(modules=modules, networks=("mcunet_in0",), quick=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Rows by table or figure."""
+
+    layers: list[Row] = field(default_factory=list)
+    modules: list[Row] = field(default_factory=list)
+    networks: list[Row] = field(default_factory=list)
+    layer_costs: list[Row] = field(default_factory=list)
+    module_costs: list[Row] = field(default_factory=list)
+    headroom: list[Row] = field(default_factory=list)
+    segments: list[Row] = field(default_factory=list)
+
+
+def reproduce(
+    study: Study,
+    resume: str | Path | None = None,
+    on_result: Callable[[str], object] | None = None,
+) -> Tables:
+    """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
+
+    Raises `BadInput` for a file that is not of such results.
+    """
+    memo, limit = Memo(resume, on_result), study.time_limit_s
+
+    def module(name: str) -> Row:
+        row = module_row(name)
+        ours = memo.of(("module", name, limit), lambda: by_form(load(PREFIX + name), limit))
+        return row | {"ours": ours, "plan": row["workspace"] | {"vMCU": least(ours)}}
+
+    measured = [name for name in study.modules if name in TABLE_3]
+    return Tables(
+        layers=[layer_row(name) for name in study.layers],
+        modules=[module(name) for name in study.modules],
+        networks=memo.each([("network", name, limit) for name in study.networks], network_row),
+        layer_costs=[boards.layer_row(name) for name in study.layers],
+        module_costs=memo.each([("costs of module", name) for name in measured], boards.module_row),
+        headroom=memo.each([("headroom", name, limit) for name in measured], headroom_row),
+        segments=[segment_row(name) for name in (*study.layers, *study.modules)],
+    )
+
+
+def least(ours: Mapping[str, Row]) -> int:
+    """The least RAM of a block without repeated work."""
+    return min(int(row["bytes"]) for row in ours.values() if not row["extra_macs"])
+
+
+def network_row(name: str, time_limit_s: float) -> Row:
+    """A whole network: ours, and what other frameworks need, with the operator that binds them."""
+    graph = load(name.partition("@")[0], input_shape=SIZES.get(name))
+    row: Row = {
+        "network": name,
+        "input": list(graph.tensors[graph.inputs[0]].shape[1:]),
+        "macs": graph.macs,
+        "published_kib": PUBLISHED_KIB.get(name),
+    }
+    for system, found in (
+        ("TinyEngine", tinyengine(graph)),
+        ("HMCOS", hmcos(graph, time_limit_s)),
+        ("TFLite Micro", tflite_micro(graph)),
+    ):
+        row[system] = {"bytes": found.total_bytes, "binding": found.binding_operator}
+    row["TinyEngine"]["tensors"] = tinyengine(graph).tensor_bytes
+    row["HMCOS"]["proven"] = hmcos(graph, time_limit_s).proven
+    return row | network(graph, time_limit_s)

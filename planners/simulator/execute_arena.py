@@ -1,0 +1,190 @@
+"""Real bytes for a program: one arena a memory, and host copies, moved as bytes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+
+from planners.core.boxes import within
+from planners.core.errors import BadInput
+from planners.core.program import AddressSpace, Box, Memory, Operand, Piece, Region, Span
+
+ELEMENT_BYTES = 4
+LARGEST = 2**34  # Bytes: filling more than a machine has would take down more than this process.
+POISON = 0xFF  # Four such bytes are a NaN: what nobody wrote, or was released, spoils the result.
+
+
+class Arena:
+    """The bytes of a program's memories, `ELEMENT_BYTES` for each element of a tensor.
+
+    A plan made for one byte an element runs with every address and size scaled by four. Values
+    are float32; whole numbers are held as int32. A whole tensor keeps the order of axes that its
+    kernel wrote it in; any other piece is held in the order of its axes.
+    """
+
+    def __init__(self, spaces: AddressSpace, bytes_per_element: int) -> None:
+        if ELEMENT_BYTES % bytes_per_element:
+            raise BadInput(
+                f"execute runs in float32: plans of 1, 2 or 4 bytes an element, "
+                f"not {bytes_per_element}"
+            )
+        self.scale = ELEMENT_BYTES // bytes_per_element
+        self.spaces = spaces
+        roots = [m for m in spaces.memories.values() if m.parent is None and m.addressed]
+        if (total := sum(self._size(memory) for memory in roots)) > LARGEST:
+            raise BadInput(f"execute allocates what it plans: {total} bytes are over {LARGEST}")
+        self.bytes = {
+            memory.name: torch.full((self._size(memory),), POISON, dtype=torch.uint8)
+            for memory in roots
+        }
+        self.layout: dict[tuple[str, Piece], tuple[torch.dtype, tuple[int, ...]]] = {}
+
+    def _size(self, memory: Memory) -> int:
+        if memory.size_bytes is None:
+            raise BadInput(f"memory {memory.name} has addresses and no size")
+        return memory.size_bytes * self.scale
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes really allocated."""
+        return sum(arena.numel() for arena in self.bytes.values())
+
+    def write(self, operand: Operand, value: torch.Tensor, whole: bool) -> None:
+        """Put a value, of the piece's shape, at the operand's region."""
+        strides = dense_strides(value) if whole else contiguous(value.shape)
+        if strides is None:
+            strides = contiguous(value.shape)
+        self.layout[self.key(operand)] = (value.dtype, strides)
+        flat = torch.empty_strided(value.shape, strides, dtype=held_dtype(value.dtype))
+        flat.copy_(checked(value))
+        self.write_bytes(operand.region, flat.as_strided((flat.numel(),), (1,)).view(torch.uint8))
+
+    def write_part(self, operand: Operand, box: Box, value: torch.Tensor) -> None:
+        """Put a value at a box of a piece, which is held in the order of its axes."""
+        shape = tuple(stop - start for start, stop in operand.piece.box)
+        self.layout[self.key(operand)] = (value.dtype, contiguous(shape))
+        held = self.read_bytes(operand.region)
+        part = held.view(held_dtype(value.dtype)).view(shape)[within(box, operand.piece.box)]
+        part.copy_(checked(value))
+        if len(self._slices(operand.region)) > 1:  # It was no view.
+            self.write_bytes(operand.region, held)
+
+    def read(self, operand: Operand) -> torch.Tensor:
+        """The value of a resident piece: a view of the arena where its bytes are in one place."""
+        dtype, strides = self.layout[self.key(operand)]
+        shape = tuple(stop - start for start, stop in operand.piece.box)
+        flat = self.read_bytes(operand.region).view(held_dtype(dtype))
+        return flat.as_strided(shape, strides).to(dtype)
+
+    def copy_in(
+        self, operand: Operand, held: torch.Tensor, dtype: torch.dtype, strides: tuple[int, ...]
+    ) -> None:
+        """Copy bytes that are held elsewhere in this layout."""
+        self.layout[self.key(operand)] = (dtype, strides)
+        self.write_bytes(operand.region, held)
+
+    def layout_of(self, operand: Operand) -> tuple[torch.dtype, tuple[int, ...]]:
+        """Type and strides of a resident piece."""
+        return self.layout[self.key(operand)]
+
+    def poison(self, region: Region) -> None:
+        """Make the bytes of a region unusable."""
+        for memory, start, stop in self._slices(region):
+            self.bytes[memory][start:stop] = POISON
+
+    def read_bytes(self, region: Region) -> torch.Tensor:
+        """The bytes of a region, in its order; a view unless a ring wraps within it."""
+        parts = [self.bytes[memory][start:stop] for memory, start, stop in self._slices(region)]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def write_bytes(self, region: Region, data: torch.Tensor) -> None:
+        """Overwrite a region's bytes. Raises `ValueError` where the sizes differ."""
+        if data.numel() != region.size_bytes * self.scale:
+            raise ValueError(f"{data.numel()} bytes for a region of {region.size_bytes}")
+        at = 0
+        for memory, start, stop in self._slices(region):
+            self.bytes[memory][start:stop] = data[at : at + stop - start]
+            at += stop - start
+
+    def _slices(self, region: Region) -> list[tuple[str, int, int]]:
+        return [
+            (span.memory, span.start * self.scale, span.stop * self.scale)
+            for span in self.spaces.spans(region)
+        ]
+
+    def key(self, operand: Operand) -> tuple[str, Piece]:
+        """What a resident piece is known by: its memory's root and itself."""
+        spans: tuple[Span, ...] = self.spaces.spans(operand.region)
+        return spans[0].memory, operand.piece
+
+
+class HostCopy:
+    """A tensor at its home: its bytes in the layout that it came in, or piece by piece."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.dtype = torch.float32
+        self.strides = contiguous(shape)
+        self.bytes = torch.full((prod(shape) * ELEMENT_BYTES,), POISON, dtype=torch.uint8)
+
+    @staticmethod
+    def of(value: torch.Tensor) -> HostCopy:
+        """A copy of a value that exists outside: a graph input or a parameter."""
+        copy = HostCopy(tuple(value.shape))
+        copy.dtype, copy.strides = value.dtype, dense_strides(value) or copy.strides
+        copy._held().copy_(checked(value))
+        return copy
+
+    def take(self, other: HostCopy, piece: Piece) -> None:
+        """Copy a piece from another home."""
+        self.dtype = other.dtype
+        self.box(piece).copy_(other.box(piece))
+
+    def _held(self) -> torch.Tensor:
+        return self.bytes.view(held_dtype(self.dtype)).as_strided(self.shape, self.strides)
+
+    def value(self) -> torch.Tensor:
+        """The tensor, in its own type and layout."""
+        return self._held().to(self.dtype)
+
+    def box(self, piece: Piece) -> torch.Tensor:
+        """The elements of a piece, as a view."""
+        return self._held()[tuple(slice(start, stop) for start, stop in piece.box)]
+
+
+def held_dtype(dtype: torch.dtype) -> torch.dtype:
+    """How a type is held in four bytes. Raises `BadInput` for one that cannot be."""
+    if dtype == torch.float32:
+        return dtype
+    if dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool):
+        return torch.int32
+    raise BadInput(f"execute runs in float32 and whole numbers, not {dtype}")
+
+
+def checked(value: torch.Tensor) -> torch.Tensor:
+    """The value, once it is sure that four bytes an element hold it."""
+    limits = torch.iinfo(torch.int32)
+    if value.dtype == torch.int64 and value.numel():
+        if int(value.min()) < limits.min or int(value.max()) > limits.max:
+            raise BadInput("a whole number beyond 32 bits cannot be held in four bytes")
+    return value
+
+
+def contiguous(shape: tuple[int, ...] | torch.Size) -> tuple[int, ...]:
+    """Strides, in elements, of the order of the axes."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * shape[axis]
+    return tuple(strides)
+
+
+def dense_strides(value: torch.Tensor) -> tuple[int, ...] | None:
+    """The value's strides where it fills its bytes without gaps or repeats, else None."""
+    expected = 1
+    for stride, n in sorted((s, n) for s, n in zip(value.stride(), value.shape, strict=True)):
+        if n != 1:
+            if stride != expected:
+                return None
+            expected *= n
+    return tuple(value.stride())

@@ -1,0 +1,1 @@
+"""A schedule becomes a program."""

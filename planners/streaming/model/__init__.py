@@ -1,0 +1,1 @@
+"""Layers, their slices, and how long each takes."""

@@ -1,0 +1,174 @@
+"""How long layers take: the machine's roofline, a model fitted to a machine, or a user's table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from planners.core.engines import storage
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.machine import Machine, changed_numbers
+from planners.core.program import (
+    AddressSpace,
+    Compute,
+    Load,
+    Memory,
+    Operand,
+    Piece,
+    Region,
+    Store,
+    piece_bytes,
+    whole,
+)
+from planners.core.times import GivenTimes, LayerTime
+from planners.simulator.timing import Durations
+from planners.streaming.model.layers import Layer, Unit
+from planners.streaming.model.table import read_table
+from planners.streaming.model.xavier import NAME, Xavier
+
+CPU_RING = "cpu ring"
+
+
+class Times(Protocol):
+    """Times of a network's layers, inputs and outputs on a machine, in seconds.
+
+    `own` says that they are not the machine's roofline, so that a plan must carry them.
+    """
+
+    title: str
+    own: bool
+
+    def of(
+        self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
+    ) -> tuple[Layer, ...]:
+        """Layers in a pipeline of 3 stages, or of 2; `overlapped` where reads and copies run
+        beside kernels, which may then take longer."""
+
+    def input_s(self, tensor: str) -> float:
+        """Seconds until an input of the network is on chip."""
+
+    def output_s(self, tensor: str) -> float:
+        """Seconds to store an output."""
+
+
+class Route:
+    """Which memories and engines of a machine parameters pass through.
+
+    They are read from `storage` where the machine has it, else from where its parameters live.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        engines = {engine.name for engine in machine.engines}
+        self.source = storage(machine)
+        self.read = "storage" if "storage" in engines else "dma_in"
+        self.copy = "copy" if "copy" in engines else "dma_in"
+        self.input, self.output = "dma_in", "dma_out"
+
+    @property
+    def two_rings(self) -> bool:
+        """Whether reads and copies have engines of their own."""
+        return self.read != self.copy
+
+    def require(self, stages: int) -> None:
+        """Raise `BadInput` where the machine cannot run three stages."""
+        if stages == 3 and not self.two_rings:
+            raise BadInput(
+                f"machine {self.machine.name!r} has no engine 'storage': it cannot read and copy "
+                "at once; choose pipeline 2s or 2s-md, or exact with stages 2"
+            )
+
+
+class Roofline:
+    """The scoreboard's own times of the instructions that a plan is made of."""
+
+    own = False
+
+    def __init__(self, graph: Graph, machine: Machine) -> None:
+        self.graph, self.machine, self.route = graph, machine, Route(machine)
+        self.title = f"roofline of {machine.name}"
+        names = {machine.onchip, machine.offchip, self.route.source}
+        memories = [Memory(name, None) for name in sorted(names)]
+        memories.append(Memory(CPU_RING, None, level=machine.offchip))
+        self.seconds = Durations(machine, AddressSpace(memories))
+
+    def of(
+        self, units: Sequence[Unit], stages: int = 3, overlapped: bool = True
+    ) -> tuple[Layer, ...]:
+        return tuple(self._layer(unit, stages) for unit in units)
+
+    def _layer(self, unit: Unit, stages: int) -> Layer:
+        route, onchip = self.route, self.machine.onchip
+        first = CPU_RING if stages == 3 else onchip
+        read = self._moved(unit, route.source, first, route.read)
+        copy = self._moved(unit, CPU_RING, onchip, route.copy) if stages == 3 else 0.0
+        op = self.graph.operators[unit.operator]
+        operands = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in unit.pieces]
+        data = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in map(self._whole, op.inputs)]
+        made = [Operand(p, Region(onchip, 0, self._bytes(p))) for p in map(self._whole, op.outputs)]
+        parts = () if unit.part is None else (unit.part,)
+        run = Compute(
+            0, op.name, (*data, *operands), tuple(made), unit.macs, (), "compute", None, parts
+        )
+        return Layer(unit.name, unit.size_bytes, read, copy, self.seconds(run))
+
+    def _moved(self, unit: Unit, source: str, target: str, engine: str) -> float:
+        """A transfer of all pieces together, as the scoreboard adds it up."""
+        total = 0.0
+        for i, piece in enumerate(unit.pieces):
+            size = self._bytes(piece)
+            ends = Region(source, None, size), Region(target, 0, size)
+            total += self.seconds(Load(0, piece, *ends, engine, joined=i > 0))
+        return total
+
+    def input_s(self, tensor: str) -> float:
+        piece = self._whole(tensor)
+        size = self._bytes(piece)
+        home = Region(self.machine.offchip, None, size)
+        return self.seconds(Load(0, piece, home, Region(self.machine.onchip, 0, size)))
+
+    def output_s(self, tensor: str) -> float:
+        piece = self._whole(tensor)
+        size = self._bytes(piece)
+        home = Region(self.machine.offchip, None, size)
+        return self.seconds(Store(0, piece, Region(self.machine.onchip, 0, size), home))
+
+    def _whole(self, tensor: str) -> Piece:
+        return whole(self.graph.tensors[tensor])
+
+    def _bytes(self, piece: Piece) -> int:
+        return piece_bytes(self.graph, piece)
+
+
+def given_times(
+    graph: Graph, times: Times, units: Sequence[Unit], layers: Sequence[Layer]
+) -> GivenTimes | None:
+    """What a plan of these layers carries of its times; None where they are the roofline."""
+    if not times.own:
+        return None
+    rows = (
+        LayerTime(
+            graph.operators[unit.operator].name,
+            layer.read_s,
+            layer.copy_s,
+            layer.kernel_s,
+            unit.part,
+        )
+        for unit, layer in zip(units, layers, strict=True)
+    )
+    return GivenTimes(times.title, tuple(rows))
+
+
+def times_of(graph: Graph, machine: Machine, source: str = "") -> Times:
+    """The times of a graph on a machine.
+
+    `source` is empty for what suits the machine best (its fitted model, as long as its numbers are
+    those that were measured, else its roofline),
+    `roofline`, or the path of a table (`planners.streaming.model.table`). Raises `BadInput`.
+    """
+    if source not in ("", "roofline"):
+        return read_table(graph, source)
+    if machine.name == NAME and not source and not changed_numbers(machine):
+        return Xavier(graph)
+    return Roofline(graph, machine)

@@ -1,0 +1,1 @@
+"""Addresses for rings and activations."""

@@ -1,0 +1,50 @@
+"""The activations' own memory: addresses for the default order, packed as tightly as is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planners.allocation import Lifetime
+from planners.allocation.tightest import pack_tightest
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Activations:
+    """Offsets in bytes by tensor, the extent, a proven bound on it, and each one's last use.
+
+    `last` is by position of the operator; outputs of the network stay to the end.
+    """
+
+    offsets: Mapping[str, int]
+    size_bytes: int
+    bound_bytes: int
+    last: Mapping[str, int]
+
+
+def last_uses(graph: Graph) -> dict[str, int]:
+    """The last operator at which each input and activation is there, by position."""
+    end = len(graph.operators) - 1
+    found = dict.fromkeys(graph.inputs, 0)
+    for i, op in enumerate(graph.operators):
+        found.update(dict.fromkeys((*op.inputs, *op.outputs), i))
+    return found | dict.fromkeys(graph.outputs, end)
+
+
+def activation_lifetimes(graph: Graph) -> list[Lifetime]:
+    """Inputs from the start, others from their operator, to the last use; times are operators."""
+    return [
+        Lifetime(name, max(0, graph.producer.get(name, 0)), last + 1, graph.size_bytes(name))
+        for name, last in last_uses(graph).items()
+    ]
+
+
+def pack_activations(graph: Graph, clock: Clock, most_s: float = 5.0) -> Activations:
+    """Addresses for all activations, in at most that time."""
+    limit = min(most_s, 0.5 * clock.left_s)
+    packed = pack_tightest(
+        activation_lifetimes(graph), time_limit_s=limit, should_stop=clock.expired
+    )
+    return Activations(packed.offsets, packed.extent_bytes, packed.bound_bytes, last_uses(graph))

@@ -1,0 +1,1 @@
+"""When each read, copy and kernel ends, in rings of given sizes."""

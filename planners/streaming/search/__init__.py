@@ -1,0 +1,1 @@
+"""Which slicing, rings and pipeline a plan has."""
