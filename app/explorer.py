@@ -8,48 +8,48 @@ import panel as pn
 from bokeh.events import Tap
 from bokeh.models import Range1d
 
-from app.aligning import warp
-from app.glossary import term
-from app.live import group_of
-from app.session import Session
-from app.state import group_selection, operator_selection, tensor_selection
-from app.style import BOX, TEXT, TIP
-from app.views.address_map import AddressMap
-from app.views.bars import DagBar, Message
-from app.views.by_hand import HandBar, hand_switch
-from app.views.cards import CSS as CARDS_CSS
-from app.views.cards import cards_html, preview_html
-from app.views.compare_panel import Comparison, differing
-from app.views.corner import Corner
-from app.views.dag import Dag
-from app.views.following import follow
-from app.views.later import seen
-from app.views.live_solver import LiveSolver
-from app.views.occupancy import Occupancy
-from app.views.palette import Theme
-from app.views.pareto import Pareto, draw
-from app.views.pareto_bar import ParetoBar
-from app.views.pareto_panel import ParetoPanel
-from app.views.pool_panel import PoolPanel
-from app.views.rows import Rows
-from app.views.split import SplitView
-from app.views.status import Status
-from app.views.stepper import Stepper
-from app.views.stream_panel import MemorySwitch, StreamPanel
+from app.kinds.registry import kind_of
+from app.model.aligning import warp
+from app.model.glossary import term
+from app.model.state import group_selection, operator_selection, tensor_selection
+from app.outputs.tables import differences_csv
+from app.session.live import group_of
+from app.session.session import Session
+from app.views.dag.bars import DagBar, Message
+from app.views.dag.view import Dag
+from app.views.fronts.pareto import Pareto, draw
+from app.views.fronts.pareto_bar import ParetoBar
+from app.views.fronts.pareto_panel import ParetoPanel
+from app.views.fronts.stream_panel import MemorySwitch, StreamPanel
+from app.views.memory.address_map import AddressMap
+from app.views.memory.moved_by_hand import HandBar, hand_switch
+from app.views.memory.occupancy import Occupancy
+from app.views.memory.pool_panel import PoolPanel
+from app.views.memory.split import SplitView
+from app.views.panels.cards import CSS as CARDS_CSS
+from app.views.panels.cards import cards_html, preview_html
+from app.views.panels.compare_panel import Comparison, differing
+from app.views.panels.corner import Corner
+from app.views.panels.live_solver import LiveSolver
+from app.views.panels.status import Status
+from app.views.panels.tables import live_rows, live_title
 from app.views.switches import (
     differs_html,
     heading,
     lanes_legend_html,
-    legend_html,
     map_legend,
-    roles_legend_html,
+    map_legend_html,
     serial_switch,
-    stream_legend_html,
     timeline_legend,
     unit_switch,
 )
-from app.views.tables import live_rows, live_title
-from app.views.timeline import Timeline, timeline_title
+from app.views.time.stepper import Stepper
+from app.views.time.timeline import Timeline, timeline_title
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.palette import Theme
+from app.widgets.rows import Rows
+from app.widgets.style import BOX, TEXT, TIP
 
 
 class Explorer(pn.viewable.Viewer):
@@ -72,7 +72,7 @@ class Explorer(pn.viewable.Viewer):
         self.timeline = Timeline(theme, self._select_label, self._select_group)
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)
-        self.compare = Comparison(session, lambda key: self._choose(key))
+        self.compare = Comparison(session, lambda key: self._choose(key), differences_csv)
         for plot in (self.map.figure, self.occupancy.figure):
             plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
@@ -123,7 +123,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "shown", lambda: self._show_plan())
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
-        follow(self.session.problem, ["schedule", "break_nodes"], lambda: self._show_breaks())
+        follow(self.session.problem, ["options", "planner"], lambda: self._show_breaks())
         follow(self.session.problem, "wishes", lambda: self._show_wishes())
         follow(work, "why", lambda: self._tell_groups())
         follow(work, "preview", lambda: self._show_preview())
@@ -188,33 +188,26 @@ class Explorer(pn.viewable.Viewer):
         end = max(shown.steps, warp(shown, pinned, by)(pinned.steps) if pinned else 0)
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
-        region = shown.stream.region(self.session.look.memory) if shown.stream else None
-        self.map.show(shown, region.memory if region else shown.memories[0], pinned, region, by)
+        kind, key = kind_of(shown), self.session.look.memory
+        self.map.show(shown, kind.memory(shown, key), pinned, kind.region(shown, key), by)
         self.map.highlight(shown, self.session.look.lit)
         self._mark_distance()
         self.occupancy.show(shown, pinned, by)
         self._show_by_hand()
         comparing = pinned is not None
-        self.legend.object = self._legend(differs_html() if comparing else "")
-        self.lanes_legend.object = lanes_legend_html(shown.stream is not None)
+        self.legend.object = map_legend_html(kind.looks, differs_html() if comparing else "")
+        self.lanes_legend.object = lanes_legend_html(kind.streams)
 
     def _show_by_hand(self) -> None:
         shown, look = self.session.work.shown, self.session.look
         if shown:
-            region = shown.stream.region(look.memory) if shown.stream else None
-            memory = region.memory if region else shown.memories[0]
+            memory = kind_of(shown).memory(shown, look.memory)
             self.map.hand.show(shown if look.by_hand else None, memory)
         self._show_attempt()
 
     def _show_attempt(self) -> None:
         if shown := self.session.work.shown:
             self.map.hand.tell(shown, self.session.work.attempt)
-
-    def _legend(self, differs: str) -> str:
-        shown = self.session.work.shown
-        if shown.stream is not None:
-            return stream_legend_html(differs)
-        return roles_legend_html("Address map", differs) if shown.pool else legend_html(differs)
 
     def _place(self) -> None:
         """Put the cursor where it is in the new plan; the client moves it from there."""
@@ -257,8 +250,8 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         if shown and look.step < shown.steps:
             self.live.rows = live_rows(shown, look.step, look.selection, look.unit)
-            memory = shown.stream.region(look.memory).memory if shown.stream else ""
-            self.live_title.object = live_title(shown, look.step, memory or shown.memories[0])
+            memory = kind_of(shown).memory(shown, look.memory)
+            self.live_title.object = live_title(shown, look.step, memory)
 
     def _mark_distance(self) -> None:
         """The distance is marked in the run at the cursor."""

@@ -11,7 +11,7 @@ import panel as pn  # noqa: E402
 from bokeh.settings import settings  # noqa: E402
 
 from app.page import template  # noqa: E402
-from planners.garbage import no_collection, settle  # noqa: E402
+from planners.core.garbage import no_collection, settle  # noqa: E402
 
 pn.extension("filedropper")
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint

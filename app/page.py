@@ -10,20 +10,20 @@ import panel as pn
 from panel.theme.fast import Fast
 
 from app.explorer import Explorer
-from app.glossary import glossary_html
-from app.jobs import shared_pool
-from app.scripts import as_python
-from app.session import Session
-from app.style import KEYS, TEXT, page_css
-from app.url import from_query, link, not_in_links, pinned_in
-from app.views.connection import Connection
-from app.views.controls import Controls
-from app.views.copy_link import CopyLink
-from app.views.exporting import ExportPanel
-from app.views.later import seen
-from app.views.palette import DARK, FONT, LIGHT
-from app.views.rows import Browser
-from app.views.tour import tour_view
+from app.jobs.pool import shared_pool
+from app.model.glossary import glossary_html
+from app.model.url import from_query, link, not_in_links, pinned_in
+from app.outputs.export_panel import ExportPanel
+from app.outputs.scripts import as_python
+from app.session.session import Session
+from app.views.panels.controls import Controls
+from app.views.panels.tour import tour_view
+from app.widgets.connection import Connection
+from app.widgets.copy_link import CopyLink
+from app.widgets.later import seen
+from app.widgets.palette import DARK, FONT, LIGHT
+from app.widgets.rows import Browser
+from app.widgets.style import KEYS, TEXT, page_css
 
 POLL_MS = 120
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]

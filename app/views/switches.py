@@ -7,12 +7,13 @@ from typing import Any
 
 import panel as pn
 
-from app.glossary import marked, term
-from app.session import Session
-from app.state import UNITS
-from app.style import COMPACT, TEXT
-from app.views.outlines import outline_legend
-from app.views.palette import BLUE, GREY, ORANGE, ROLES, STAYS, STREAMED, VERMILLION
+from app.kinds.kind import Looks
+from app.model.colours import BLUE, GREY, ORANGE, ROLES, STAYS, VERMILLION
+from app.model.glossary import marked, term
+from app.model.state import UNITS
+from app.session.session import Session
+from app.views.memory.outlines import outline_legend
+from app.widgets.style import COMPACT, TEXT
 
 STAY_TERMS = {"leaves": "spill", "came back": "retrieval"}
 ROLE_TERMS = {
@@ -86,9 +87,11 @@ def pool_legend_html() -> str:
     return roles_legend_html("Circular pool", f"<b>Bars</b>{marks}")
 
 
-def stream_legend_html(more: str = "") -> str:
-    """The legend of the address map of streamed parameters."""
-    return roles_legend_html("Address map", more, STREAMED)
+def map_legend_html(looks: Looks, more: str = "") -> str:
+    """The legend of the address map of a kind of plan."""
+    if looks is STAYS:
+        return legend_html(more)
+    return roles_legend_html("Address map", more, looks)
 
 
 def roles_legend_html(
@@ -105,7 +108,7 @@ def roles_legend_html(
     return f'<div class="legend"><b>{head}</b>{"".join(items)}{more}</div>'
 
 
-def lanes_legend_html(streamed: bool = False) -> str:
+def lanes_legend_html(streams: bool = False) -> str:
     """What is busy, what waits, and whether waiting costs time."""
     stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
     line = f"height: 2px; vertical-align: 3px; background: {GREY}"
@@ -114,9 +117,9 @@ def lanes_legend_html(streamed: bool = False) -> str:
     items = [
         (f"background: {BLUE}", "busy", "an engine works"),
         (stall, "compute waits", "arithmetic stands still: hover tells for what"),
-        (line, "transfer waits" if not streamed else "waits", ready),
+        (line, "transfer waits" if not streams else "waits", ready),
     ]
-    if streamed:
+    if streams:
         items[1:2] = [
             (stall, "kernel waits", "no kernel runs: hover tells for what"),
             (full, "ring full", "an earlier layer must leave first: hover tells which"),

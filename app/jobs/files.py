@@ -1,0 +1,97 @@
+"""Files that someone brought: read as data, nothing of them is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import planners as sp
+from app.model.sizes import plain_shape
+from app.model.upload_store import KNOWN, MOST_BYTES, path_of
+from planners.core.graph import FORMAT as GRAPH
+from planners.core.pages import is_page, plan_text_in
+from planners.core.plan import FORMAT as PLAN
+
+OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
+MOST_NAME = 60
+FORMATS = (PLAN, GRAPH)
+
+
+def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
+    """The graph of an uploaded file, with the shape and granularity that are chosen.
+
+    Raises `SpillwayError` with a line that names the file as its visitor does.
+    """
+    token, width = str(problem["upload"]), int(problem["bytes_per_element"])
+    path, name = path_of(token), plain_name(str(problem["model"]))
+    shape = plain_shape(problem.get("input_shape", ""))
+    kind = path.suffix[1:]
+    if kind in ("json", "html"):
+        if shape is not None:
+            raise sp.BadInput(f"{name}: {OWN_SHAPE}")
+        return graph_in(read_data(read_text(path))).with_bytes_per_element(width)
+    with tempfile.TemporaryDirectory(prefix="spillway-") as place:
+        named = Path(place) / f"{name}.{kind}"  # messages name it; data beside it is not there
+        os.symlink(path, named) if kind != "onnx" else named.write_bytes(path.read_bytes())
+        try:
+            return _imported(named, shape, str(problem["granularity"]), width)
+        except sp.SpillwayError as error:
+            raise sp.BadInput(str(error).replace(f"{place}/", "")) from error
+
+
+def _imported(path: Path, shape: Any, granularity: str, width: int) -> sp.Graph:
+    def read(shape: Any) -> sp.Graph:
+        return sp.load(path, input_shape=shape, granularity=granularity, bytes_per_element=width)
+
+    if isinstance(shape, int):  # a batch of the file's own shape
+        own = read(None).source["input_shape"]
+        shape = [[shape, *rest] for _, *rest in own]
+    try:
+        return read(shape)
+    except ImportError as error:
+        raise sp.BadInput(f"{path.name}: this server cannot read it: {error}") from error
+
+
+def graph_in(data: Any) -> sp.Graph:
+    """The graph of a graph's or a plan's JSON. Raises `BadInput` for anything else."""
+    if is_graph(data):
+        return sp.Graph.from_json(data)
+    return sp.Plan.from_json(data).graph
+
+
+def is_graph(data: Any) -> bool:
+    """Whether data is a graph's; else it is a plan's. Raises `BadInput` where it says neither."""
+    says = data.get("format") if isinstance(data, dict) else None
+    if says not in FORMATS:
+        wanted = " nor ".join(FORMATS)
+        raise sp.BadInput(f"the file is not a plan and not a graph: its format is neither {wanted}")
+    return bool(says == GRAPH)
+
+
+def read_text(path: Path) -> str:
+    """An uploaded text; of a page, the plan that it carries."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise sp.BadInput("the file is not UTF-8 text") from error
+    return plan_text_in(text) if is_page(text) else text
+
+
+def read_data(text: str) -> Any:
+    """What an uploaded text holds. Raises `BadInput` where it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise sp.BadInput(f"the file is not JSON: {error}; bring {KNOWN}") from error
+
+
+def plain_name(label: str) -> str:
+    """A model's name, or a file's, as a name of a file that can do no harm."""
+    stem = re.sub(r" \(uploaded\)$", "", label).rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
+    stem = re.sub(rf"\.(html?|{'|'.join(MOST_BYTES)})$", "", stem, flags=re.IGNORECASE)
+    return re.sub(r"[^\w.-]+", "_", stem).strip("._")[:MOST_NAME] or "model"

@@ -1,0 +1,1 @@
+"""What a planning process answers, a kind of request a file."""

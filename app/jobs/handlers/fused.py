@@ -1,0 +1,97 @@
+"""What a planning process answers about fused groups: the partition at a budget, and why it is so.
+
+A process keeps what it has found out about the groups of the last few problems; the server sends
+it all that is asked about these (`home_of`), so that a slider gets its answer in milliseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.homes import home_of
+from app.jobs.protocol import HOMES, Request
+from app.model.machines import machine_of
+from planners.core.masks import bits
+from planners.core.progress import Clock, Progress
+from planners.fusion.explain import Explainer
+from planners.fusion.live import Live
+from planners.fusion.search.bound import compulsory_bytes
+
+REACH_S = 40.0
+PREVIEW_S = 0.08  # asked again, it goes on where it stopped
+
+
+_known: OrderedDict[str, Live] = OrderedDict()
+
+
+def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
+    """What is known of a problem's groups; that of the last few is kept."""
+    home = home_of(problem)
+    if home not in _known:
+        graph, machine = desk.graph(problem), machine_of(problem)
+        _known[home] = Live(graph, machine, problem["options"])
+        while len(_known) > HOMES:
+            _known.popitem(last=False)
+    _known.move_to_end(home)
+    return _known[home]
+
+
+def run_reach(desk: Desk, request: Request) -> None:
+    """Get ready for budgets up to one, and say from which on there are plans."""
+    known, reach = live(desk, request.problem), request.more["budget_bytes"]
+
+    def goes_on(_moment: Progress) -> bool:
+        return not desk.stopped
+
+    desk.result("reach", least_bytes=known.least_bytes, reach_bytes=0)
+    known.reach(reach, Clock(REACH_S, goes_on))
+    if not desk.stopped:
+        desk.result("reach", least_bytes=known.least_bytes, reach_bytes=reach)
+
+
+def run_preview(desk: Desk, request: Request) -> None:
+    """The best partition at a budget, without its program."""
+    began = time.perf_counter()
+    known, budget = live(desk, request.problem), request.more["budget_bytes"]
+    try:
+        found = known.partition(budget, Clock(PREVIEW_S))
+    except sp.BudgetTooSmall as error:
+        desk.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
+        return
+    ways = [known.model.best(mask, budget) for mask in found.groups]
+    proof: dict[str, Any] = {"bound_bytes": found.bound_bytes, "status": found.status}
+    if request.problem["options"].get("joint"):  # maps that stay on chip are yet to be found
+        proof = {"bound_bytes": compulsory_bytes(known.graph), "status": "heuristic"}
+    desk.result(
+        "preview",
+        budget_bytes=budget,
+        traffic_bytes=found.objective_bytes,
+        **proof,
+        buffer_bytes=max((way.buffer_bytes for way in ways if way), default=0),
+        tiles=sum(way.strips for way in ways if way),
+        groups=[list(bits(mask)) for mask in found.groups],
+        worked_s=time.perf_counter() - began,
+    )
+
+
+def run_why(desk: Desk, request: Request) -> None:
+    """What the groups of a plan would cost otherwise, and why they are as they are."""
+    known = live(desk, request.problem)
+    masks = [sum(1 << i for i in group) for group in request.more["groups"]]
+    joint = bool(request.problem["options"].get("joint"))
+    explainer = Explainer(known.model, masks, request.more["budget_bytes"], joint=joint)
+    for k, name in enumerate(request.more["names"]):
+        if desk.stopped:
+            return
+        facts = {
+            "alone_bytes": explainer.alone_bytes(k),
+            "single": explainer.why_single(k),
+            "neighbours": [asdict(pair) for pair in explainer.neighbours(k)],
+        }
+        desk.result("why", group=name, facts=facts)

@@ -1,0 +1,42 @@
+"""A worker's answer to a move by hand: the plan, checked and timed, or why it is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.protocol import Request
+from app.model.checked_plan import Shown
+from app.model.moved_by_hand import moved_plan
+from app.model.packing import packed
+from app.model.wire import to_wire
+from planners.simulator.simulate import traced
+
+
+def judged(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> Shown:
+    """The plan with a stay moved, checked and timed. Raises `InvalidPlan` and `BadInput`."""
+    moved = moved_plan(plan, report, stay, offset)
+    after = sp.check(moved)
+    text = json.dumps(moved.to_json(), separators=(",", ":"))
+    return Shown(moved, after, traced(moved, after, moved.machine), packed(text))
+
+
+def refusal(error: sp.InvalidPlan) -> dict[str, Any]:
+    """Why `check` refuses a plan, as plain data."""
+    return {"text": str(error), "step": error.step, "address": error.address, "fault": error.kind}
+
+
+def run_move(desk: Desk, request: Request) -> None:
+    """Move one stay of a plan, given by its place among the stays."""
+    desk.progress("checking every byte")
+    plan = sp.Plan.from_json(json.loads(request.more["plan"]))
+    report = sp.check(plan)
+    stay = report.residencies[request.more["stay"]]
+    try:
+        shown = judged(plan, report, stay, request.more["offset"])
+    except sp.InvalidPlan as error:
+        desk.result("refused", **refusal(error))
+        return
+    desk.result("plan", **to_wire(shown))

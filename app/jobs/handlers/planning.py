@@ -1,0 +1,110 @@
+"""What a planning process answers to a problem: its plan, checked and timed, and named budgets."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.handlers.sweep import make_plan
+from app.jobs.protocol import Answer, Request
+from app.jobs.results import results
+from app.kinds.bundles import checked_bundled, is_bundled, plan_text
+from app.kinds.registry import kind_of_planner
+from app.model.checked_plan import show
+from app.model.options import counts
+from app.model.wire import to_wire
+
+FAILED = "The plan failed its check and is not shown."
+
+
+def run_plan(desk: Desk, request: Request) -> None:
+    """Plan one problem, then say what budgets its graph has."""
+    problem, began = request.problem, time.monotonic()
+    with desk.noting() as said:
+        proven = plan_and_report(desk, problem)
+    if not desk.stopped:
+        results().keep(request, said, time.monotonic() - began, proven=proven)
+
+
+def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
+    """Whether the plan is proven to be the best; it is sent, or why there is none."""
+    graph, proven = desk.graph(problem), False
+    try:
+        plan = make_plan(desk, graph, problem, problem["budget"])
+        proven = plan.claims.status == "optimal"
+        send_plan(desk, plan)
+    except sp.BudgetTooSmall as error:
+        spills = problem["options"].get("objective") != "peak"
+        kind = kind_of_planner(problem["planner"])
+        how = {"spills": spills, "exact": not kind.whole_operators, "streams": kind.streams}
+        desk.say(Answer("infeasible", data={**how, **infeasible(graph, error)}))
+    if not desk.stopped:
+        desk.result("budgets", **budgets(desk, graph, counts(problem)))
+    return proven
+
+
+def send_plan(desk: Desk, plan: sp.Plan) -> None:
+    """Check and time what will be read on the other side, and send it with what was found."""
+    desk.progress("checking every byte")
+    if is_bundled(plan):
+        send_pool_plan(desk, plan)
+        return
+    try:
+        text = json.dumps(plan.to_json(), separators=(",", ":"))
+        shown = show(text, desk.reporter())
+    except sp.InvalidPlan as error:
+        raise sp.BadInput(f"{FAILED} {error}") from error
+    desk.result("plan", **to_wire(shown))
+
+
+def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
+    """The same for a program of pixels: what is drawn first, and its text when that is written."""
+    try:
+        shown = checked_bundled(plan, desk.reporter())
+    except sp.InvalidPlan as error:
+        raise sp.BadInput(f"{FAILED} {error}") from error
+    desk.result("plan", **to_wire(shown))
+    desk.progress("writing the plan down")
+    desk.result("text", packed=plan_text(plan))
+
+
+def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
+    """What is needed, what there is, and what binds with its sizes."""
+    return {
+        "need_bytes": error.need_bytes,
+        "have_bytes": error.have_bytes,
+        "operator": error.operator,
+        "remedy": error.remedy,
+        "tensors": [[name, graph.size_bytes(name)] for name in error.tensors],
+        "wishes": list(getattr(error, "wishes", ())),
+        "text": str(error),
+    }
+
+
+def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
+    """MR, MH and MP of a graph as plain numbers, kept by what the graph holds."""
+    asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
+    began = time.monotonic()
+    if known := results().recall(asked):
+        return dict(json.loads(known.lines[0]))
+    desk.progress("finding the minimum peak memory (MP)")
+    found = sp.budgets(graph, parameters=parameters)
+    names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
+    told = {name: getattr(found, name) for name in names}
+    results().keep(asked, [json.dumps(told)], time.monotonic() - began)
+    return told
+
+
+def run_budgets(desk: Desk, request: Request) -> None:
+    """Say what budgets a problem's graph has."""
+    problem = request.problem
+    desk.result("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
+
+
+def run_warm(_desk: Desk, _request: Request) -> None:
+    """Import what a model import needs, so that the first one a person asks for is quick."""
+    import torch  # noqa: F401

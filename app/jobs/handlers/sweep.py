@@ -1,0 +1,92 @@
+"""What a planning process answers to a sweep: a point for each budget, or what it would need."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import planners as sp
+from app.jobs.desk import Desk, Rest
+from app.jobs.protocol import Request
+from app.jobs.results import results
+from app.kinds.registry import front_of
+from app.model.machines import machine_of
+from app.model.options import counts
+from app.model.packing import packed
+from planners.simulator.simulate import traced
+
+MOST_TEXT = 2_000_000
+
+
+def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
+    """Run the planner that a problem names."""
+    return sp.plan(
+        graph,
+        planner=problem["planner"],
+        budget=budget,
+        machine=machine_of(problem),
+        time_limit=problem["time_limit"],
+        parameters=counts(problem),
+        progress=desk.reporter(),
+        **problem["options"],
+    )
+
+
+def run_sweep(desk: Desk, request: Request) -> Rest:
+    """Plan one problem under one of several budgets; the rest waits for its turn again."""
+    problem, index = request.problem, request.more.get("start", 0)
+    if index >= len(request.more["budgets"]):
+        return None
+    budget = request.more["budgets"][index]
+    if found := known_point(desk, {**problem, "budget": budget}):
+        kind = "point" if "status" in found else "unfit"
+        desk.result(kind, index=index, budget_bytes=budget, **found)
+    return {"start": index + 1} if index + 1 < len(request.more["budgets"]) else None
+
+
+def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The point of a problem, kept from before or planned now; where no plan exists, what it needs
+    (`need_bytes`); None where it was stopped."""
+    asked = Request("point", problem)
+    if known := results().recall(asked):
+        return dict(json.loads(known.lines[0]))
+    began, proven = time.monotonic(), False
+    try:
+        plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
+        if desk.stopped:
+            return None
+        found, proven = point(plan), plan.claims.status == "optimal"
+    except sp.BudgetTooSmall as error:
+        found = {"need_bytes": error.need_bytes}
+    took = time.monotonic() - began
+    results().keep(asked, [json.dumps(found)], took, proven=proven)
+    return found
+
+
+def point(plan: sp.Plan) -> dict[str, Any]:
+    """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap.
+
+    `front` has the budgets at which plans of this planner change, where the plan says so.
+    """
+    report, claims = sp.check(plan), plan.claims
+    trace = traced(plan, report, plan.machine)
+    text = json.dumps(plan.to_json(), separators=(",", ":"))
+    kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # a larger one is planned again
+    return {
+        "status": claims.status,
+        "gap": claims.gap,
+        "objective_bytes": claims.objective_bytes,
+        "bound_bytes": claims.bound_bytes,
+        "compulsory_bytes": report.compulsory_bytes,
+        "noncompulsory_bytes": report.noncompulsory_bytes,
+        "traffic_bytes": report.traffic_bytes,
+        "peak_bytes": report.peak_bytes,
+        "makespan_s": trace.makespan_s,
+        "energy_j": trace.energy_j,
+        "own_times": plan.times is not None,
+        "planner": plan.planner,
+        "front": front_of(plan),
+        **kept,
+    }

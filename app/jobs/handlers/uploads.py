@@ -1,0 +1,52 @@
+"""What a planning process answers to a file that someone brought: a checked plan, or its graph."""
+
+from __future__ import annotations
+
+import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.files import is_graph, plain_name, read_data, read_text
+from app.jobs.handlers.planning import budgets, send_plan
+from app.jobs.protocol import Request
+from app.model.upload_store import path_of
+
+TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
+
+
+def run_check(desk: Desk, request: Request) -> None:
+    """Read a plan or graph that someone uploaded: a plan only if every byte of it is right."""
+    desk.progress("checking the uploaded file")
+    check_text(desk, request.more["text"])
+
+
+def check_text(desk: Desk, text: str) -> None:
+    """The same for the text of one."""
+    data = read_data(text)
+    if is_graph(data):
+        send_graph(desk, sp.Graph.from_json(data), text)
+        return
+    plan = sp.Plan.from_json(data)
+    send_plan(desk, plan)
+    desk.result("budgets", **budgets(desk, plan.graph, plan.program.counts_parameters))
+
+
+def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
+    """A graph that could be read; with its text where it is not to be read from its file again."""
+    names = ("name", "granularity", "bytes_per_element")
+    desk.result("graph", text=text, **{name: getattr(graph, name) for name in names})
+
+
+def run_import(desk: Desk, request: Request) -> None:
+    """Read a file of any kind that someone uploaded; one that is no plan becomes a model."""
+    path = path_of(request.problem["upload"])
+    desk.progress("reading the uploaded file")
+    if path.suffix in (".json", ".html"):
+        check_text(desk, read_text(path))
+        return
+    try:
+        send_graph(desk, desk.graph(request.problem))
+    except sp.BadInput as error:
+        if "input_shape" not in str(error):
+            raise
+        known = {name: request.problem[name] for name in ("granularity", "bytes_per_element")}
+        name = plain_name(request.problem["model"])
+        desk.result("shapeless", name=name, text="", line=f"{error}: {TYPE_SHAPE}", **known)

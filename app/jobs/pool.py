@@ -1,0 +1,372 @@
+"""Planning in processes of its own: one bounded pool for all sessions, progress, cancel, results.
+
+A job collects the answers that belong to it until its session asks for them. Cancelling asks
+nicely first, so that the planner keeps the best plan it has, and ends the whole process group a few
+seconds later. Who is next is decided here alone (`Pool.queue`): sessions take turns, and what
+somebody waits for goes before what runs beside.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Literal, Protocol
+
+from app.jobs.process import Worker, read_answer
+from app.jobs.protocol import Answer, Request
+from app.jobs.results import Results, drop, results, versions
+from app.model.memory import describe_death, worker_limit
+
+GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
+WARM_AFTER_S = 4.0
+WATCH_S = 0.2
+MOST_OWNERS = 1000
+KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where they can be
+
+
+class Job:
+    """One request to the pool: `drain` gives what it has said since it was last asked."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        number: int,
+        request: Request,
+        owner: Hashable = "",
+        background: bool = False,
+        limit_s: float = 0.0,
+    ) -> None:
+        self.pool, self.number, self.request = pool, number, request
+        self.owner, self.background, self.limit_s = owner, background, limit_s
+        self.state: Literal["queued", "running", "ended"] = "queued"
+        self.asked_s = time.monotonic()
+        self.cancelled = False
+        self.last: Worker | None = None
+        self._answers: SimpleQueue[Answer] = SimpleQueue()
+
+    def put(self, answer: Answer) -> None:
+        """Add an answer; the pool calls this from its reader threads."""
+        self._answers.put(replace(answer, at_s=self.seconds))
+
+    @property
+    def seconds(self) -> float:
+        """How long ago it was asked for."""
+        return time.monotonic() - self.asked_s
+
+    @property
+    def ahead(self) -> int:
+        """How many jobs will be taken before it; 0 for one that runs or has ended."""
+        return self.pool.ahead(self)
+
+    def drain(self) -> list[Answer]:
+        """All answers since the last call, oldest first."""
+        answers = []
+        with contextlib.suppress(Empty):
+            while True:
+                answers.append(self._answers.get_nowait())
+        return answers
+
+    def cancel(self) -> None:
+        """Stop it: at once where it waits, nicely and then by force where it runs."""
+        self.pool.cancel(self)
+
+
+class Pool:
+    """At most `size` workers, each with at most `memory_bytes`. Safe to use from any thread.
+
+    Of the jobs that wait, one that somebody waits for goes before those in the background, then
+    one of the owner who has fewest running, then of the one who has been served longest ago. Where
+    there are two workers or more, jobs in the background leave one free for the others.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        command: list[str] | None = None,
+        memory_bytes: int | None = None,
+        results: Results | None = None,
+    ) -> None:
+        self.size, self.results = size, results
+        self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
+        self._command = command
+        self._lock = threading.RLock()
+        self._waiting: list[Job] = []
+        self._workers: list[Worker] = []
+        self._numbers = itertools.count(1)
+        self._served: dict[Hashable, int] = {}  # by owner: a rising number for each job begun
+        self._turns = itertools.count(1)
+        self._closed = threading.Event()
+        self._watch: threading.Thread | None = None
+
+    def submit(
+        self,
+        request: Request,
+        *,
+        owner: Hashable = "",
+        background: bool = False,
+        fresh: bool = False,
+        limit_s: float = 0.0,
+    ) -> Job:
+        """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
+
+        A plan that is known from before comes from the disk, unless it is to be `fresh`. A job that
+        runs for more than `limit_s` seconds, where that is above zero, is ended.
+        """
+        job = Job(self, next(self._numbers), request, owner, background, limit_s)
+        entry = None
+        if request.kind in KEPT and self.results and not fresh:
+            entry = self.results.find(request)
+        if entry is None:
+            self._wait(job)
+        else:
+            job.state = "running"
+            threading.Thread(target=self._recall, args=(job, entry), daemon=True).start()
+        return job
+
+    def _wait(self, job: Job) -> None:
+        with self._lock:
+            job.state = "queued"
+            self._waiting.append(job)
+            self._dispatch()
+
+    def _recall(self, job: Job, entry: Path) -> None:
+        """Say what was said before; plan where that cannot be read or drawn any more."""
+        found = self.results.read(entry) if self.results else None
+        try:
+            answers = [read_answer(line)[1] for line in found.lines] if found else []
+        except ValueError:
+            answers = []
+        with self._lock:
+            if job.state == "ended":
+                return
+            if found is None or not answers or any(a.kind == "error" for a in answers):
+                drop(entry)
+                self._wait(job)
+                return
+            job.put(Answer("recalled", data={"took_s": found.took_s, "at": found.at}))
+            for answer in answers:
+                job.put(answer)
+            self._end(job, Answer("done"))
+
+    def queue(self) -> list[Job]:
+        """The jobs that wait, in the order in which they will be taken as things stand."""
+        with self._lock:
+            running: dict[Hashable, int] = {}
+            for worker in self._workers:
+                if worker.job is not None:
+                    running[worker.job.owner] = running.get(worker.job.owner, 0) + 1
+            served, left = dict(self._served), sorted(self._waiting, key=lambda job: job.number)
+            found: list[Job] = []
+            while left:
+                job = min(left, key=lambda j: _turn(j, running, served))
+                left.remove(job)
+                found.append(job)
+                running[job.owner] = running.get(job.owner, 0) + 1
+                served[job.owner] = max(served.values(), default=0) + 1
+            return found
+
+    def ahead(self, job: Job) -> int:
+        """How many jobs will be taken before one that waits."""
+        with self._lock:
+            if job.state != "queued":
+                return 0
+            return self.queue().index(job)
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job; a second call does nothing."""
+        with self._lock:
+            if job.cancelled or job.state == "ended":
+                return
+            job.cancelled = True
+            worker = next((w for w in self._workers if w.job is job), None)
+            if worker is None:
+                if job in self._waiting:
+                    self._waiting.remove(job)
+                self._end(job, Answer("cancelled"))
+                return
+            worker.send({"cancel": job.number})
+        self._later(GRACE_S, self._kill_if_running, worker, job)
+
+    def close(self) -> None:
+        """End every worker and everything it has started."""
+        with self._lock:
+            self._closed.set()
+            workers = list(self._workers)
+            for worker in workers:
+                worker.kill()
+        for worker in workers:
+            worker.reader.join(GRACE_S)
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that are alive."""
+        with self._lock:
+            return [w.process.pid for w in self._workers]
+
+    def _dispatch(self) -> None:
+        for job in self.queue():
+            worker = None if self._closed.is_set() else self._worker_for(job)
+            if worker is None:
+                continue
+            self._waiting.remove(job)
+            worker.job, job.state, job.last = job, "running", worker
+            self._served[job.owner] = next(self._turns)
+            if job.request.home and job.request.home not in worker.homes:
+                worker.homes.append(job.request.home)
+            worker.send(job.request.to_json(job.number))
+            if job.limit_s:
+                self._later(job.limit_s, self._too_long, worker, job)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Owners come and go: of those that have nothing here, only the last few are remembered."""
+        if len(self._served) > MOST_OWNERS:
+            here = {job.owner for job in self._waiting} | {
+                w.job.owner for w in self._workers if w.job
+            }
+            old = sorted((o for o in self._served if o not in here), key=self._served.__getitem__)
+            for owner in old[: len(self._served) - MOST_OWNERS // 2]:
+                del self._served[owner]
+
+    def _worker_for(self, job: Job) -> Worker | None:
+        """A free worker: the one that knows the job's home, else one that knows least, or new."""
+        if job.background and self._in_background() >= max(1, self.size - 1):
+            return None
+        knowing = [w for w in self._workers if job.request.home in w.homes]
+        if knowing:
+            return next((w for w in knowing if w.job is None), None)
+        free = sorted((w for w in self._workers if w.job is None), key=lambda w: len(w.homes))
+        if job.last in free:
+            return job.last
+        if len(self._workers) < self.size and not (free and not free[0].homes):
+            self._workers.append(Worker(self, self._command, self.memory_bytes))
+            self._start_watch()
+            return self._workers[-1]
+        return free[0] if free else None
+
+    def _in_background(self) -> int:
+        return sum(w.job is not None and w.job.background for w in self._workers)
+
+    def _start_watch(self) -> None:
+        if self._watch is None and self.memory_bytes:
+            self._watch = threading.Thread(target=self._watch_memory, daemon=True)
+            self._watch.start()
+
+    def _watch_memory(self) -> None:
+        """End workers that hold more than they may, and idle ones that would soon."""
+        while not self._closed.wait(WATCH_S):
+            with self._lock:
+                workers = list(self._workers)
+            for worker in workers:
+                held = worker.held_bytes()
+                with self._lock:
+                    most = self.memory_bytes if worker.job else self.memory_bytes // 2
+                    if held > most and not self._closed.is_set():
+                        worker.too_much = held
+                        worker.kill()
+
+    def _later(self, seconds: float, act: Callable[..., None], *what: Any) -> None:
+        timer = threading.Timer(seconds, act, what)
+        timer.daemon = True
+        timer.start()
+
+    def _too_long(self, worker: Worker, job: Job) -> None:
+        with self._lock:
+            if worker.job is job:
+                worker.too_long = job.limit_s
+                worker.kill()
+
+    def _kill_if_running(self, worker: Worker, job: Job) -> None:
+        with self._lock:
+            if worker.job is job:
+                worker.kill()
+
+    def _end(self, job: Job, answer: Answer) -> None:
+        job.state = "ended"
+        job.put(answer)
+
+    def received(self, worker: Worker, number: int, answer: Answer) -> None:
+        """A worker's reader thread has an answer."""
+        with self._lock:
+            job = worker.job
+            if job is None or number != job.number:
+                return
+            if answer.kind not in ("done", "yielded"):
+                job.put(answer)
+                return
+            worker.job = None
+            if answer.kind == "yielded" and not job.cancelled:
+                self._put_back(job, answer.data)
+            else:
+                self._end(job, Answer("cancelled" if job.cancelled else "done"))
+            self._dispatch()
+
+    def _put_back(self, job: Job, fields: Mapping[str, Any]) -> None:
+        """A long job has done a part and lets others have their turn before the rest of it."""
+        job.request = job.request.rest(fields)
+        job.state = "queued"
+        self._waiting.append(job)
+
+    def lost(self, worker: Worker) -> None:
+        """A worker has ended, by our hand or not."""
+        code = worker.process.wait()
+        with self._lock:
+            self._workers.remove(worker)
+            job, worker.job = worker.job, None
+            if job is not None:
+                text = describe_death(code, worker.too_much, self.memory_bytes, worker.too_long)
+                died = Answer("died", data={"text": text})
+                self._end(job, Answer("cancelled") if job.cancelled else died)
+            self._dispatch()
+
+
+def _turn(job: Job, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
+    return job.background, running.get(job.owner, 0), served.get(job.owner, 0), job.number
+
+
+def waiting_line(ahead: int) -> str:
+    """What a job that has not begun waits for."""
+    if not ahead:
+        return "waiting for a worker"
+    return f"waiting: {ahead} job{'s' * (ahead > 1)} before this one"
+
+
+class Asks(Protocol):
+    """What takes requests: a pool, or what stands for one in a test."""
+
+    def submit(self, request: Request, **how: Any) -> Job: ...
+
+
+class Share:
+    """The pool as one session sees it: all that it asks is in its own name."""
+
+    def __init__(self, pool: Asks, owner: Hashable) -> None:
+        self.pool, self.owner = pool, owner
+
+    def submit(self, request: Request, **how: Any) -> Job:
+        """As `Pool.submit`."""
+        return self.pool.submit(request, **{"owner": self.owner, **how})
+
+
+@cache
+def shared_pool() -> Pool:
+    """The pool of this server; it leaves the server a core where there are three or more.
+
+    One worker makes itself ready to import models once the first page is out.
+    """
+    pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)), results=results())
+    threading.Thread(target=versions, daemon=True).start()
+    atexit.register(pool.close)
+    warm = threading.Timer(WARM_AFTER_S, pool.submit, [Request("warm")])
+    warm.daemon = True
+    warm.start()
+    return pool

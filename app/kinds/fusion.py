@@ -1,0 +1,61 @@
+"""Plans of fused groups: a step is a tile of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import planners as sp
+from app.kinds.group_rows import group_rows
+from app.kinds.kind import Row, Together, link
+from app.kinds.whole import WholeKind
+from app.model.checked_plan import Shown
+from app.model.state import group_selection, selected_group
+from app.stories.fusion import tile_story
+from app.stories.sentence import Sentence
+from app.stories.whole import whole_story
+
+
+class GroupKind(WholeKind):
+    """What the page shows of fused groups beside what it shows of whole tensors."""
+
+    planner = "fusion"
+    about = (
+        "Runs fused groups tile by tile: a line buffer and a halo of rows instead of whole maps, in"
+        " bands where rows are long."
+    )
+    whole_operators = False
+    answers_at_once = True
+    banded = True
+
+    def made(self, shown: Shown) -> bool:
+        return bool(shown.groups)
+
+    def parts(self, shown: Shown) -> str:
+        return f"{len(shown.groups)} groups"
+
+    def aim(self, plan: sp.Plan) -> str:
+        return "off-chip traffic"
+
+    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+        group = selected_group(shown, selection)
+        return None if group is None else group_rows(shown, group, why)
+
+    def part_of(self, shown: Shown, operator: str) -> list[Row]:
+        if operator not in shown.group_of:
+            return []
+        name = shown.groups[shown.group_of[operator]].name
+        return [link("in the fused group", name, group_selection(name))]
+
+    def story(self, shown: Shown, step: int) -> list[Sentence]:
+        group = shown.group_at(step)
+        return whole_story(shown, step) if group is None else tile_story(shown, step, group)
+
+    def together(self, shown: Shown) -> list[Together]:
+        return [
+            Together(group_selection(group.name), group.operators, group.start_step)
+            for group in shown.groups
+        ]
+
+    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
+        return None if shown.group_at(step) is None else super().next_part(shown, step, selection)

@@ -1,0 +1,49 @@
+"""What a kind of plan gives the page: cards, rows of tables, what belongs together. No Panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from planners.core.units import format_bytes
+
+Looks = Mapping[str, tuple[str, str, str]]
+"""By what a rectangle of the address map is: its colour, its hatch, and what that means."""
+Row = dict[str, Any]
+"""A row of a table: its text and cells, and how it looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A figure above the views, the line under it, what sort of figure it is, and its hover."""
+
+    value: str
+    label: str
+    name: str
+    hover: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Operators that run together: how they are selected as one, and the first step of theirs."""
+
+    selection: str
+    operators: tuple[str, ...]
+    step: int
+    extent_bytes: int | None = None
+
+
+def fact(text: str, value: str = "") -> Row:
+    """A row that only says something."""
+    return {"text": text, "cells": [value]}
+
+
+def link(word: str, name: str, selection: str) -> Row:
+    """A row that a tap selects something by."""
+    return {"text": f"{word} {name}", "cells": [""], "key": selection}
+
+
+def address_text(address: int, unit: str) -> str:
+    """An address in KiB or hexadecimal."""
+    return f"{address:#x}" if unit == "hex" else f"@{format_bytes(address)}"

@@ -1,0 +1,166 @@
+"""The rectangles of the address map: each stay in a window, or what too many stays add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import planners as sp
+from app.model.checked_plan import Shown
+from app.model.colours import STAYS, stay_of
+from planners.core.units import format_bytes
+
+MOST = 9000  # rectangles at once: more take the browser seconds, and none could be told apart
+COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
+MORE = ("steps", "story", "label", "label_x", "label_y")
+REFILLED = "parameters in turn"
+MANY = "too many to tell apart"
+Row = dict[str, Any]
+
+
+class MapRows:
+    """What the map draws of a memory, by the steps that are in sight."""
+
+    def __init__(self, shown: Shown, memory: str) -> None:
+        self.shown = shown
+        self.stays = [r for r in shown.report.residencies if r.memory == memory]
+        columns = [shown.columns(stay) for stay in self.stays]
+        self._left = np.array([left for left, _ in columns], dtype=np.int64)
+        self._right = np.array([right for _, right in columns], dtype=np.int64)
+        self._whole: list[Row] | None = None
+        size = shown.graph.size_bytes
+        self._beside = {
+            name: max(op.parameters, key=size)
+            for op in shown.graph.operators
+            for name in op.parameters
+        }
+
+    def count(self, start: float, stop: float) -> int:
+        """How many stays there are in a window of steps."""
+        return int(self._inside(start, stop).sum())
+
+    @property
+    def densest(self) -> int:
+        """The most stays that there are in one step."""
+        change = np.zeros(self.shown.steps + 1, dtype=np.int64)
+        np.add.at(change, self._left, 1)
+        np.add.at(change, self._right, -1)
+        return int(change.cumsum().max())
+
+    def rows(self, start: float, stop: float) -> list[Row]:
+        """A row for each span of each stay in a window."""
+        inside = np.flatnonzero(self._inside(start, stop))
+        return [row for i in inside for row in self._of_stay(int(i))]
+
+    @property
+    def bundles(self) -> list[Row]:
+        """A row for each line buffer, parameter and so on of each group: all stays, bundled.
+
+        Without groups, the largest stays alone.
+        """
+        if self._whole is None:
+            self._whole = self._bundled() if self.shown.groups else self._largest()
+        return self._whole
+
+    def _inside(self, start: float, stop: float) -> Any:
+        return (self._left < stop) & (self._right > start)
+
+    def _of_stay(self, i: int) -> Iterable[Row]:
+        stay, shown = self.stays[i], self.shown
+        place = int(self._left[i]), int(self._right[i])
+        kind = stay_of(stay.origin, stay.ending, stay.tensor in shown.graph.outputs)
+        for span in stay.spans:
+            row = row_of(place, (span.start, span.stop), kind, stay.tensor)
+            row["what"] = describe(shown, stay.tensor)
+            row["size"] = format_bytes(stay.size_bytes)
+            yield {**row, "ending": stay.ending, "origin": stay.origin}
+
+    def _largest(self) -> list[Row]:
+        areas = [
+            -(int(b) - int(a)) * s.size_bytes
+            for s, a, b in zip(self.stays, self._left, self._right, strict=True)
+        ]
+        first = sorted(np.argsort(areas, kind="stable")[:MOST])
+        return [row for i in first for row in self._of_stay(int(i))]
+
+    def _bundled(self) -> list[Row]:
+        bundles: dict[tuple[int, str], list[int]] = {}
+        starts = [group.start_step for group in self.shown.groups]
+        group_of = np.searchsorted(starts, self._left, side="right") - 1
+        for i, stay in enumerate(self.stays):
+            group = max(0, int(group_of[i]))
+            bundles.setdefault((group, self._bundle(group, stay)), []).append(i)
+        return [self._of_bundle(name, found) for (_, name), found in bundles.items()]
+
+    def _bundle(self, group: int, stay: sp.Residency) -> str:
+        """What a stay is bundled under: its tensor, or the largest parameter of its operator, whose
+        channels lie side by side with those of the others."""
+        if stay.tensor in self.shown.groups[group].refilled:
+            return REFILLED
+        return self._beside.get(stay.tensor, stay.tensor)
+
+    def _of_bundle(self, name: str, found: Sequence[int]) -> Row:
+        stays = [self.stays[i] for i in found]
+        spans = [span for stay in stays for span in stay.spans]
+        place = int(self._left[found].min()), int(self._right[found].max())
+        bytes_ = min(span.start for span in spans), max(span.stop for span in spans)
+        outputs = self.shown.graph.outputs
+        kinds = {stay_of(s.origin, s.ending, s.tensor in outputs) for s in stays}
+        kind = next(kind for kind in ("output", "came back", "leaves", *STAYS) if kind in kinds)
+        row = row_of(place, bytes_, kind, name)
+        row["what"] = describe(self.shown, name) if name != REFILLED else "weight tiles"
+        row["size"] = f"{len(found)} pieces in {format_bytes(bytes_[1] - bytes_[0])}"
+        row["story"] = f"{row['story']}; {MANY}" if len(found) > 1 else row["story"]
+        return row
+
+
+def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: str) -> Row:
+    """A rectangle over steps and addresses."""
+    colour, hatch, story = STAYS[stay]
+    (left, right), (bottom, top) = steps, where
+    return {
+        "left": left,
+        "right": right,
+        "bottom": bottom,
+        "top": top,
+        "colour": colour,
+        "hatch": hatch,
+        "tensor": tensor,
+        "what": "",
+        "size": "",
+        "address": f"{bottom:#x} – {top:#x} ({format_bytes(bottom)})",
+        "steps": f"steps {left + 1} – {right}",
+        "story": story,
+        "label": "",
+        "label_x": (left + right) / 2,
+        "label_y": (bottom + top) / 2,
+        "stay": stay,
+        "ending": "",
+        "origin": "",
+    }
+
+
+def map_marks(rows: list[Row]) -> dict[str, list[Any]]:
+    """A triangle up where something leaves the chip, one down where it comes back."""
+    marks: dict[str, list[Any]] = {"x": [], "y": [], "angle": [], "colour": []}
+
+    def add(x: float, row: Row, angle: float, stay: str) -> None:
+        marks["x"].append(x)
+        marks["y"].append(row["label_y"])
+        marks["angle"].append(angle)
+        marks["colour"].append(STAYS[stay][0])
+
+    for row in rows:
+        if row["origin"] == "retrieve":
+            add(row["left"], row, 3.141592653589793, "came back")
+        if row["ending"] in ("spill", "drop"):
+            add(row["right"], row, 0.0, "leaves")
+    return marks
+
+
+def describe(shown: Shown, tensor: str) -> str:
+    """Kind and shape of a tensor."""
+    found = shown.graph.tensors[tensor]
+    return f"{found.kind} {'×'.join(map(str, found.shape)) or 'scalar'}"

@@ -1,0 +1,132 @@
+"""Plans in a circular pool: outputs over dying inputs, a row of pixels a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import planners as sp
+from app.kinds.kind import Card, Row, Together
+from app.kinds.pool_rows import pool_rows
+from app.kinds.run_rows import in_role, run_rows, stay_rows
+from app.kinds.strips import Strips
+from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
+from app.kinds.whole import WholeKind, latency_card, traffic_card
+from app.model.checked_plan import Shown
+from app.model.colours import ROLES
+from app.model.pool import Pool
+from app.model.state import RUN, run_selection, selected_operators
+from app.stories.overlap import pool_story
+from app.stories.sentence import Sentence
+from planners.core.units import format_bytes
+
+AGAIN = "multiply-accumulates that are done more than once, so that less need be kept"
+
+
+class PoolKind(WholeKind):
+    """What the page shows of a pool that whole tensors do not have."""
+
+    planner = "overlap"
+    about = (
+        "Lets an output take the place of a dying input in a circular pool, segment by segment: its"
+        " write pointer never passes what is still read."
+    )
+    measure = "RAM"
+    budgets: Mapping[str, str] = {
+        "MR": "the largest operator with its tensors apart: overlapping them needs less",
+        "MP": "the least peak of all orders where tensors lie apart",
+    }
+    whole_operators = False
+    panel = "pool"
+    pictures: Mapping[str, str] = {
+        "circular pool": "ring",
+        "RAM of each run": "run-bars",
+        "what less RAM costs": "ram-front",
+    }
+    looks = ROLES
+    fine = True
+    has_code = True
+
+    def made(self, shown: Shown) -> bool:
+        return shown.pool is not None
+
+    def parts(self, shown: Shown) -> str:
+        return f"{len(_pool(shown).runs)} runs"
+
+    def aim(self, plan: sp.Plan) -> str:
+        return "RAM"
+
+    def unproven(self, plan: sp.Plan) -> str:
+        # Bounds are of RAM: of latency none is known.
+        return "latency" if plan.options.get("objective") == "latency" else ""
+
+    def cards(self, shown: Shown) -> list[Card]:
+        size, again = _pool(shown).size_bytes, shown.report.macs - shown.graph.macs
+        budget = shown.plan.budget_bytes
+        share = f"RAM, {size / budget:.0%} of {format_bytes(budget)}"
+        more = f"MACs again, {again / shown.graph.macs:.1%} of the work" if again else "MACs again"
+        return [
+            Card(format_bytes(size), share, "peak", f"the pool takes {size:,} bytes"),
+            Card(f"{again:,}", more, "extra", AGAIN),
+            traffic_card(shown),
+            latency_card(shown),
+        ]
+
+    def rows(self, shown: Shown, memory: str) -> Strips:
+        return Strips(pool_rows(shown, memory))
+
+    def limit(self, shown: Shown) -> tuple[int, str]:
+        return _pool(shown).size_bytes, "pool"
+
+    def room(self, shown: Shown, memory: str) -> int:
+        return _pool(shown).size_bytes
+
+    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+        run = _pool(shown).run_at(step)
+        rows = live_by_tensor(shown, step, selection, unit, joined=True)
+        return largest_first([in_role(row, run.role(tensor)) for tensor, row in rows.items()])
+
+    def largest(self, shown: Shown) -> list[Row]:
+        return largest_tensors(shown, _pool(shown).sizes, "the largest in the pool")
+
+    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+        if not selection.startswith(RUN):
+            return None
+        return run_rows(shown, _pool(shown), selected_operators(shown.graph, selection))
+
+    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+        return stay_rows(shown, _pool(shown), name)
+
+    def story(self, shown: Shown, step: int) -> list[Sentence]:
+        return pool_story(shown, step, _pool(shown))
+
+    def together(self, shown: Shown) -> list[Together]:
+        pool = _pool(shown)
+        return [
+            Together(
+                run_selection(run.run.operators),
+                run.run.operators,
+                run.start_step,
+                pool.extent_bytes(run),
+            )
+            for run in pool.runs
+        ]
+
+    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
+        pool = _pool(shown)
+        here = pool.run_at(step)
+        after = selection == run_selection(here.run.operators)
+        run = pool.runs[(here.number + after) % len(pool.runs)]
+        return run_selection(run.run.operators), run.start_step
+
+    def changes_at_front(self, options: Mapping[str, Any]) -> bool:
+        return bool(options.get("objective") != "latency")
+
+    def front(self, plan: sp.Plan) -> list[int]:
+        pool = plan.details.pool
+        return sorted({point.ram_bytes for point in pool.front}) if pool else []
+
+
+def _pool(shown: Shown) -> Pool:
+    assert shown.pool is not None
+    return shown.pool

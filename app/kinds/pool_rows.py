@@ -1,0 +1,55 @@
+"""The strips of the address map of a circular pool, in the colours of what they are to each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import planners as sp
+from app.kinds.map_rows import Row, describe, row_of
+from app.model.checked_plan import Shown
+from app.model.colours import ROLES
+from app.model.pool import Pool, PoolRun
+from app.stories.fusion import part
+from planners.core.units import format_bytes
+
+
+def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
+    """A row for each span of each stay, and of each run that it is there in."""
+    pool = shown.pool
+    assert pool is not None
+    for stay in shown.report.residencies:
+        if stay.memory != memory:
+            continue
+        left, right = shown.columns(stay)
+        at = left
+        while at < right:
+            run = pool.run_at(at)
+            stop = min(right, max(run.stop_step, at + 1))
+            for span in stay.spans:
+                yield _row(shown, pool, run, stay, (at, stop), (span.start, span.stop))
+            at = stop
+
+
+def _row(
+    shown: Shown,
+    pool: Pool,
+    run: PoolRun,
+    stay: sp.Residency,
+    steps: tuple[int, int],
+    where: tuple[int, int],
+) -> Row:
+    role = run.role(stay.tensor)
+    colour, hatch, about = ROLES[role]
+    row = row_of(steps, where, "made here", stay.tensor)
+    what = part(shown, stay.tensor, stay.piece.box)
+    if role == "workspace":
+        what = f"workspace of {run.name}, {run.run.form}"
+    return {
+        **row,
+        "colour": colour,
+        "hatch": hatch,
+        "what": f"{what}; {describe(shown, stay.tensor)}",
+        "size": format_bytes(stay.size_bytes),
+        "story": f"{role}: {about}",
+        "stay": role,
+    }

@@ -1,0 +1,36 @@
+"""The kinds of plans that the page knows; what none of them made is of the plain kind."""
+
+from __future__ import annotations
+
+import planners as sp
+from app.kinds.fusion import GroupKind
+from app.kinds.overlap import PoolKind
+from app.kinds.streaming import StreamKind
+from app.kinds.whole import AutoKind, CosmaKind, WholeKind
+from app.model.checked_plan import Shown
+from app.stories.sentence import Sentence
+
+WHOLE = WholeKind()
+GROUPS, POOL, STREAM = GroupKind(), PoolKind(), StreamKind()
+KINDS: tuple[WholeKind, ...] = (GROUPS, POOL, STREAM)
+OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), AutoKind(), *KINDS)}
+
+
+def kind_of(shown: Shown) -> WholeKind:
+    """The kind of a plan."""
+    return next((kind for kind in KINDS if kind.made(shown)), WHOLE)
+
+
+def kind_of_planner(planner: str) -> WholeKind:
+    """The kind of the plans that a planner makes; the plain one for a planner of one's own."""
+    return OF_PLANNER.get(planner, WHOLE)
+
+
+def step_story(shown: Shown, step: int) -> list[Sentence]:
+    """What happened during a step of a plan, in the order in which it happened."""
+    return kind_of(shown).story(shown, step)
+
+
+def front_of(plan: sp.Plan) -> list[int]:
+    """Budgets at which a plan's own front has a point, rising; none where it has no front."""
+    return sorted({budget for kind in KINDS for budget in kind.front(plan)})

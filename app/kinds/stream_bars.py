@@ -1,0 +1,94 @@
+"""The timeline of streamed parameters: reads, copies and kernels of layers, and their waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import planners as sp
+from app.kinds.bars_of_time import (
+    COLUMNS,
+    ENGINES,
+    FULL,
+    STALL_COLUMNS,
+    WAITS,
+    Bars,
+    Columns,
+    lane_name,
+)
+from app.model.checked_plan import Shown
+from app.model.colours import BLUE, GREY, ORANGE, PLAIN, VERMILLION
+from app.model.stream import RING_NAMES
+from app.model.units import seconds_text
+from app.model.waits import WHY, Stage, stages_of
+from planners.core.units import format_bytes
+
+DONE = {"read": "read", "copy": "copied", "kernel": "ran"}
+
+
+class StreamBars(Bars):
+    """What the timeline draws of a plan that streams its parameters."""
+
+    def __init__(self, shown: Shown, trace: sp.Trace) -> None:
+        stages = sorted(stages_of(shown, trace), key=lambda stage: stage.start_s)
+        self.stages = stages
+        super().__init__(shown, replace(trace, intervals=tuple(map(_interval, stages))))
+
+    def columns(self, start: float, stop: float) -> tuple[Columns, Columns]:
+        """A row for each stage of each layer in a window, and one for each wait."""
+        items = [self.stages[i] for i in np.flatnonzero(self._inside(start, stop))]
+        bars: Columns = {name: [] for name in (*COLUMNS, "kind")}
+        waits: Columns = {name: [] for name in STALL_COLUMNS}
+        for stage in items:
+            _add(bars, _bar(self.shown, stage))
+            if stage.wait is not None:
+                _add(waits, _wait(self.shown, stage))
+        return bars, waits
+
+
+def _interval(stage: Stage) -> sp.Interval:
+    """For what is bundled where there are too many."""
+    seconds = stage.wait.seconds if stage.wait else 0.0
+    return sp.Interval(
+        stage.engine, stage.start_s, stage.stop_s, 0, stage.layer, "", seconds, "", None
+    )
+
+
+def _bar(shown: Shown, stage: Stage) -> Sequence[Any]:
+    stream = shown.stream
+    assert stream is not None
+    layer = stream.layers[stage.layer]
+    lane, colour, hatch = ENGINES.get(stage.engine, (stage.engine, BLUE, PLAIN))
+    where = f" into the {RING_NAMES[stage.ring]}" if stage.ring and not stream.details.joint else ""
+    size = f" {format_bytes(layer.size_bytes)}" if stage.kind != "kernel" else ""
+    part = f" {layer.slice}," if layer.slice else ""
+    what = f"{part}{DONE[stage.kind]}{size}{where}".strip()
+    when = f"{seconds_text(stage.stop_s - stage.start_s)} from {seconds_text(stage.start_s)}"
+    cause = stage.wait.text if stage.wait else "did not wait"
+    row = (stage.start_s, stage.stop_s, lane, colour, hatch, layer.operator, what, when)
+    return (*row, stage.layer + 1, cause, "operator")
+
+
+def _wait(shown: Shown, stage: Stage) -> Sequence[Any]:
+    """Hatched red where a kernel stands still, hatched the other way where a ring is full."""
+    stream, wait = shown.stream, stage.wait
+    assert stream is not None
+    assert wait is not None
+    layer = stream.layers[stage.layer]
+    colour, hatch, height, alpha = GREY, PLAIN, 0.1, 0.7
+    if stage.kind == "kernel":
+        colour, hatch, height, alpha = VERMILLION, WAITS, 0.5, 0.15
+    elif wait.cause == "ring full":
+        colour, hatch, height, alpha = ORANGE, FULL, 0.34, 0.25
+    what = f"{lane_name(stage.engine)}: {wait.cause}"
+    when = f"{wait.text[0].upper()}{wait.text[1:]}"
+    row = (stage.start_s - wait.seconds, stage.start_s, lane_name(stage.engine), colour, hatch)
+    return (*row, layer.operator, what, when, stage.layer + 1, WHY[wait.cause], height, alpha)
+
+
+def _add(columns: Columns, row: Sequence[Any]) -> None:
+    for name, value in zip(columns, row, strict=True):
+        columns[name].append(value)

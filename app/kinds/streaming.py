@@ -1,0 +1,155 @@
+"""Plans whose parameters stream through rings: a step is a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import planners as sp
+from app.kinds.bars_of_time import Bars
+from app.kinds.kind import Card, Row
+from app.kinds.layer_rows import largest_rows, layer_rows, live_stream_rows, streams_tensor
+from app.kinds.stream_bars import StreamBars
+from app.kinds.stream_map import WEIGHTS, stream_rows
+from app.kinds.strips import Strips
+from app.kinds.whole import WholeKind
+from app.model.checked_plan import Shown
+from app.model.colours import STREAMED
+from app.model.state import TENSOR, operator_selection, selected_operators
+from app.model.stream import Region, Stream
+from app.model.units import seconds_text
+from app.model.waits import next_wait, stalled
+from app.stories.sentence import Sentence
+from app.stories.streaming import stream_story
+from planners.core.units import format_bytes
+
+DELAY = "from the first read (once all is loaded, where it is preloaded) to the last kernel"
+
+
+class StreamKind(WholeKind):
+    """What the page shows of layers and rings instead of what it shows of whole tensors."""
+
+    planner = "streaming"
+    about = (
+        "Reads parameters layer by layer into a ring while earlier layers run, in a pipeline;"
+        " layers take what the machine's roofline says, or times of a paper."
+    )
+    measure = "memory of rings and activations"
+    budgets: Mapping[str, str] = {
+        "MR": "the largest operator alone, without rings: streaming needs them beside activations",
+        "MP": "the least peak of activations, without rings: streaming needs them beside these",
+    }
+    whole_operators = False
+    panel = "streams"
+    pictures: Mapping[str, str] = {"delay against memory": "delay-front"}
+    looks = STREAMED
+    streams = True
+
+    def made(self, shown: Shown) -> bool:
+        return shown.stream is not None
+
+    def parts(self, shown: Shown) -> str:
+        stream = _stream(shown)
+        return f"{stream.details.pipeline} · {len(stream.layers)} layers"
+
+    def title(self, shown: Shown) -> str:
+        return self.parts(shown)
+
+    def aim(self, plan: sp.Plan) -> str:
+        return "memory of rings and activations"
+
+    def cards(self, shown: Shown) -> list[Card]:
+        """Memory by its parts, the delay above all kernels alone, and what kernels waited for."""
+        stream, details = _stream(shown), _stream(shown).details
+        size, budget = stream.memory_bytes, shown.plan.budget_bytes
+        rings = " + ".join(f"{format_bytes(ring.size_bytes)} {ring.name}" for ring in stream.rings)
+        beside = "" if details.joint else f" + {format_bytes(details.activation_bytes)} activations"
+        held = f"{size:,} bytes: {rings}{beside}"
+        share = f"memory, {size / budget:.0%} of {format_bytes(budget)}"
+        read = format_bytes(sum(layer.size_bytes for layer in stream.layers))
+        parts = f"{'both' if details.joint else 'rings'}, of {read} read"
+        waits = stalled(shown, stream)
+        causes = ", ".join(f"{cause} {seconds_text(found)}" for cause, found in waits.items())
+        return [
+            Card(format_bytes(size), share, "peak", held),
+            Card(format_bytes(stream.ring_bytes), parts, "rings", held),
+            _delay_card(stream),
+            Card(seconds_text(sum(waits.values())), "kernels wait", "waits", causes or "never"),
+        ]
+
+    def rows(self, shown: Shown, memory: str) -> Strips:
+        return Strips(stream_rows(shown, memory))
+
+    def limit(self, shown: Shown) -> tuple[int, str]:
+        return _stream(shown).regions[0].size_bytes, "rings and activations"
+
+    def regions(self, shown: Shown) -> Sequence[Region]:
+        return _stream(shown).regions
+
+    def room(self, shown: Shown, memory: str) -> int:
+        return next(r.size_bytes for r in _stream(shown).regions if r.memory == memory)
+
+    def drawn_with(self, shown: Shown, selection: str) -> set[str]:
+        """What the map calls the parameters of the selected operator, or of a parameter's."""
+        tensor = shown.graph.tensors.get(selection.removeprefix(TENSOR))
+        if selection.startswith(TENSOR) and (tensor is None or tensor.kind != "parameter"):
+            return set()
+        return {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
+
+    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+        return live_stream_rows(shown, _stream(shown), step, selection)
+
+    def largest(self, shown: Shown) -> list[Row]:
+        return largest_rows(_stream(shown))
+
+    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+        owner = streams_tensor(shown.graph, name)
+        more = layer_rows(shown, _stream(shown), owner) if owner else []
+        return [*super().of_tensor(shown, name), *more]
+
+    def of_operator(self, shown: Shown, name: str) -> list[Row]:
+        return layer_rows(shown, _stream(shown), name)
+
+    def bars(self, shown: Shown, trace: sp.Trace) -> Bars:
+        return StreamBars(shown, trace)
+
+    def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
+        """The engines of layers, in the order of a layer."""
+        used = {stage.engine: stage.kind for stage in shown.stages}
+        return sorted(used, key=lambda engine: ("read", "copy", "kernel").index(used[engine]))
+
+    def story(self, shown: Shown, step: int) -> list[Sentence]:
+        return stream_story(shown, step, _stream(shown))
+
+    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
+        """The next layer whose kernel waits."""
+        layer = next_wait(shown, step)
+        if layer is None:
+            return None
+        return operator_selection(_stream(shown).layers[layer].operator), layer
+
+    def changes_at_front(self, options: Mapping[str, Any]) -> bool:
+        exact = options.get("pipeline") == "exact" and options.get("slices") == 1
+        return exact and not options.get("joint")
+
+    def front(self, plan: sp.Plan) -> list[int]:
+        streamed = plan.details.streamed
+        return sorted({memory for memory, _ in streamed.front}) if streamed else []
+
+
+def _delay_card(stream: Stream) -> Card:
+    details = stream.details
+    late = f"{stream.overhead:+.1%} to all kernels alone"
+    about = [f"{DELAY}; {late}, which take {seconds_text(details.kernel_s)}", details.times]
+    label = f"delay, {stream.overhead:+.1%} to kernels"
+    if details.preload_s:
+        about.append(f"preloading before it: {seconds_text(details.preload_s)}")
+    if details.bound_s is not None:
+        label = f"delay, at most {seconds_text(details.bound_s)}"
+        about.append(f"guaranteed: no later than {seconds_text(details.bound_s)}")
+    return Card(seconds_text(details.delay_s), label, "latency", "\n".join(about))
+
+
+def _stream(shown: Shown) -> Stream:
+    assert shown.stream is not None
+    return shown.stream

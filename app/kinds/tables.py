@@ -1,0 +1,87 @@
+"""Rows of the tables that plans of several kinds have: what is live, what is largest, stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import planners as sp
+from app.kinds.kind import Row, address_text, fact
+from app.model.checked_plan import Shown
+from app.model.colours import STAYS, ink_on, stay_of
+from app.model.state import selected_tensors, tensor_selection
+from planners.core.units import format_bytes
+
+MOST = 12
+MOST_LIVE = 40
+
+
+def live_by_tensor(
+    shown: Shown, step: int, selection: str, unit: str, *, joined: bool = False
+) -> dict[str, Row]:
+    """A row for each residency at the cursor; for each tensor where they are many, or `joined`."""
+    outputs = set(shown.graph.outputs)
+    chosen = set(selected_tensors(shown.graph, selection))
+    live = shown.live(step)
+    pieces: dict[str, list[sp.Residency]] = {}
+    for number, residency in enumerate(live):
+        # So many pieces are channels or rows: what they are together is of use.
+        many = joined or len(live) > MOST_LIVE
+        pieces.setdefault(residency.tensor if many else str(number), []).append(residency)
+    largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
+    return {key: _live_row(some, outputs, chosen, largest, unit) for key, some in pieces.items()}
+
+
+def _live_row(
+    some: Sequence[sp.Residency], outputs: set[str], chosen: set[str], largest: int, unit: str
+) -> Row:
+    first = some[0]
+    stay = stay_of(first.origin, first.ending, first.tensor in outputs)
+    colour = STAYS[stay][0]
+    size = sum(r.size_bytes for r in some)
+    start = min((span.start for r in some for span in r.spans), default=0)
+    return {
+        "key": tensor_selection(first.tensor),
+        "chip": colour,
+        "mark": {"came back": "▼", "leaves": "▲"}.get(stay, ""),
+        "ink": ink_on(colour),
+        "text": first.tensor if len(some) == 1 else f"{first.tensor}, {len(some)} pieces",
+        "cells": [format_bytes(size), address_text(start, unit)],
+        "share": size / largest,
+        "on": first.tensor in chosen,
+    }
+
+
+def largest_first(rows: Sequence[Row]) -> list[Row]:
+    """Rows in the order of the bytes that they are of."""
+    return sorted(rows, key=lambda row: -float(row["share"]))
+
+
+def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[Row]:
+    """The tensors of most bytes, under a title."""
+    most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
+    rows = [
+        {
+            "text": name,
+            "chip": STAYS["leaves" if shown.moved_bytes.get(name) else "made here"][0],
+            "cells": [format_bytes(sizes[name])],
+            "share": sizes[name] / sizes[most[0]],
+            "key": tensor_selection(name),
+        }
+        for name in most
+    ]
+    return [fact(f"{title} ({len(sizes)} in all); tap one"), *rows]
+
+
+def stays_of(shown: Shown, name: str) -> list[Row]:
+    """The stays of a tensor on chip: in which steps, of what sort, at which address."""
+    stays = [stay for stay in shown.report.residencies if stay.tensor == name]
+    rows = []
+    for residency in stays[:MOST_LIVE]:
+        left, right = shown.columns(residency)
+        stay = stay_of(residency.origin, residency.ending, name in shown.graph.outputs)
+        text = f"steps {left + 1} – {right}: {stay}"
+        where = address_text(residency.spans[0].start, "KiB")
+        rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
+    if len(stays) > MOST_LIVE:
+        rows.append(fact(f"and {len(stays) - MOST_LIVE} stays more"))
+    return rows

@@ -1,0 +1,232 @@
+"""The plain kind of plan: tensors that lie on chip whole, or in pieces that nothing is known of.
+
+A planner of one's own gets it. The other kinds say what they do otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import planners as sp
+from app.kinds.bars_of_time import ENGINES, Bars
+from app.kinds.kind import Card, Looks, Row, Together, fact
+from app.kinds.map_rows import MapRows
+from app.kinds.strips import Strips
+from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
+from app.model.checked_plan import Shown
+from app.model.colours import STAYS
+from app.model.stream import Region
+from app.model.units import seconds_text
+from app.stories.sentence import Sentence
+from app.stories.whole import whole_story
+from planners.core.units import format_bytes
+
+SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
+OWED = "compulsory: each input loaded once, each output stored once"
+LATENCY = "from the scoreboard: engines overlap where data and addresses allow it"
+
+
+class WholeKind:
+    """What the page shows of a plan, by its kind; all but the plan is the kind's own."""
+
+    planner = ""
+    """The planner that makes such plans, by the name that it is chosen by."""
+    about = ""
+    """What that planner does, in words that the glossary has."""
+    measure = ""
+    """What the solver's bytes are of; empty where its objective says that."""
+    budgets: Mapping[str, str] = {}
+    """What budgets by name are to it, where that is not the usual."""
+    whole_operators = True
+    """Whether an operator runs whole: no plan exists below the largest one's need."""
+    answers_at_once = False
+    """Whether what another budget gives is known before there is a program."""
+    panel = ""
+    """The panel that only this kind has: its name on the page."""
+    pictures: Mapping[str, str] = {}
+    """Figures that only this kind has, by what they show: they can be saved as pictures."""
+    looks: Looks = STAYS
+    streams = False
+    """Whether parameters stream, in layers whose kernels wait."""
+    fine = False
+    """Whether rectangles of the map are thin: the channels of a pixel each."""
+    banded = False
+    """Whether bands over the steps say which of them belong together."""
+    has_code = False
+    """Whether there is a generator of C code for its programs."""
+
+    def made(self, shown: Shown) -> bool:
+        """Whether a plan is of this kind."""
+        return True
+
+    # ---- cards -----------------------------------------------------------------------------
+
+    def parts(self, shown: Shown) -> str:
+        """How many parts there are of what the planner divides the network into."""
+        return f"{len(shown.graph.operators)} operators"
+
+    def title(self, shown: Shown) -> str:
+        """Under the network's name: who planned it, and its parts."""
+        hand = ", by hand" if shown.moved else ""
+        return f"{shown.plan.planner}{hand} · {self.parts(shown)}"
+
+    def aim(self, plan: sp.Plan) -> str:
+        """What was made least: claims are of that."""
+        return "peak memory" if plan.options.get("objective") == "peak" else "spill traffic"
+
+    def unproven(self, plan: sp.Plan) -> str:
+        """What was sought without any bound on it; empty where the gap says how near it is."""
+        return ""
+
+    def cards(self, shown: Shown) -> list[Card]:
+        """What moves, the most that is held, how long it takes."""
+        report, budget = shown.report, shown.plan.budget_bytes
+        held = f"peak, {report.peak_bytes / budget:.0%} of {format_bytes(budget)}"
+        spilled = format_bytes(report.noncompulsory_bytes)
+        return [
+            Card(spilled, "spill traffic", "extra", SPILL),
+            traffic_card(shown),
+            Card(format_bytes(report.peak_bytes), held, "peak"),
+            latency_card(shown),
+        ]
+
+    # ---- address map -----------------------------------------------------------------------
+
+    def rows(self, shown: Shown, memory: str) -> MapRows | Strips:
+        """What is drawn of a memory."""
+        return MapRows(shown, memory)
+
+    def limit(self, shown: Shown) -> tuple[int, str]:
+        """What bounds the addresses, and what it is called."""
+        return shown.plan.budget_bytes, "budget"
+
+    def regions(self, shown: Shown) -> Sequence[Region]:
+        """The parts of the memories that there is a choice of."""
+        return ()
+
+    def region(self, shown: Shown, key: str) -> Region | None:
+        """The part that a link calls by `key`; the first where there is none of that name."""
+        regions = self.regions(shown)
+        return next((region for region in regions if region.key == key), next(iter(regions), None))
+
+    def memory(self, shown: Shown, key: str) -> str:
+        """The memory of that part."""
+        region = self.region(shown, key)
+        return region.memory if region else shown.memories[0]
+
+    def room(self, shown: Shown, memory: str) -> int:
+        """Bytes of a memory that are there to be filled."""
+        return shown.plan.budget_bytes
+
+    def drawn_with(self, shown: Shown, selection: str) -> set[str]:
+        """What the map outlines beside the tensors of a selection."""
+        return set()
+
+    # ---- tables ----------------------------------------------------------------------------
+
+    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+        """A row for each residency at the cursor, largest first."""
+        return largest_first([*live_by_tensor(shown, step, selection, unit).values()])
+
+    def largest(self, shown: Shown) -> list[Row]:
+        """With nothing selected: the tensors that move most for want of memory, or the largest."""
+        if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
+            return largest_tensors(shown, sizes, "moved most for want of memory")
+        sizes = {r.tensor: r.size_bytes for r in shown.report.residencies}
+        return largest_tensors(shown, sizes, "nothing is spilled; the largest on chip")
+
+    def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
+        """Rows on a selected part of the plan, and `why` it is one; None where it is no part."""
+        return None
+
+    def of_tensor(self, shown: Shown, name: str) -> list[Row]:
+        """Where a tensor is on chip."""
+        return stays_of(shown, name)
+
+    def part_of(self, shown: Shown, operator: str) -> list[Row]:
+        """The part of the plan that an operator is in."""
+        return []
+
+    def of_operator(self, shown: Shown, name: str) -> list[Row]:
+        """What there is to say of an operator's parameters."""
+        graph = shown.graph
+        operator = graph.operators[graph.index[name]]
+        size = sum(graph.size_bytes(tensor) for tensor in operator.parameters)
+        return [fact("parameters", format_bytes(size))] if size else []
+
+    # ---- time ------------------------------------------------------------------------------
+
+    def bars(self, shown: Shown, trace: sp.Trace) -> Bars:
+        """What the timeline draws of a trace."""
+        return Bars(shown, trace)
+
+    def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
+        """The engines that do something, compute first."""
+        return engines_of(trace)
+
+    # ---- the cursor, and sentences ---------------------------------------------------------
+
+    def story(self, shown: Shown, step: int) -> list[Sentence]:
+        """What happened during a step, in the order in which it happened."""
+        return whole_story(shown, step)
+
+    def together(self, shown: Shown) -> list[Together]:
+        """What runs together, in the order in which it runs."""
+        return []
+
+    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
+        """What to select next, and at which step; None where there are no parts."""
+        parts = self.together(shown)
+        here = max((k for k, part in enumerate(parts) if part.step <= step), default=None)
+        if here is None:
+            return None
+        part = parts[(here + (parts[here].selection == selection)) % len(parts)]
+        return part.selection, part.step
+
+    def changes_at_front(self, options: Mapping[str, Any]) -> bool:
+        """Whether plans made with these options say at which budgets they change, and change
+        nowhere else."""
+        return False
+
+    def front(self, plan: sp.Plan) -> list[int]:
+        """Budgets at which a plan's own front has a point, rising; none where it has no front."""
+        return []
+
+
+class CosmaKind(WholeKind):
+    """Plans of COSMA: the plain kind, and what its planner does in words."""
+
+    planner = "cosma"
+    about = (
+        "Chooses which residency each tensor has, at which address, and what goes to its home"
+        " off chip meanwhile, with the least spill traffic."
+    )
+
+
+class AutoKind(WholeKind):
+    """What is chosen where every planner is asked; its plans are of their own planner's kind."""
+
+    planner = "auto"
+    about = (
+        "Has every planner that can plan the same within the budget, and takes the plan that is"
+        " best for what is chosen below. What is proven is proven of that planner's own aim."
+    )
+
+
+def traffic_card(shown: Shown) -> Card:
+    """What crosses the off-chip interface."""
+    owed = f"traffic, {format_bytes(shown.report.compulsory_bytes)} owed"
+    return Card(format_bytes(shown.report.traffic_bytes), owed, "traffic", OWED)
+
+
+def latency_card(shown: Shown) -> Card:
+    """How long the program takes."""
+    return Card(seconds_text(shown.trace.makespan_s), "latency", "latency", LATENCY)
+
+
+def engines_of(trace: sp.Trace) -> list[str]:
+    """Engines that do something, compute first, in the order of `ENGINES`."""
+    used = dict.fromkeys(item.engine for item in trace.intervals)
+    order = list(ENGINES)
+    return sorted(used, key=lambda e: order.index(e) if e in order else len(order))

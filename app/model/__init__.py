@@ -1,0 +1,1 @@
+"""What is planned, looked at and shown, as data; no Panel here."""

@@ -1,0 +1,179 @@
+"""Wishes as the page has them: texts, which planner knows them, what can be wished of a selection.
+
+The texts are the library's (`planners.constraints.language`). Pure functions; no Panel here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.model.state import TENSOR, Problem, selected_operators
+
+if TYPE_CHECKING:
+    from app.model.checked_plan import Shown
+
+KNOWN: Mapping[str, tuple[str, ...]] = {
+    "cosma": ("keep", "spill", "before"),
+    "fusion": ("fuse", "split", "keep", "spill"),
+}
+"""The kinds of wishes that each planner knows; the others know none."""
+
+MARKS: Mapping[str, str] = {"keep": "⚓", "spill": "⏏", "before": "≺", "fuse": "∪", "split": "∥"}
+TITLES: Mapping[str, str] = {"cosma": "COSMA", "fusion": "Optimus"}
+NEIGHBOURS = 3
+WISH, DROP, PICK, BREAK = "wish ", "drop ", "pick ", "break "
+"""What the keys of offers begin with: what follows is a wish, or a kind and an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A button: what it says, what it does, what its hover tells, whether it is pressed."""
+
+    label: str
+    key: str
+    about: str = ""
+    on: bool = False
+
+
+def kind_of(text: str) -> str:
+    """The kind of a wish, by its text; what is none has the kind of its first word."""
+    words = text.split()
+    if len(words) == 3 and words[1] == "before":
+        return "before"
+    return words[0] if words else ""
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """The tensor or the operators that a wish names."""
+    words = text.split()
+    return (words[0], words[2]) if kind_of(text) == "before" else tuple(words[1:])
+
+
+def asked(problem: Problem) -> list[str]:
+    """The wishes that the chosen planner is asked to respect."""
+    known = KNOWN.get(problem.planner, ())
+    return [text for text in problem.wishes if kind_of(text) in known]
+
+
+def added(wishes: Iterable[str], text: str) -> list[str]:
+    """The wishes with one more, without those that it contradicts."""
+    return [*(other for other in wishes if not _against(other, text)), text]
+
+
+def _against(one: str, other: str) -> bool:
+    """Whether two wishes are about the same and cannot both be had, or are the same."""
+    kinds, names = {kind_of(one), kind_of(other)}, (names_of(one), names_of(other))
+    if kinds <= {"keep", "spill"}:
+        return names[0] == names[1]
+    same = set(names[0]) == set(names[1])
+    return same and (kinds == {"before"} or kinds <= {"fuse", "split"})
+
+
+def why_not_asked(text: str, planner: str) -> str:
+    """Why a wish is not asked of a planner; empty where it is."""
+    known = KNOWN.get(planner, ())
+    if kind_of(text) in known:
+        return ""
+    who = [TITLES[name] for name, kinds in KNOWN.items() if kind_of(text) in kinds]
+    does = "does" if len(who) == 1 else "do"
+    return f"{planner} knows no such wish" + (f"; {' and '.join(who)} {does}" if who else "")
+
+
+def wished_tensor(shown: Shown, selection: str) -> str:
+    """The tensor that a wish would be about: the selected one, or the selected operator's."""
+    if selection.startswith(TENSOR):
+        name = selection.removeprefix(TENSOR)
+        return name if name in shown.graph.tensors else ""
+    operator = wished_operator(shown, selection)
+    if not operator:
+        return ""
+    return str(shown.graph.operators[shown.graph.index[operator]].outputs[0])
+
+
+def wished_operator(shown: Shown, selection: str) -> str:
+    """The operator that is selected, itself and not by its tensor."""
+    if not selection or selection.startswith(TENSOR):
+        return ""
+    found = selected_operators(shown.graph, selection)
+    return found[0] if len(found) == 1 else ""
+
+
+def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[Offer]:
+    """The buttons that make sense for what is selected, under a planner."""
+    known, found = KNOWN.get(planner, ()), list[Offer]()
+    tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
+    if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
+        found += _of_tensor(tensor, wishes, "its output " if operator else "")
+    if operator and "before" in known:
+        about = "then tap the other operator; Escape gives up"
+        found.append(Offer("Run before…", f"{PICK}before {operator}", about))
+        found.append(Offer("Run after…", f"{PICK}after {operator}", about))
+    if operator and "fuse" in known:
+        found += _of_groups(shown, operator, wishes)
+    return found
+
+
+def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
+    """Why a planner has no choice for a tensor, as parameters may not count and groups have only
+    what operators make; empty where it has one."""
+    kind = shown.graph.tensors[tensor].kind
+    if planner == "fusion" and kind != "activation":
+        return f"{planner} chooses for what operators make, and {tensor} is loaded"
+    if kind == "parameter" and not shown.plan.program.counts_parameters:
+        return f"parameters do not count in this plan, and {tensor} is one"
+    return ""
+
+
+def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[Offer]:
+    keep = f"{tensor} stays on chip from its first use to its last:  k"
+    off = f"{tensor} is on chip only while something reads or writes it:  o"
+    return [
+        _toggle(f"Keep {whose}on chip", f"keep {tensor}", keep, wishes),
+        _toggle(f"Keep {whose}off chip", f"spill {tensor}", off, wishes),
+    ]
+
+
+def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[Offer]:
+    """Fuse with those that read what it writes, or split from them; or with any that is tapped."""
+    graph, group = shown.graph, shown.group_of
+    written = graph.operators[graph.index[operator]].outputs
+    readers = dict.fromkeys(graph.operators[i].name for t in written for i in graph.consumers[t])
+    found = []
+    for name in list(readers)[:NEIGHBOURS]:
+        together = operator in group and group.get(operator) == group.get(name)
+        label, kind = (f"Split from {name}", "split") if together else (f"Fuse with {name}", "fuse")
+        held = next((w for w in wishes if set(names_of(w)) == {operator, name}), "")
+        text = held if kind_of(held) in ("fuse", "split") else f"{kind} {operator} {name}"
+        if held:
+            label = f"{'Fuse with' if kind_of(held) == 'fuse' else 'Split from'} {name}"
+        found.append(_toggle(label, text, "the operator that reads what it writes", wishes))
+    about = "then tap the other operator; Escape gives up"
+    found.append(Offer("Fuse with…", f"{PICK}fuse {operator}", about))
+    return [*found, Offer("Split from…", f"{PICK}split {operator}", about)]
+
+
+def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> Offer:
+    on = text in wishes
+    return Offer(
+        label, (DROP if on else WISH) + text, "tap to wish it no more" if on else about, on
+    )
+
+
+def picked_wish(kind: str, first: str, second: str) -> str:
+    """The wish of an operator that was begun with and one that was tapped then."""
+    if kind == "after":
+        return f"{second} before {first}"
+    return f"{first} before {second}" if kind == "before" else f"{kind} {first} {second}"
+
+
+def picking_text(picking: Mapping[str, Any]) -> str:
+    """What is to be tapped next."""
+    words = {
+        "before": "Tap the operator before which {} is to run.",
+        "after": "Tap the operator after which {} is to run.",
+        "fuse": "Tap the operator with which {} is to be fused.",
+        "split": "Tap the operator from which {} is to be split.",
+    }
+    return words[picking["kind"]].format(picking["operator"]) + " Escape gives up."

@@ -1,0 +1,113 @@
+"""How much memory a planning process may hold, what it holds, and how its death is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import warnings
+from pathlib import Path
+
+import planners as sp
+from planners.core.units import format_bytes, parse_size
+
+LIMIT_NAME = "SPILLWAY_WORKER_MEMORY"
+LEAST = 2**30
+ADDRESSES = 64 * 2**30
+"""Libraries reserve addresses that they never use: that much more than the limit is let be."""
+GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def worker_limit(workers: int) -> int:
+    """Bytes that a worker may hold with all it has started; 0 where nothing is known.
+
+    `SPILLWAY_WORKER_MEMORY` says, such as "4 GiB"; else the workers share three quarters of the
+    machine, or of what the container may have.
+    """
+    if named := os.environ.get(LIMIT_NAME):
+        try:
+            return parse_size(named)
+        except sp.SpillwayError as error:
+            warnings.warn(f"{LIMIT_NAME}: {error}; the usual limit holds", stacklevel=2)
+    there = machine_bytes()
+    return max(LEAST, there * 3 // 4 // max(1, workers)) if there else 0
+
+
+def machine_bytes() -> int:
+    """Memory of the machine, or of the container where that is less; 0 where nothing is known."""
+    found = []
+    with contextlib.suppress(OSError, ValueError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for file in GROUPS:
+        with contextlib.suppress(OSError, ValueError):
+            found.append(int(file.read_text()))
+    return min(found, default=0)
+
+
+def group_bytes(group: int) -> int:
+    """Bytes that the processes of a group hold; 0 where the system does not say."""
+    return sum(_resident(entry) for entry in _processes() if _group(entry) == group)
+
+
+def _processes() -> list[Path]:
+    try:
+        return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    except OSError:
+        return []
+
+
+def _group(entry: Path) -> int:
+    try:
+        return int((entry / "stat").read_text().rsplit(")", 1)[1].split()[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _resident(entry: Path) -> int:
+    """Resident bytes that are the process's own: pages of shared libraries are not counted."""
+    try:
+        _, resident, shared, *_ = map(int, (entry / "statm").read_text().split())
+    except (OSError, ValueError):
+        return 0
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+
+
+def limit_this_process() -> None:
+    """In a worker: a request for far too much memory fails by itself, and costs only its job."""
+    try:
+        limit = int(os.environ.get(LIMIT_NAME, "0"))
+    except ValueError:
+        limit = 0
+    if limit and sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_AS, (limit + ADDRESSES, limit + ADDRESSES))
+
+
+def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) -> str:
+    """One line on why a worker is no more: `code` as `Popen.returncode`."""
+    unchanged = "What is on screen is unchanged"
+    if too_long:
+        return f"It took more than {too_long:g} seconds and was ended. {unchanged}."
+    if too_much:
+        return (
+            f"The planning process held {format_bytes(too_much)} of memory, more than the "
+            f"{format_bytes(limit)} that it may, and was ended. {unchanged}; try a smaller model, "
+            f"or set {LIMIT_NAME} higher and start the server again."
+        )
+    if code == -signal.SIGKILL:
+        how = "was killed by signal 9 (SIGKILL); it may have run out of memory"
+    elif code < 0:
+        how = f"was killed by signal {-code} ({_name(-code)})"
+    else:
+        how = f"ended with code {code}"
+    return f"The planning process {how}. {unchanged}; try again."
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,199 @@
+"""A rectangle of the address map at another address: the plan rewritten, what is in the way.
+
+Pure functions over plans; no Panel here. What a move gives is for `check` to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import planners as sp
+from planners.core.details import MovedByHand
+from planners.core.errors import BadInput
+from planners.core.integers import rounded_up
+from planners.core.program import Compute, Instruction, Load, Operand, Piece, Region, Release, Store
+from planners.core.units import format_bytes, parse_size
+
+ALIGNMENT = 64  # bytes; a plan's own option of that name comes first
+NO_END = 1 << 62
+ROLLS = "{} is in a line buffer, whose rows roll with the tiles: none of them moves alone."
+TURNS = "The pool turns: a tensor's place follows from the one before it, so none moves alone."
+RINGS = "Rings turn: where bytes lie follows from those read before, so none move alone."
+NOTE = "by hand: "
+
+
+def moved_plan(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Plan:
+    """The plan with one stay at another address, in bytes; whether it is right is not asked here.
+
+    What is held and moved does not depend on addresses, so the claims stay; the extent is found
+    anew, and a note and the details say what was done by hand. Raises `BadInput` where the stay
+    cannot move alone.
+    """
+    if reason := why_fixed(plan, stay):
+        raise BadInput(reason)
+    region = placed_at(plan, stay)
+    assert region.offset is not None
+    start = stay.spans[0].start  # the region's memory may be a window, with addresses of its own
+    target = region._replace(offset=region.offset + offset - start)
+    items = _rewritten(plan.program.instructions, stay, region, target)
+    move = MovedByHand(stay.tensor, stay.start_step, start, offset)
+    made = f"{NOTE}{stay.tensor} from {start:#x} to {offset:#x}"
+    return replace(
+        plan,
+        program=replace(plan.program, instructions=tuple(items)),
+        claims=_claims(plan, report, stay, offset),
+        notes=(*plan.notes, made),
+        details=replace(plan.details, moves=(*plan.details.moves, move)),
+    )
+
+
+def why_fixed(plan: sp.Plan, stay: sp.Residency) -> str:
+    """Why a stay cannot be moved alone, in a line; empty where it can."""
+    if plan.details.pool:
+        return TURNS
+    if plan.program.memory(placed_at(plan, stay).memory).circular:
+        read = plan.graph.tensors[stay.tensor].kind == "parameter"
+        return RINGS if read else ROLLS.format(stay.tensor)
+    return ""
+
+
+def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
+    """The region that a stay's first instruction gives it."""
+    item = tuple(plan.program.instructions)[stay.start_instruction]
+    if isinstance(item, Load):
+        return item.target
+    writes = item.writes if isinstance(item, Compute) else ()
+    found = next((r for piece, r in writes if piece == stay.piece), None)
+    return found or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
+
+
+def room_of(plan: sp.Plan, stay: sp.Residency) -> range:
+    """The addresses of the memory that a stay lies in: all on chip, or a window of it."""
+    memory = plan.program.memory(placed_at(plan, stay).memory)
+    size = plan.budget_bytes if memory.size_bytes is None else memory.size_bytes
+    first = 0
+    while memory.parent is not None:
+        first, memory = first + memory.base, plan.program.memory(memory.parent)
+    return range(first, first + size)
+
+
+def why_outside(plan: sp.Plan, stay: sp.Residency, offset: int) -> str:
+    """Why a stay cannot lie at an address, whatever else is there; empty where it can."""
+    room = room_of(plan, stay)
+    if room.start <= offset and offset + stay.size_bytes <= room.stop:
+        return ""
+    what = f"{stay.tensor}, {format_bytes(stay.size_bytes)}, lies in {placed_at(plan, stay).memory}"
+    return f"{what}: from {at_text(room.start)} to {at_text(room.stop)}, and nowhere else"
+
+
+def _rewritten(
+    instructions: Iterable[Instruction], stay: sp.Residency, old: Region, new: Region
+) -> Iterator[Instruction]:
+    last = stay.stop_instruction if stay.stop_instruction >= 0 else NO_END
+    for index, item in enumerate(instructions):
+        here = stay.start_instruction <= index <= last
+        yield _moved(item, stay.piece, old, new) if here else item
+
+
+def _moved(item: Instruction, piece: Piece, old: Region, new: Region) -> Instruction:
+    """An instruction with a piece's region exchanged wherever it names both."""
+
+    def at(operand: Operand) -> Operand:
+        return Operand(piece, new) if operand == (piece, old) else operand
+
+    match item:
+        case Load() | Store() if item.piece == piece:
+            ends = [new if region == old else region for region in (item.source, item.target)]
+            return replace(item, source=ends[0], target=ends[1])
+        case Release() if (item.piece, item.region) == (piece, old):
+            return replace(item, region=new)
+        case Compute():
+            reads, writes = tuple(map(at, item.reads)), tuple(map(at, item.writes))
+            return replace(item, reads=reads, writes=writes)
+    return item
+
+
+def _claims(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Claims:
+    offchip = {memory.name for memory in plan.program.memories if memory.offchip}
+    others = (r for r in report.residencies if r is not stay and r.memory not in offchip)
+    tops = [span.stop for r in others for span in r.spans]
+    extent = max([*tops, offset + stay.size_bytes])
+    return replace(plan.claims, extent_bytes=extent, solver=_solver(plan.claims.solver))
+
+
+def _solver(name: str) -> str:
+    return name if name.endswith("by hand") else f"{name}, then by hand"
+
+
+# ---- what is in the way, and where there is room ---------------------------------------------
+
+
+def last_of(stay: sp.Residency) -> int:
+    """The instruction at which a stay is over."""
+    return stay.stop_instruction if stay.stop_instruction >= 0 else NO_END
+
+
+def beside(report: sp.CheckReport, stay: sp.Residency) -> list[sp.Residency]:
+    """The other stays of its memory that are there for a while together with it."""
+    return [
+        other
+        for other in report.residencies
+        if other is not stay
+        and other.memory == stay.memory
+        and other.start_instruction < last_of(stay)
+        and stay.start_instruction < last_of(other)
+    ]
+
+
+def in_the_way(report: sp.CheckReport, stay: sp.Residency, offset: int) -> list[sp.Residency]:
+    """The stays whose bytes a stay would take at another address."""
+    stop = offset + stay.size_bytes
+    return [
+        other
+        for other in beside(report, stay)
+        if any(span.start < stop and offset < span.stop for span in other.spans)
+    ]
+
+
+def free_places(
+    report: sp.CheckReport, stay: sp.Residency, room: range, alignment: int = ALIGNMENT
+) -> list[int]:
+    """Addresses of a `room` at which a stay fits, as low or as high as a hole allows, rising."""
+    size, others = stay.size_bytes, beside(report, stay)
+    edges = [rounded_up(room.start, alignment), room.stop - size]
+    for other in others:
+        for span in other.spans:
+            edges += [rounded_up(span.stop, alignment), span.start - size]
+    aligned = {edge // alignment * alignment for edge in edges}
+    inside = (at for at in aligned if room.start <= at and at + size <= room.stop)
+    return sorted(at for at in inside if not in_the_way(report, stay, at))
+
+
+def alignment_of(plan: sp.Plan) -> int:
+    """The alignment that a plan was made with, in bytes."""
+    found = plan.options.get("alignment", ALIGNMENT)
+    return found if isinstance(found, int) and found > 0 else ALIGNMENT
+
+
+def address_of(text: str) -> int:
+    """An address as it is typed: hexadecimal, bytes or a size. Raises `BadInput`."""
+    plain = text.strip().removeprefix("@").replace(",", "")
+    if plain.lower().startswith("0x"):
+        try:
+            return int(plain, 16)
+        except ValueError:
+            raise BadInput(f"{text.strip()!r:.40} is no address; write e.g. 0x4000") from None
+    return 0 if plain == "0" else parse_size(plain)
+
+
+def stay_at(report: sp.CheckReport, tensor: str, step: int) -> sp.Residency | None:
+    """The stay of a tensor at a step; else the next one, else the last."""
+    stays = [stay for stay in report.residencies if stay.tensor == tensor]
+    ahead = [stay for stay in stays if stay.stop_step > step]
+    return ahead[0] if ahead else stays[-1] if stays else None
+
+
+def at_text(offset: int) -> str:
+    """An address in both ways of writing it."""
+    return f"{offset:#x} ({format_bytes(offset)})"

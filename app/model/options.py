@@ -1,0 +1,137 @@
+"""The options of a problem's planner: which of them count, and what they are called in a word.
+
+What a planner has, what goes together and why not is in its type of options. No Panel here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import planners as sp
+from app.model.constraints import asked
+from app.model.option_keys import keyed, own_of, spec_of, type_of, unusual
+from app.model.state import Problem
+from planners.core.options import Options
+from planners.core.registry import AUTO as AUTO
+from planners.core.registry import COSMA
+from planners.core.registry import FUSION as FUSION
+from planners.core.registry import OVERLAP as OVERLAP
+from planners.core.registry import STREAMING as STREAMING
+
+WISHES = "wishes"
+BREAKS, SOLVER, OBJECTIVE = (f"{COSMA}.{name}" for name in ("break_nodes", "solver", "objective"))
+ORDER = "schedule"
+"""Options that the page has more to say of than their types do."""
+CBC, AUTOMATIC = "CBC", "auto"
+
+
+@cache
+def solver_names() -> tuple[str, ...]:
+    """Solvers that are here for the ILP, by the names that the planner takes."""
+    from planners.cosma.ilp.solve import solvers
+
+    return tuple(CBC if name == "COIN_CMD" else name for name in solvers())
+
+
+def counts(fields: Mapping[str, Any]) -> bool:
+    """Whether parameters count for the problem of these fields: some planners always count them."""
+    info = sp.planners().get(fields["planner"])
+    return bool(fields["parameters"] or (info and info.always_counts))
+
+
+def always_counts(planner: str) -> bool:
+    """Whether a planner counts parameters, asked to or not."""
+    return counts({"planner": planner, "parameters": False})
+
+
+def chosen(problem: Problem) -> Options:
+    """The options of the planner, at their usual values where the others leave no choice."""
+    kind = type_of(problem.planner)
+    values = own_of(problem.planner, problem.options)
+    if WISHES in kind.specs():
+        values[WISHES] = tuple(asked(problem))
+    return kind(**values).settled()
+
+
+def options(problem: Problem) -> dict[str, Any]:
+    """What the planner is sent: its options, without those that the others rule out."""
+    taken = chosen(problem)
+    values, ruled_out = taken.values(), taken.ruled_out()
+    sent = {name: values[name] for name in taken.own() if name not in ruled_out}
+    return sent | ({WISHES: values[WISHES]} if values.get(WISHES) else {})
+
+
+def why_not(problem: Problem) -> dict[str, str]:
+    """Options of the planner that the others leave no choice in, each with the reason."""
+    taken = chosen(problem)
+    return {name: why for name, why in taken.ruled_out().items() if name in taken.own()}
+
+
+def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a problem but its options, and those of its planner that count, by key."""
+    problem = Problem(**fields)
+    taken = {name: value for name, value in options(problem).items() if name != WISHES}
+    rest = {name: value for name, value in fields.items() if name != "options"}
+    return rest | unusual(keyed(problem.planner, taken))
+
+
+def fields_sent(planner: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a problem that are what a planner was sent."""
+    own = {name: value for name, value in sent.items() if name != WISHES}
+    return {"options": unusual(keyed(planner, own)), WISHES: list(sent.get(WISHES, ()))}
+
+
+def usual(name: str) -> Any:
+    """The default of a field, or of an option by its key."""
+    return spec_of(name).default if "." in name else Problem.param[name].default
+
+
+def without_breaks(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that may go with another graph: break nodes by hand name operators of one."""
+    return {key: value for key, value in options.items() if key != BREAKS}
+
+
+def break_nodes(problem: Problem) -> tuple[str, ...] | None:
+    """Break nodes by hand, where there are any to choose; None where they are found."""
+    by_hand = problem.options.get(BREAKS)
+    return None if by_hand is None else tuple(by_hand)
+
+
+def cuts(problem: Problem) -> bool:
+    """Whether the network is to be cut at break nodes."""
+    return BREAKS.partition(".")[2] in options(problem)
+
+
+def no_breaks(problem: Problem) -> bool:
+    """Whether break nodes are chosen by hand and there are none yet."""
+    return cuts(problem) and break_nodes(problem) == ()
+
+
+def series(asked: Mapping[str, Any]) -> str:
+    """What a line of a chart is called: the planner, the order, and what else is not the usual."""
+    planner, sent = asked["planner"], dict(asked["options"])
+    own = type_of(planner).own()
+    words = [str(sent.pop(ORDER))] if ORDER in sent else []
+    for name, value in sent.items():
+        if name not in own or own[name].checked(value) != own[name].default:
+            words.append(word(f"{planner}.{name}", value))
+    return " ".join([str(planner), *words])
+
+
+def word(name: str, value: Any) -> str:
+    """A value of a field, or of an option by its key, in a word or two; of many the ends."""
+    planner, _, name = name.rpartition(".")
+    spec = type_of(planner).own().get(name)
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    if name == WISHES:
+        return "; ".join(value) if 0 < len(value) < 3 else f"{len(value) or 'no'} wishes"
+    if isinstance(value, list | tuple):
+        return "+".join(value) if len(value) < 3 else f"{value[0]}+…+{value[-1]} ({len(value)})"
+    if spec is None or (isinstance(value, str) and value):
+        return "automatic" if value in (None, AUTOMATIC) else str(value)
+    if "{}" in spec.short:
+        return spec.short.format(value)
+    return f"{name} {value}" if value != "" else f"no {name}"

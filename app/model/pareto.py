@@ -1,0 +1,249 @@
+"""Points of plans by what they need and give: who beats whom, bounds, what more memory buys.
+
+No Panel here. A point is what a planning process says of a plan (`app.jobs.handlers.sweep.point`)
+with the `problem` that it answers. All of `AXES` are better when they are less.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.model.machines import ON_MACHINE
+from app.model.options import OVERLAP, STREAMING, series
+from app.model.staircase import staircase
+from planners.core.machine import Machine
+from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
+from planners.study.fronts import front as undominated
+
+AXES: Mapping[str, str] = {
+    "memory": "budget_bytes",
+    "peak": "peak_bytes",
+    "latency": "makespan_s",
+    "traffic": "traffic_bytes",
+    "energy": "energy_j",
+}
+"""What can be weighed against what, and where a point has it."""
+UNITS: Mapping[str, str] = {"latency": "s", "energy": "J"}
+OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
+GRAPH_FIELDS = (*OF_NETWORK, "parameters")
+OF_MEMORY = ("peak", *OVERLAP_OBJECTIVES)  # bounds on memory, not on traffic
+CLOSE = 1e-9
+Point = Mapping[str, Any]
+CSV_COLUMNS = ("budget_bytes", "peak_bytes", "makespan_s", "traffic_bytes", "energy_j")
+CSV_MORE = ("compulsory_bytes", "noncompulsory_bytes", "status", "gap")
+
+
+@dataclass(frozen=True, slots=True)
+class Buy:
+    """What a planner gives for a budget and for more of it; None where it has no plan (yet).
+
+    `need` is the least budget of the planner where it has no plan for one of the two.
+    """
+
+    name: str
+    now: float | None
+    more: float | None
+    need: int | None = None
+    status: str = ""
+
+    @property
+    def gain(self) -> float | None:
+        """By how much less it becomes; negative where it becomes more."""
+        return None if self.now is None or self.more is None else self.now - self.more
+
+    @property
+    def share(self) -> float | None:
+        """The gain as a share of what it is now."""
+        return None if self.gain is None or not self.now else self.gain / self.now
+
+
+def unit(axis: str) -> str:
+    """`B`, `s` or `J`."""
+    return UNITS.get(axis, "B")
+
+
+def value(point: Point, axis: str) -> float:
+    """What a point has on an axis."""
+    return float(point[AXES[axis]])
+
+
+def indexed(
+    points: Sequence[Mapping[str, Any]], asked: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The points of a chart, with their places in the list as `index` and the names of `series`.
+
+    Only those of the graph and machine of `asked`, where it is given, that count parameters or
+    not as the last of them does: those need other memory and traffic. Of one planner and budget
+    only the last.
+    """
+    found = [
+        {**p, "index": i, "series": series(p["problem"])}
+        for i, p in enumerate(points)
+        if not asked or beside(p["problem"], asked)
+    ]
+    last = {
+        (p["series"], p["budget_bytes"]): p
+        for p in found
+        if p["problem"]["parameters"] == found[-1]["problem"]["parameters"]
+    }
+    return list(last.values())
+
+
+def beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two problems are of one network on one machine: their plans share a chart."""
+    return _agree(one, other, (*OF_NETWORK, *ON_MACHINE))
+
+
+def same_network(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two problems are of one network, on whatever machine."""
+    return _agree(one, other, OF_NETWORK)
+
+
+def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str]) -> bool:
+    return all((one.get(name) or "") == (other.get(name) or "") for name in names)
+
+
+def front(points: Sequence[Point], x: str, y: str) -> list[int]:
+    """Points that no other equals or beats in `x` and `y` at once, `x` rising; first come stays."""
+    return undominated([(value(p, x), value(p, y)) for p in points], close=CLOSE)
+
+
+def best(points: Sequence[Point], x: str, y: str) -> set[int]:
+    """Points that none beats: those of the front, and those that are exactly as good."""
+    corners = {(value(points[i], x), value(points[i], y)) for i in front(points, x, y)}
+    return {i for i, p in enumerate(points) if (value(p, x), value(p, y)) in corners}
+
+
+def by_series(points: Sequence[Point]) -> dict[str, list[int]]:
+    """Positions of the points of each planner with its options, in the order that they came."""
+    found: dict[str, list[int]] = {}
+    for i, point in enumerate(points):
+        found.setdefault(point.get("series") or series(point["problem"]), []).append(i)
+    return found
+
+
+def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[float]]:
+    """The front as a staircase: a plan for less memory serves for more."""
+    corners = [(value(points[i], x), value(points[i], y)) for i in front(points, x, y)]
+    line = staircase(corners, max((value(p, x) for p in points), default=0.0))
+    return line["x"], line["y"]
+
+
+def floor(points: Sequence[Point], axis: str, macs: int, machine: Machine) -> float | None:
+    """What no plan of the graph can be below on an axis, by arithmetic; None where none is known.
+
+    Traffic: what must come in and go out. Latency: all MACs at the machine's rate, or that traffic
+    through all engines at once. Energy: those MACs, and that traffic at the cheapest memory.
+    """
+    if not points or axis in ("memory", "peak"):
+        return None
+    owed = min(p["compulsory_bytes"] for p in points)
+    if axis == "traffic":
+        return float(owed)
+    if axis == "energy":
+        offchip = [m for m in machine.memories if m.name != machine.onchip]
+        cheapest = min((min(m.read_pj_per_byte, m.write_pj_per_byte) for m in offchip), default=0.0)
+        return (macs * machine.mac_pj + owed * cheapest) * 1e-12
+    if any(p.get("own_times") for p in points):
+        return None
+    through = sum(engine.bytes_per_s for engine in machine.engines)
+    return max(macs / machine.macs_per_s, owed / through if through else 0.0)
+
+
+FLOORS: Mapping[str, str] = {
+    "traffic": "no plan below: what must come in and go out",
+    "latency": "no plan below: all MACs at full rate",
+    "energy": "no plan below: MACs, and traffic owed",
+}
+
+
+def proven_bounds(points: Sequence[Point]) -> dict[int, int]:
+    """The traffic below which no plan of one planner can be, by budget.
+
+    A bound is proven for one order of operators: among several orders the least holds, and only
+    where each of them has one. That of a plan made for least peak is no bound on traffic. Nothing
+    where several planners are on the chart: a bound of one holds for its own plans.
+    """
+    by_order: dict[Any, dict[int, int]] = {}
+    if len({p["problem"]["planner"] for p in points}) != 1:
+        return {}
+    for p in points:
+        chosen = p["problem"]["options"]
+        bounds = by_order.setdefault(chosen.get("schedule"), {})
+        if chosen.get("objective") in OF_MEMORY or p["problem"]["planner"] == STREAMING:
+            continue
+        size, bound = p["budget_bytes"], p["bound_bytes"] + p["compulsory_bytes"]
+        bounds[size] = max(bound, bounds.get(size, 0))
+    shared = set.intersection(*(set(bounds) for bounds in by_order.values()))
+    return {size: min(bounds[size] for bounds in by_order.values()) for size in shared}
+
+
+def objective(problem: Mapping[str, Any]) -> str:
+    """What a planner makes least, which is what its proof is of."""
+    chosen = problem["options"].get("objective", "")
+    if problem["planner"] == STREAMING:
+        return "memory for its delay"
+    if problem["planner"] == OVERLAP:
+        return "RAM"
+    return "peak" if chosen == "peak" else "traffic"
+
+
+def proof_text(point: Point) -> str:
+    """How good a point is known to be, and at what."""
+    of = objective(point["problem"])
+    if point["status"] == "optimal":
+        return f"proven optimal ({of})"
+    return f"at most {point['gap']:.1%} of its {of} could be saved"
+
+
+def buys(
+    points: Sequence[Point],
+    budget: int,
+    more: int,
+    axis: str,
+    needs: Mapping[str, int],
+    names: Sequence[str] = (),
+) -> list[Buy]:
+    """What `more` bytes buy at a budget with each planner, those first that gain most.
+
+    From plans made for exactly these two budgets. `needs` is the least budget of those without;
+    `names` are planners that have a row from the start.
+    """
+    at: dict[tuple[str, int], Point] = {}
+    for point in points:
+        at[series(point["problem"]), point["budget_bytes"]] = point
+    known = dict.fromkeys([*names, *by_series(points), *needs])
+    found = []
+    for name in known:
+        now, then = at.get((name, budget)), at.get((name, budget + more))
+        first, second = (value(p, axis) if p else None for p in (now, then))
+        both = [p["status"] == "optimal" for p in (now, then) if p]
+        proof = "" if not both else "proven" if all(both) else "not proven"
+        found.append(Buy(name, first, second, needs.get(name), proof))
+
+    def rank(row: Buy) -> tuple[int, float]:
+        if row.gain is not None:
+            return 0, -row.gain
+        return (1 if row.more is not None else 2), 0.0
+
+    return sorted(found, key=rank)
+
+
+def points_csv(points: Sequence[Point]) -> str:
+    """All points as CSV: bytes, seconds and joules, with planner, options and proof."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    head = ("series", "planner", "model", "machine", "parameters")
+    writer.writerow([*head, *CSV_COLUMNS, *CSV_MORE, "options"])
+    for p in points:
+        asked = p["problem"]
+        options = ";".join(f"{name}={chosen}" for name, chosen in sorted(asked["options"].items()))
+        row = [series(asked), *(asked[name] for name in head[1:])]
+        if changed := asked.get("machine_fields"):
+            row[head.index("machine")] += f" {changed}"
+        writer.writerow([*row, *(p[name] for name in (*CSV_COLUMNS, *CSV_MORE)), options])
+    return out.getvalue()

@@ -1,0 +1,9 @@
+"""Where the project's own files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""What holds the packages `planners` and `app`."""
+ASSETS = ROOT / "app" / "assets"

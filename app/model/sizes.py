@@ -1,0 +1,80 @@
+"""Budgets and input shapes as a person writes them and as a worker takes them."""
+
+from __future__ import annotations
+
+import re
+
+import planners as sp
+from planners.core.units import parse_size
+
+SLIDES = 160
+NAMED_BUDGETS = ("MR", "MH", "MP")
+
+
+UNITS = (("MiB", 2**20), ("KiB", 2**10), ("MB", 10**6), ("KB", 10**3))
+
+
+def format_exact(size: int) -> str:
+    """A size in words that reads back to the same byte, in the largest unit where that is short.
+
+    >>> format_exact(262144), format_exact(64_000), format_exact(1_258_291), format_exact(1_234_567)
+    ('256 KiB', '64 KB', '1.2 MiB', '1234567')
+    """
+    for digits in range(3):
+        for unit, factor in UNITS:
+            text = f"{size / factor:.{digits}f} {unit}"
+            if size >= factor and parse_size(text) == size:
+                return text
+    return str(size)
+
+
+def even_sizes(low: int, high: int) -> list[int]:
+    """Whole KiB between two sizes in bytes, evenly spaced."""
+    return list(range(max(1, low // 1024), high // 1024 + 2))
+
+
+def even_ratios(low: int, high: int, count: int = SLIDES) -> list[int]:
+    """Whole KiB from the least that holds `low` bytes to `high`, evenly spaced in ratio."""
+    first, last = -(-low // 1024), max(-(-low // 1024), high // 1024 + 1)
+    ratio = (last / first) ** (1 / (count - 1))
+    return sorted({round(first * ratio**i) for i in range(count)})
+
+
+def plain_whole(text: str, low: int, high: int) -> int:
+    """A whole number from `low` to `high`. Raises `BadInput` for anything else.
+
+    >>> plain_whole(" 60 ", 1, 3600)
+    60
+    """
+    wanted = f"write a whole number from {low:,} to {high:,}"
+    if not re.fullmatch(r"[+-]?[0-9]+", given := text.strip()):
+        raise sp.BadInput(
+            f"{given!r:.40} is none: {wanted}" if given else f"Nothing there: {wanted}"
+        )
+    number = int(given) if len(given) < 20 else high + 1
+    if not low <= number <= high:
+        raise sp.BadInput(f"{given:.20} is too {'small' if number < low else 'large'}: {wanted}")
+    return number
+
+
+def plain_shape(text: str) -> int | list[list[int]] | None:
+    """Shapes of the inputs; a number alone is a batch of the model's own shape; empty is None.
+
+    Raises `BadInput` for anything else.
+
+    >>> plain_shape("1x3x224x224"), plain_shape("8"), plain_shape("")
+    ([[1, 3, 224, 224]], 8, None)
+    """
+    if not text.strip():
+        return None
+    shapes = [_shape(part) for part in re.split(r"\band\b|;", text)]
+    return shapes[0][0] if len(shapes) == len(shapes[0]) == 1 else shapes
+
+
+def _shape(text: str) -> list[int]:
+    parts = re.split(r"\s*[x×X*,]\s*", text.strip())
+    if not all(re.fullmatch(r"[1-9][0-9]{0,9}", part) for part in parts):
+        raise sp.BadInput(
+            f"{text.strip()!r:.40} is not an input shape; write e.g. 1x3x224x224, or 8 for a batch"
+        )
+    return [int(part) for part in parts]

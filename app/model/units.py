@@ -1,0 +1,15 @@
+"""Seconds and joules as the page has them: three digits, with a unit that suits them."""
+
+from __future__ import annotations
+
+from planners.core.units import format_quantity
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds in s, ms, µs or ns."""
+    return format_quantity(seconds, "s", 3)
+
+
+def joules_text(joules: float) -> str:
+    """Joules in J, mJ, µJ or nJ."""
+    return format_quantity(joules, "J", 3)

@@ -1,0 +1,121 @@
+"""Files that visitors bring: what they are, by their content, and where they are kept.
+
+A file is kept under the hash of its content, so that a link finds it again after a restart, on this
+server alone. Where the user's cache cannot be written, it is kept among temporary files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+
+import planners as sp
+from planners.catalogue.cache import directory
+from planners.core.pages import is_page
+from planners.core.units import format_bytes
+from planners.importers.registry import FORMATS, format_of, format_of_text, hinted, signed, titles
+
+MOST_BYTES = {"json": 64 * 2**20, "html": 64 * 2**20} | {f.kind: f.most_bytes for f in FORMATS}
+LARGEST = max(MOST_BYTES.values())
+KEPT_BYTES = 2**30
+TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
+KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}"
+
+
+def kind_of(name: str, data: bytes) -> str:
+    """What a file is: json, html, or a format's kind. Raises `BadInput` where it is none."""
+    if not data:
+        raise sp.BadInput("The file is empty.")
+    if sure := signed(data):
+        return sure.kind
+    if data[:1] == b"\x80" or data[:4] == b"\x1f\x8b\x08\x00":
+        what = "a pickle" if data[:1] == b"\x80" else "compressed"
+        raise sp.BadInput(f"The file is {what}, which is not read: bring {KNOWN}.")
+    named = format_of(name.lower())
+    if named and named.is_text is None:
+        return named.kind
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = ""
+    if not text.strip():
+        if likely := hinted(data):
+            return likely.kind
+        raise sp.BadInput(f"The file is not UTF-8 text and nothing that is known: bring {KNOWN}.")
+    if is_page(text):
+        return "html"
+    known = named or format_of_text(text)
+    return known.kind if known else "json"
+
+
+def folder() -> Path:
+    """Where uploads are kept; the same for the server and its workers."""
+    place = directory() / "uploads"
+    with contextlib.suppress(OSError):
+        place.mkdir(parents=True, exist_ok=True)
+        if os.access(place, os.W_OK):
+            return place
+    return Path(tempfile.gettempdir()) / f"spillway-uploads-{os.getuid()}"
+
+
+def keep(name: str, data: bytes) -> str:
+    """Keep a file; its token. Raises `BadInput` for what is not known, too large, or not kept."""
+    if len(data) > LARGEST:
+        raise sp.BadInput(too_large(LARGEST))
+    kind = kind_of(name, data)
+    if len(data) > MOST_BYTES[kind]:
+        raise sp.BadInput(too_large(MOST_BYTES[kind]))
+    token, place = f"{hashlib.sha256(data).hexdigest()}.{kind}", folder()
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, written = tempfile.mkstemp(dir=place, prefix=".writing-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(written, place / token)
+        _make_room(place)
+    except OSError as error:
+        raise sp.BadInput(f"The file cannot be kept in {place}: {error.strerror}.") from error
+    return token
+
+
+def too_large(most: int) -> str:
+    """One line for a file of more bytes than are taken."""
+    return f"The file is larger than {format_bytes(most)}: load it in a notebook."
+
+
+def path_of(token: str) -> Path:
+    """The file of a token. Raises `BadInput` where there is none."""
+    path = folder() / token
+    if not TOKEN.fullmatch(token) or not path.is_file():
+        raise sp.BadInput("The uploaded file is no longer on this server: upload it again.")
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return path
+
+
+def there(token: str) -> bool:
+    """Whether a token's file is on this server."""
+    try:
+        return bool(path_of(token))
+    except sp.BadInput:
+        return False
+
+
+def _make_room(place: Path) -> None:
+    """Those used longest ago go first."""
+    found = []
+    for entry in os.scandir(place):
+        with contextlib.suppress(FileNotFoundError):
+            found.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+    held = sum(size for _, size, _ in found)
+    for used, size, path in sorted(found):
+        if held <= KEPT_BYTES or time.time() - used < 60.0:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        held -= size

@@ -1,0 +1,302 @@
+"""The problem, the look and the pinned problem as a query string, and back. No Panel here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import param
+
+import planners as sp
+from app.model import links_v1
+from app.model.blocks_text import blocks_named, blocks_text
+from app.model.machines import fields_text, numbers_in
+from app.model.option_keys import spec_of, type_of, unusual
+from app.model.options import BREAKS, SOLVER, WISHES, always_counts, solver_names
+from app.model.sizes import format_exact, plain_shape
+from app.model.state import FIELDS, WIDTHS, Look, Problem, Work
+from app.model.upload_store import there
+from planners.core.machine import changed_numbers
+from planners.study.budgets import plain_budget
+
+VERSION, FIRST = "2", "1"
+UPLOADED = " (uploaded)"
+MOST_NAME = 100
+TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
+OF_THE_MOMENT = ("name", "playing", "spoken")
+LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
+CANNOT = "The link's {} = {!r:.60} cannot be used."
+LONGEST = 8000
+"""Letters of a link: some programs that pass links on cut longer ones off."""
+
+CAN_GO: Mapping[str, str] = {
+    "expanded": "the opened blocks",
+    "pinned": "the pinned plan",
+    "selection": "the selection",
+    BREAKS: "the break nodes",
+    "wishes": "the wishes",
+}
+"""What is left out of a link that would be too long, first to last."""
+
+
+def to_query(problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None) -> str:
+    """All fields, with a version, so that a link means the same when defaults change."""
+    return link(problem, look, pinned)[0]
+
+
+def link(
+    problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None
+) -> tuple[str, list[str]]:
+    """A query of at most `LONGEST` letters, and what had to be left out of it in words.
+
+    `pinned` are the fields of the problem that a pinned plan answers, or nothing.
+    """
+    fields = {"v": VERSION, **_texts(problem.values_by_name())}
+    fields |= {name: _text(getattr(look, name)) for name in LOOKED_AT}
+    fields["expanded"] = blocks_text(look.expanded)
+    if pinned:
+        theirs = _texts({n: v for n, v in pinned.items() if n in FIELDS})
+        kept = problem.options if "options" in pinned else {}
+        missing = {key: _usual(key) for key in kept if key not in theirs}
+        others = {n: t for n, t in (missing | theirs).items() if t != fields.get(n, _usual(n))}
+        fields["pinned"] = json.dumps(others, separators=(",", ":"), ensure_ascii=False)
+    left_out = []
+    for name, words in CAN_GO.items():
+        if len(query := "?" + urlencode(fields)) <= LONGEST:
+            break
+        if fields.pop(name, "") not in ("", "[]", "auto"):
+            left_out.append(words)
+    else:
+        query = "?" + urlencode(fields)
+    return query, left_out
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a problem as a link has them: of its planner all options, else the unusual.
+
+    So a link means the same when defaults change.
+    """
+    fields = {name: _text(value) for name, value in values.items() if name != "options"}
+    planner, options = values.get("planner", ""), values.get("options", {})
+    own = {f"{planner}.{name}": spec.default for name, spec in type_of(planner).own().items()}
+    return fields | {key: spec_of(key).text(value) for key, value in (own | options).items()}
+
+
+def _usual(name: str) -> str:
+    """The text of an option that is not set; nothing for a field."""
+    return spec_of(name).text(spec_of(name).default) if "." in name else ""
+
+
+def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
+    """In words: what is on the page and in no link, after what `link` had no room for."""
+    found = [f"{words} (for want of room)" for words in left_out]
+    if moves := len(work.shown.plan.details.moves) if work.shown else 0:
+        found.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
+    if others := sum(kept.shown is not work.pinned for kept in work.shelf):
+        found.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
+    return found
+
+
+def from_query(
+    given: Mapping[str, str],
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Fields of the problem and of the look, and one line for each value that cannot be used."""
+    if "v" not in given:
+        return {}, {}, []
+    if given["v"] not in OPTION:
+        return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
+    wrong: list[str] = []
+    given, brought = _uploaded(given, wrong)
+    problem, options = _read(Problem, given, wrong), _options(given, wrong)
+    problem |= brought | ({"options": unusual(options)} if options else {})
+    look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
+    return problem, look, wrong
+
+
+def pinned_in(
+    given: Mapping[str, str], problem: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """The fields of the pinned problem of a link, and one line for each that cannot be used.
+
+    `problem` are the fields that the link has for the plan on screen; nothing where none is pinned.
+    """
+    if given.get("v") not in OPTION or "pinned" not in given:
+        return {}, []
+    cannot = f"The link's pinned = {given['pinned']!r:.60} cannot be used."
+    try:
+        found = json.loads(given["pinned"])
+    except (ValueError, RecursionError):
+        return {}, [cannot]
+    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+        return {}, [cannot]
+    wrong: list[str] = []
+    if "machine" in problem:  # numbers changed of a preset are read as of that
+        found = {"machine": problem["machine"], **found}
+    found, brought = _uploaded(found, wrong)
+    fields = {**_read(Problem, found, wrong), **brought}
+    options = _options({"v": given["v"], **found}, wrong)
+    if wrong:  # another problem than the one that was pinned would be compared with
+        return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
+    both = {**problem.get("options", {}), **options}
+    return {**Problem(**problem).values_by_name(), **fields, "options": unusual(both)}, []
+
+
+def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """The rest of a link, and the fields of a model that was uploaded: its file may be gone."""
+    rest = dict(given)
+    token, model = rest.pop("upload", ""), rest.get("model", "")
+    if not model.endswith(UPLOADED):
+        return rest, {}
+    del rest["model"]
+    if there(token):
+        return rest, {"model": model[:MOST_NAME], "upload": token}
+    wrong.append(f"{model!r:.60} is a file that is not on this server: upload it again.")
+    return rest, {}
+
+
+def _read(
+    kind: type[param.Parameterized], given: Mapping[str, str], wrong: list[str]
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    blank = kind()
+    for name in given:
+        if name in ("name", "options") or name not in kind.param:
+            continue
+        try:
+            text = given[name]
+            value = blocks_named(text) if name == "expanded" else _value(kind.param[name], text)
+            setattr(blank, name, value)
+            _known(name, value)
+        except (ValueError, sp.SpillwayError):
+            wrong.append(CANNOT.format(name, given[name]))
+        else:
+            values[name] = value
+    if "machine_fields" in values:
+        try:
+            values["machine_fields"] = _changes(values)
+        except sp.SpillwayError:
+            wrong.append(CANNOT.format("machine_fields", values.pop("machine_fields")))
+    return values
+
+
+def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
+    """The options of a link by key, the usual ones too; a line for each that cannot be used."""
+    options: dict[str, Any] = {}
+    for name, text in given.items():
+        try:
+            if (found := OPTION[given["v"]](name, text)) is not None:
+                key, value = found
+                options[key] = _allowed(key, spec_of(key).checked(value))
+        except (ValueError, RecursionError, sp.SpillwayError):
+            wrong.append(CANNOT.format(name, text))
+    return options
+
+
+def _option(name: str, text: str) -> tuple[str, Any] | None:
+    """The key and the value of an option; None for any other field, as a planner's that is not
+    here."""
+    if name.partition(".")[0] not in sp.planners() or "." not in name:
+        return None
+    return name, spec_of(name).read(text)
+
+
+def _allowed(key: str, value: Any) -> Any:
+    """An option that a link or a file of somebody's may have: one that names no file of ours."""
+    spec = spec_of(key)
+    choices = solver_names() if key == SOLVER else tuple(spec.words) if spec.file else (value,)
+    if value not in choices:
+        raise ValueError(value)
+    return value
+
+
+OPTION = {VERSION: _option, FIRST: links_v1.option}
+"""How each version of links names options."""
+
+
+def _changes(values: Mapping[str, Any]) -> str:
+    """Numbers changed of a preset, as they are written. Raises `SpillwayError` where it has none
+    such."""
+    machine = values.get("machine", Problem.param["machine"].default)
+    return fields_text(machine, numbers_in(machine, values["machine_fields"]))
+
+
+def _known(name: str, value: Any) -> None:
+    """Names in a link must be ours: a model by path would let a link read files."""
+    if name == "budget":
+        plain_budget(value)
+    if name == "input_shape":
+        plain_shape(value)
+    if name == "model" and TIMM.fullmatch(value):
+        return
+    choices = CHOICES.get(name)
+    if choices and value not in choices():
+        raise ValueError(value)
+
+
+CHOICES: Mapping[str, Callable[[], Collection[Any]]] = {
+    "model": sp.models,
+    "machine": sp.presets,
+    "planner": sp.planners,
+    "bytes_per_element": lambda: WIDTHS,
+}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _value(spec: param.Parameter, text: str) -> Any:
+    if isinstance(spec, param.Boolean):
+        if text not in ("0", "1"):
+            raise ValueError(text)
+        return text == "1"
+    if isinstance(spec, param.List):
+        return _names(text)
+    return int(text) if isinstance(spec, param.Integer) else text
+
+
+def _names(text: str) -> list[str]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ValueError(text)
+    return found
+
+
+def problem_of(plan: sp.Plan) -> dict[str, Any]:
+    """The fields of the problem that a plan answers, as far as the catalogue has them."""
+    graph, source = plan.graph, plan.graph.source
+    fields: dict[str, Any] = {
+        "granularity": graph.granularity,
+        "bytes_per_element": graph.bytes_per_element,
+        "parameters": plan.program.counts_parameters,
+        "budget": format_exact(plan.budget_bytes),
+        "machine": plan.machine.name,
+        "machine_fields": fields_text(plan.machine.name, changed_numbers(plan.machine) or {}),
+        "planner": plan.planner,
+        "model": source.get("catalogue", graph.name),
+    }
+    if always_counts(plan.planner):
+        del fields["parameters"]
+    if shapes := source.get("input_shape"):
+        fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
+    if wishes := plan.options.get(WISHES):
+        fields[WISHES] = wishes
+    texts = {name: _text(value) for name, value in fields.items()}
+    return {**_read(Problem, texts, []), "options": unusual(_options_of(plan))}
+
+
+def _options_of(plan: sp.Plan) -> dict[str, Any]:
+    """The options of a plan by key, those that can be used here."""
+    own, options = type_of(plan.planner).own(), dict[str, Any]()
+    for name, value in plan.options.items():
+        if name in own:
+            key = f"{plan.planner}.{name}"
+            with suppress(ValueError, sp.SpillwayError):
+                options[key] = _allowed(key, own[name].checked(value))
+    return options

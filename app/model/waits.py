@@ -1,0 +1,118 @@
+"""What waits in a plan of streamed parameters, and for which layer: in words. No Panel here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import planners as sp
+from app.model.checked_plan import Shown
+from app.model.stream import RING_NAMES, Kind, Stream
+from app.model.units import seconds_text
+from planners.core.units import format_bytes
+
+Cause = Literal["ring full", "waits for read", "waits for copy", "in step"]
+VERBS = {"read": "be read", "copy": "be copied", "kernel": "end"}
+WHY = {
+    "ring full": "no room in the ring: an earlier layer must leave first",
+    "waits for read": "the kernel's parameters are still on their way from storage",
+    "waits for copy": "the kernel's parameters are still on their way between the rings",
+    "in step": "a barrier: the pipeline goes on when all stages have ended",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a read, copy or kernel of a layer did not start sooner: because of another layer."""
+
+    cause: Cause
+    kind: Kind
+    layer: int
+    seconds: float
+    blocker: int
+    text: str
+
+
+def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
+    """The wait in front of an interval; None where it did not wait, or is no layer's."""
+    stream = shown.stream
+    act = stream.acts.get(item.instruction) if stream else None
+    if stream is None or act is None or item.stall_s <= 0:
+        return None
+    kind, number, ring = act
+    other = None if item.blocker is None else stream.acts.get(item.blocker)
+    took = seconds_text(item.stall_s)
+    if item.cause == "barrier" or other is None:
+        what = "for all stages to end" if item.cause == "barrier" else "for an input"
+        return Wait("in step", kind, number, item.stall_s, -1, f"waited {took} {what}")
+    blocker = stream.layers[other[1]]
+    if item.cause == "read after write":
+        return _for_data(kind, number, item.stall_s, other[0], other[1], blocker.name, took)
+    where = RING_NAMES[ring] if ring and not stream.details.joint else "memory"
+    text = (
+        f"waited {took}, the {where} was full: {blocker.name} "
+        f"({format_bytes(blocker.size_bytes)}) had to {VERBS[other[0]]} first"
+    )
+    return Wait("ring full", kind, number, item.stall_s, other[1], text)
+
+
+def _for_data(
+    kind: Kind, number: int, seconds: float, by: Kind, blocker: int, name: str, took: str
+) -> Wait:
+    """A wait for what comes before: a kernel for its read or copy, a copy for its read."""
+    if by == "kernel":
+        text = f"waited {took} for what {name} made"
+        return Wait("in step", kind, number, seconds, blocker, text)
+    cause: Cause = "waits for read" if by == "read" else "waits for copy"
+    whose = "its" if blocker == number else f"{name}'s"
+    return Wait(cause, kind, number, seconds, blocker, f"waited {took} for {whose} {by}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A layer's read, copy or kernel: all of it, whatever parameters it has, and its wait."""
+
+    kind: Kind
+    layer: int
+    ring: str
+    engine: str
+    start_s: float
+    stop_s: float
+    wait: Wait | None
+
+
+def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
+    """Every read, copy and kernel in a trace; a layer's parameters are read as one."""
+    stream = shown.stream
+    assert stream is not None
+    found: dict[tuple[Kind, int, str], Stage] = {}
+    for item in trace.intervals:
+        act = stream.acts.get(item.instruction)
+        if act is None:
+            continue
+        kind, number, ring = act
+        known = found.get(act)
+        if known is None:
+            wait = wait_of(shown, item)
+            found[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
+        else:
+            stop = max(known.stop_s, item.stop_s)
+            start = min(known.start_s, item.start_s)
+            found[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
+    return tuple(found.values())
+
+
+def next_wait(shown: Shown, step: int) -> int | None:
+    """The next layer behind a step whose kernel waits, the first again after the last."""
+    waiting = sorted(s.layer for s in shown.stages if s.kind == "kernel" and s.wait)
+    return next((layer for layer in waiting if layer > step), min(waiting, default=None))
+
+
+def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
+    """Seconds that kernels stood still, by cause; what filled rings cost is what kernels waited."""
+    found: dict[Cause, float] = {}
+    for stage in shown.stages:
+        if stage.kind == "kernel" and stage.wait and stage.start_s >= stream.details.preload_s:
+            cause = stage.wait.cause
+            found[cause] = found.get(cause, 0.0) + stage.wait.seconds
+    return found

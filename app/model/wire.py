@@ -1,0 +1,79 @@
+"""A checked, timed plan as plain data: what a worker sends, so that the server need not replay.
+
+The server draws and tells a plan; it never runs one. So it gets a program in which each operator
+reads one box of each tensor, however many pieces it is in, and the plan itself as packed text, for
+whoever saves it. Of a hundred thousand instructions that is a tenth of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, replace
+from typing import Any
+
+import planners as sp
+from app.model.checked_plan import Shown
+from planners.core.boxes import around
+from planners.core.program import Compute, Instruction, Operand, Piece, Program, Region, Span
+
+REPORT = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
+REPORT += ("extent_bytes", "macs", "instructions", "occupancy")
+TRACE = ("machine", "serial", "makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes")
+TRACE += ("energy", "busy_s", "times")
+STAY = ("start_step", "stop_step", "start_instruction", "stop_instruction", "origin", "ending")
+
+
+def to_wire(shown: Shown) -> dict[str, Any]:
+    """The plan to be drawn, what the check found, the times, and the plan's own text, packed."""
+    report = {name: getattr(shown.report, name) for name in REPORT}
+    report["residencies"] = [_stay_row(stay) for stay in shown.report.residencies]
+    trace = {name: getattr(shown.trace, name) for name in TRACE}
+    trace["intervals"] = [astuple(interval) for interval in shown.trace.intervals]
+    drawn = replace(shown.plan, program=drawn_program(shown.plan.program))
+    return {"packed": shown.packed, "drawn": drawn.to_json(), "report": report, "trace": trace}
+
+
+def from_wire(data: Mapping[str, Any]) -> Shown:
+    """What `to_wire` wrote; the plan is parsed, but neither checked nor timed again."""
+    plan = sp.Plan.from_json(data["drawn"])
+    report, trace = dict(data["report"]), dict(data["trace"])
+    report["occupancy"] = tuple(report["occupancy"])
+    report["residencies"] = tuple(map(_stay, report["residencies"]))
+    trace["intervals"] = tuple(sp.Interval(*row) for row in trace["intervals"])
+    return Shown(plan, sp.CheckReport(**report), sp.Trace(**trace), data["packed"])
+
+
+def drawn_program(program: Program) -> Program:
+    """The program with one read of each tensor in each compute: the box around its pieces."""
+    return replace(program, instructions=tuple(_drawn(program.instructions)))
+
+
+def _drawn(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
+    for item in instructions:
+        if isinstance(item, Compute) and len(item.reads) > len(
+            {o.piece.tensor for o in item.reads}
+        ):
+            item = replace(item, reads=tuple(_merged(item.reads)), frees=())
+        yield item
+
+
+def _merged(reads: Iterable[Operand]) -> Iterator[Operand]:
+    found: dict[str, tuple[Any, Region]] = {}
+    for (tensor, box), region in reads:
+        before, space = found.get(tensor, (None, region._replace(size_bytes=0)))
+        size = space.size_bytes + region.size_bytes
+        found[tensor] = (around(before, box), space._replace(size_bytes=size))
+    for tensor, (box, region) in found.items():
+        yield Operand(Piece(tensor, box), region)
+
+
+def _stay_row(stay: sp.Residency) -> list[Any]:
+    spans = [astuple(span) for span in stay.spans]
+    rest = [getattr(stay, name) for name in STAY]
+    return [stay.piece.tensor, stay.piece.box, stay.memory, spans, *rest]
+
+
+def _stay(row: list[Any]) -> sp.Residency:
+    tensor, box, memory, spans, *rest = row
+    piece = Piece(tensor, tuple((start, stop) for start, stop in box))
+    return sp.Residency(piece, memory, tuple(Span(*span) for span in spans), *rest)

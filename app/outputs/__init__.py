@@ -1,0 +1,1 @@
+"""What leaves the page: files, scripts, a page of its own, notebooks."""

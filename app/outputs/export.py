@@ -1,0 +1,84 @@
+"""A plan as files that other tools read: lifetimes as CSV, a trace for Perfetto. No Panel."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from app.model.checked_plan import Shown
+from app.model.machines import title_of
+from app.outputs.tables import residencies_csv, steps_csv, tensors_csv, timeline_csv
+
+MICROSECONDS = 1e6
+
+
+def lifetimes_csv(shown: Shown) -> str:
+    """`id,lower,upper,size` with a row for each residency, as `spillway pack` reads it.
+
+    Steps count from 0 and are half-open, as the address map draws them; a tensor that comes back
+    is a row again, with `#2` behind its name. Only the machine's own on-chip memory is written.
+    """
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("id", "lower", "upper", "size"))
+    seen: Counter[str] = Counter()
+    for stay in shown.report.residencies:
+        if stay.memory == shown.memories[0]:
+            seen[stay.tensor] += 1
+            again = f"#{seen[stay.tensor]}" if seen[stay.tensor] > 1 else ""
+            rows.writerow((stay.tensor + again, *shown.columns(stay), stay.size_bytes))
+    return text.getvalue()
+
+
+def trace_json(shown: Shown, serial: bool = False) -> str:
+    """The timeline in Chrome's trace format, for ui.perfetto.dev: a thread an engine, in µs."""
+    trace = shown.serial_trace if serial else shown.trace
+    threads = {engine: i for i, engine in enumerate(dict.fromkeys(trace.busy_s), start=1)}
+    events: list[dict[str, Any]] = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": engine}}
+        for engine, tid in threads.items()
+    ]
+    name = f"{shown.graph.name}, {title_of(shown.plan.machine)}"
+    events.append({"ph": "M", "name": "process_name", "pid": 1, "args": {"name": name}})
+    events += [
+        {
+            "ph": "X",
+            "name": item.label,
+            "cat": item.engine,
+            "pid": 1,
+            "tid": threads[item.engine],
+            "ts": item.start_s * MICROSECONDS,
+            "dur": (item.stop_s - item.start_s) * MICROSECONDS,
+            "args": {"step": item.step + 1, "stall_us": item.stall_s * 1e6, "cause": item.cause},
+        }
+        for item in trace.intervals
+    ]
+    seconds = shown.serial_step_seconds if serial else shown.step_seconds
+    for (start, _), held in zip(seconds, shown.report.occupancy, strict=True):
+        counter = {"ph": "C", "name": "bytes on chip", "pid": 1, "ts": start * MICROSECONDS}
+        events.append({**counter, "args": {"bytes": held}})
+    return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":"))
+
+
+FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
+    "plan": (".json", "The plan as JSON: the explorer and sp.Plan.load read it", lambda s: s.text),
+    "lifetimes": (".csv", "Lifetimes as CSV: spillway pack reads them", lifetimes_csv),
+    "trace": (".trace.json", "Timeline for ui.perfetto.dev", trace_json),
+    "tensors": ("-tensors.csv", "Tensors as CSV", tensors_csv),
+    "residencies": ("-residencies.csv", "Rectangles of the address map as CSV", residencies_csv),
+    "timeline": ("-timeline.csv", "Intervals of the timeline as CSV", timeline_csv),
+    "steps": ("-steps.csv", "Steps and their sentences as CSV", steps_csv),
+}
+"""Files of a plan alone: how their names end, what they are, and how they are written."""
+
+
+OF_TIMES: dict[str, Callable[[Shown, bool], str]] = {"trace": trace_json, "timeline": timeline_csv}
+
+
+def written(name: str, shown: Shown, *, serial: bool = False) -> str:
+    """One of `FILES` as text; `serial`: of what takes time, with nothing overlapped."""
+    return OF_TIMES[name](shown, serial) if name in OF_TIMES else FILES[name][2](shown)

@@ -1,0 +1,39 @@
+"""Fields of a problem as code gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import planners as sp
+from app.kinds.registry import kind_of_planner
+from app.model.option_keys import type_of
+from app.model.sizes import format_exact
+from app.model.state import FIELDS, Problem
+from app.model.stream import roomy_bytes
+
+
+def checked(what: Any, asked: Mapping[str, Any], of: Problem | None = None) -> dict[str, Any]:
+    """Fields of a problem, another one or `of`, where code gives them and options by their names.
+
+    Raises `BadInput` for a name that is none or a value that it cannot have.
+    """
+    problem = of or Problem()
+    planner = str(asked.get("planner", problem.planner))
+    known = {*FIELDS, *type_of(planner).own()}
+    if unknown := [name for name in asked if name not in known]:
+        own = ", ".join(type_of(planner).own()) or "none"
+        raise sp.BadInput(
+            f"{unknown[0]!r:.40} is no field of a problem and no option of {planner}: it has {own}"
+        )
+    fields = problem.fields_of(asked)
+    if isinstance(fields.get("budget"), int):
+        fields["budget"] = format_exact(fields["budget"])
+    if kind_of_planner(fields.get("planner", "")).streams and "budget" not in fields:
+        graph = sp.load(what) if isinstance(what, str) else getattr(what, "graph", what)
+        fields["budget"] = format_exact(roomy_bytes(graph))
+    try:
+        Problem(**fields)
+    except (ValueError, TypeError) as error:
+        raise sp.BadInput(str(error)) from error
+    return fields

@@ -1,0 +1,173 @@
+"""The whole explorer in a notebook: a frame with the page of a server that the kernel runs.
+
+The page is the very one of `spillway serve`, with its keys, exports and address kept to its frame.
+A server of its own answers while a cell runs, which messages through the kernel could not; what is
+on screen is still in this process, so that it goes on in code. Pages are given out for a random
+word only, which the notebook knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from html import escape
+from importlib import import_module
+from queue import SimpleQueue
+from typing import Any
+
+import panel as pn
+from tornado.ioloop import IOLoop
+
+import planners as sp
+from app.model.packing import packed
+from app.outputs.notebook.asking import checked
+from app.outputs.notebook.pages import styled
+from app.outputs.notebook.replayed import plan_of, replayed, too_long
+from app.session.session import Session
+
+HOST = "localhost"
+PAGE = "app.page:template"  # by name: the page is above outputs
+FOREIGN = (
+    "The explorer is at port {port} of the kernel's machine, and this page comes from another: "
+    "forward the port, e.g. ssh -L {port}:localhost:{port}, and run the cell again."
+)
+OPEN = """
+(function (name, address) {
+  const frame = document.getElementById(name), body = document.body;
+  const dark = body.dataset.jpThemeLight === 'false' || body.classList.contains('vscode-dark');
+  const head = frame.previousElementSibling, find = (what) => head.querySelector(what);
+  frame.src = address + (dark ? '&theme=dark' : '');
+  frame.onload = () => { find('.sw-opening').hidden = true; };
+  find('a').href = frame.src;
+  const here = ['localhost', '127.0.0.1', '[::1]', ''].includes(location.hostname);
+  if (location.protocol.startsWith('http') && !here) find('.sw-foreign').hidden = false;
+})
+"""
+_BEGIN: dict[str, Callable[[Session], None]] = {}
+
+
+class Inline:
+    """The explorer as a cell's value; `plan` is what its page shows."""
+
+    def __init__(
+        self, what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any
+    ) -> None:
+        self.what, self.height = what, height
+        self.asked = checked(what, asked)
+        self.word = secrets.token_urlsafe(16)
+        self.sessions: list[Session] = []
+        self._plan: tuple[Any, sp.Plan] | None = None
+        _BEGIN[self.word] = self._begin
+
+    @property
+    def session(self) -> Session:
+        """The session of the page that was opened last. Raises `BadInput` before there is one."""
+        if not self.sessions:
+            raise sp.BadInput("the explorer is not open yet: show it as the value of a cell")
+        return self.sessions[-1]
+
+    @property
+    def plan(self) -> sp.Plan:
+        """The plan on screen. Raises `BadInput` before there is one."""
+        shown = self.session.work.shown
+        if self._plan is None or self._plan[0] is not shown:
+            self._plan = shown, plan_of(shown)
+        return self._plan[1]
+
+    @property
+    def address(self) -> str:
+        """Where the page is, for a tab of its own."""
+        return f"http://{HOST}:{server()}/?given={self.word}"
+
+    def close(self) -> None:
+        """No more pages for this word; what its pages have running ends."""
+        _BEGIN.pop(self.word, None)
+        for session in self.sessions:
+            session.close()
+
+    def _begin(self, session: Session) -> None:
+        """Open a page's session with what is to be explored."""
+        self.sessions.append(session)
+        what = self.what
+        if isinstance(what, str):
+            session.open({"model": what, **self.asked} if what else self.asked, {})
+            return
+        session.open({}, {})
+        if isinstance(what, sp.Plan):
+            text = json.dumps(what.to_json())
+            if not too_long(what):
+                shown = replace(replayed(what), packed=packed(text))
+                session.uploads.adopt(shown)
+                session.work.shown_for = session.fields()
+                session.show(shown)
+            session.check(text)  # finds its graph's budgets too
+            return
+        given: dict[str, Any] = {"name": what.name, "text": json.dumps(what.to_json())}
+        given |= {"bytes_per_element": what.bytes_per_element, "granularity": what.granularity}
+        session.uploads.take_graph(given)
+        session.problem.param.update(**self.asked)
+        session.plan()
+
+    def _repr_html_(self) -> str:
+        name, port = f"sw-{secrets.token_hex(4)}", server()
+        told = '<span class="sw-opening">The explorer is opening; it needs the kernel. </span>'
+        told += f'<span class="sw-foreign" hidden>{FOREIGN.format(port=port)}</span>'
+        link = f'<a href="{escape(self.address)}" target="_blank">Open in a tab of its own</a>'
+        frame = (
+            f'<iframe id="{name}" title="Spillway explorer" width="100%" height="{self.height}" '
+            'style="border: 1px solid var(--sw-grid); border-radius: 6px"></iframe>'
+        )
+        script = f"<script>{OPEN.strip()}({json.dumps(name)}, {json.dumps(self.address)});</script>"
+        return styled(f'<p class="sw-rest">{link} {told}</p>{frame}', "sw-whole") + script
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": f"<explorer at http://{HOST}:{server()}/>"}
+
+
+@cache
+def server() -> int:
+    """The port of this process's server, which runs in a thread for as long as the process."""
+    ports: SimpleQueue[int | Exception] = SimpleQueue()
+    threading.Thread(target=_serve, args=(ports,), name="explorer", daemon=True).start()
+    found = ports.get()
+    if isinstance(found, Exception):
+        raise sp.BadInput(f"the explorer's server does not start: {found}") from found
+    return found
+
+
+def _serve(ports: SimpleQueue[int | Exception]) -> None:
+    """Serve pages on a free port, in an event loop of this thread's own."""
+    try:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        made = pn.io.server.get_server(
+            {"/": _page},
+            port=0,
+            address=HOST,
+            loop=IOLoop.current(),
+            start=False,
+            show=False,
+            verbose=False,
+            title="Spillway",
+            websocket_max_message_size=100 * 2**20,
+        )
+        made.start()
+    except Exception as error:  # told where it was asked for
+        ports.put(error)
+        return
+    ports.put(int(made.port or 0))
+    made.io_loop.start()
+
+
+def _page() -> Any:
+    """The page for a word that was given out."""
+    words = pn.state.session_args.get("given", [b""])
+    begin = _BEGIN.get(words[0].decode(errors="replace"))
+    if begin is None:
+        return pn.pane.HTML("This page was of a notebook's cell: run the cell again.")
+    module, _, name = PAGE.partition(":")
+    return getattr(import_module(module), name)(begin)

@@ -1,0 +1,199 @@
+"""The address map and what is held, step by step, as one drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.kinds.map_rows import MapRows, Row
+from app.kinds.registry import kind_of
+from app.model.checked_plan import Shown
+from app.model.colours import BLUE, STAYS, VERMILLION, group_colour
+from app.outputs.notebook.svg import (
+    LEFT,
+    RIGHT,
+    WIDTH,
+    Paints,
+    Scale,
+    box,
+    byte_axis,
+    drawing,
+    fitting,
+    legend,
+    line,
+    number_axis,
+    text,
+)
+from planners.core.units import format_bytes
+
+MOST = 1200  # rectangles, and of these so many with all that there is to say: else outputs weigh
+TOLD = 300
+COLUMNS = 360  # of held bytes: a column for each step, or for several
+MAP, HELD, BAND = 250, 86, 17
+EDGE = WIDTH - RIGHT
+
+
+def memory_html(shown: Shown, paints: Paints) -> str:
+    """Legend and drawing of a plan's on-chip memory."""
+    kind = kind_of(shown)
+    found = kind.rows(shown, shown.memories[0])
+    most = MOST if kind.fine else 2 * TOLD
+    rows, told = largest(found.rows(0, shown.steps), most)
+    if isinstance(found, MapRows) and told and kind.banded:
+        rows, told = largest(found.bundles, most)
+        told = told or "pieces are bundled"
+    steps = Scale(0, shown.steps, LEFT, EDGE)
+    top = BAND if kind.banded else 4
+    drawn = drawing(
+        (WIDTH, top + MAP + HELD + 34),
+        f"Address map of {shown.graph.name}: {len(rows)} stays in {shown.steps} steps",
+        _bands(shown, steps) if kind.banded else "",
+        _map(shown, rows, steps, paints, top),
+        held_svg(shown.report.occupancy, shown.plan.program.steps, steps, top + MAP + 18, shown),
+        cursor(shown.opening_step, steps, top, top + MAP + 18 + HELD),
+        kind="sw-memory",
+    )
+    note = f'<span class="sw-note">{told}</span>' if told else ""
+    key = legend(paints, kind.looks, (row["stay"] for row in rows))
+    return f"<h4>Address map{note}</h4>" + key + drawn
+
+
+def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
+    """The rows of largest area, in their order, and what is left out in words."""
+    if len(rows) <= most:
+        return list(rows), ""
+    areas = [(r["right"] - r["left"]) * (r["top"] - r["bottom"]) for r in rows]
+    first = sorted(sorted(range(len(rows)), key=lambda i: -areas[i])[:most])
+    return [rows[i] for i in first], f"the {most} largest of {len(rows):,} pieces"
+
+
+def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: float) -> str:
+    limit, name = kind_of(shown).limit(shown)
+    high = max([limit, *(row["top"] for row in rows)])
+    bytes_ = Scale(0, high * 1.03, top + MAP, top)
+    parts = [byte_axis(bytes_, EDGE)]
+    by_look: dict[tuple[str, str, str], list[str]] = {}
+    numbers: dict[str, int] = {}
+    full = {id(row) for row in largest(rows, 2 * TOLD if len(rows) <= 2 * TOLD else TOLD)[0]}
+    for row in rows:
+        look = (row["colour"], row["hatch"], row["story"])
+        told = _told(row) if id(row) in full else row["tensor"]
+        by_look.setdefault(look, []).append(_stay(row, told, (steps, bytes_), numbers))
+    kind = "sw-stays sw-strips" if kind_of(shown).fine else "sw-stays"
+    for (colour, hatch, story), found in by_look.items():
+        fill = paints.fill(colour, hatch)
+        about = f'data-about="{story}" data-colour="{colour}"'
+        parts.append(f'<g class="{kind}" fill="{fill}" {about}>{"".join(found)}</g>')
+    parts += [_label(row, steps, bytes_) for row in rows]
+    parts += [_mark(row, steps, bytes_) for row in rows]
+    y = bytes_(limit)
+    parts.append(line(LEFT, y, EDGE, y, "sw-limit"))
+    parts.append(text(EDGE - 3, y + 11, f"{name} {format_bytes(limit)}", "sw-over", "end"))
+    return f'<g class="sw-map">{"".join(parts)}</g>'
+
+
+def _told(row: Row) -> str:
+    return "\n".join([row["tensor"], f"{row['what']}, {row['size']}", row["address"], row["steps"]])
+
+
+def _stay(row: Row, told: str, scales: tuple[Scale, Scale], numbers: dict[str, int]) -> str:
+    steps, bytes_ = scales
+    x, y = steps(row["left"]), bytes_(row["top"])
+    number = numbers.setdefault(row["tensor"], len(numbers))
+    return box(x, y, steps(row["right"]) - x, bytes_(row["bottom"]) - y, told, data_n=number)
+
+
+def _label(row: Row, steps: Scale, bytes_: Scale) -> str:
+    wide = steps(row["right"]) - steps(row["left"])
+    if bytes_(row["bottom"]) - bytes_(row["top"]) < 12:
+        return ""
+    words = fitting(row["tensor"], wide)
+    return (
+        text(steps(row["label_x"]), bytes_(row["label_y"]) + 3.5, words, "sw-on", "middle")
+        if (words)
+        else ""
+    )
+
+
+def _mark(row: Row, steps: Scale, bytes_: Scale) -> str:
+    """A triangle up where something leaves the chip, one down where it comes back."""
+    y, parts = bytes_(row["label_y"]), []
+    if row["origin"] == "retrieve":
+        shape = f"M{steps(row['left']) - 5:.4g} {y - 4:.4g}h10l-5 8z"
+        parts.append(f'<path class="sw-mark" fill="{STAYS["came back"][0]}" d="{shape}"/>')
+    if row["ending"] in ("spill", "drop"):
+        shape = f"M{steps(row['right']) - 5:.4g} {y + 4:.4g}h10l-5-8z"
+        parts.append(f'<path class="sw-mark" fill="{STAYS["leaves"][0]}" d="{shape}"/>')
+    return "".join(parts)
+
+
+def _bands(shown: Shown, steps: Scale) -> str:
+    """Fused groups over the steps of their tiles."""
+    parts = []
+    for k, group in enumerate(shown.groups):
+        x, colour = steps(group.start_step), group_colour(k)
+        wide = steps(group.stop_step) - x
+        told = f"{group.name}\n{', '.join(group.operators)}\n{group.tiles} tiles"
+        parts.append(box(x, 1, wide, BAND - 4, told, fill=colour, stroke="var(--sw-panel)"))
+        if wide > 6.4 * len(group.name) + 3:
+            parts.append(text(x + 3, BAND - 6, group.name, "sw-on"))
+    return f'<g class="sw-groups">{"".join(parts)}</g>'
+
+
+def held_svg(
+    held: Sequence[int],
+    names: Sequence[str],
+    steps: Scale,
+    top: float,
+    shown: Shown | None = None,
+    limits: Sequence[tuple[str, int]] = (),
+) -> str:
+    """Bytes held in each step, or the most of several; the peak in another colour.
+
+    Of a plan each column also has the seconds of its steps, for the cursor of the timeline.
+    """
+    peak = max(held, default=0)
+    high = max([peak, *(size for _, size in limits)]) * 1.12
+    bytes_ = Scale(0, high, top + HELD, top)
+    parts = [byte_axis(bytes_, EDGE, 3)]
+    each = -(-len(held) // COLUMNS)
+    for start in range(0, len(held), each):
+        stop = min(start + each, len(held))
+        parts.append(_column(held, names, (start, stop), (steps, bytes_), shown, peak))
+    where = list(held).index(peak) if peak else 0
+    anchor = "end" if where > len(held) / 2 else "start"
+    words = f"▾ peak {format_bytes(peak)}, step {where + 1}"
+    parts.append(text(steps(where + 0.5), bytes_(peak) - 3, words, "sw-over", anchor))
+    for size in dict.fromkeys(size for _, size in limits):
+        name = " = ".join(name for name, other in limits if other == size)
+        y = bytes_(size)
+        parts.append(line(LEFT, y, EDGE, y, "sw-limit"))
+        parts.append(text(EDGE - 3, y - 3, f"{name} {format_bytes(size)}", "sw-over", "end"))
+    parts.append(number_axis(steps, top + HELD, "step"))
+    return f'<g class="sw-held">{"".join(parts)}</g>'
+
+
+def _column(
+    held: Sequence[int],
+    names: Sequence[str],
+    steps: tuple[int, int],
+    scales: tuple[Scale, Scale],
+    shown: Shown | None,
+    peak: int,
+) -> str:
+    (start, stop), (across, bytes_) = steps, scales
+    most = max(held[start:stop])
+    number = f"step {start + 1}" if stop == start + 1 else f"steps {start + 1}–{stop}"
+    share = f", {most / shown.plan.budget_bytes:.0%} of the budget" if shown else ""
+    told = f"{number}: {names[start]}\n{format_bytes(most)} held{share}"
+    x, y = across(start), bytes_(most)
+    more: dict[str, object] = {"fill": VERMILLION if most == peak else BLUE, "data_s": start + 1}
+    if shown:
+        more["data_t"] = f"{shown.step_seconds[start][0]:.5g} {shown.step_seconds[stop - 1][1]:.5g}"
+    wide, high = across(stop) - x, bytes_(0) - y
+    return box(x, y, wide, high, told, "sw-step", **more)
+
+
+def cursor(step: int, steps: Scale, top: float, bottom: float) -> str:
+    """The cursor at a step; a script moves it."""
+    x = steps(step)
+    return box(x, top, steps(step + 1) - x, bottom - top, kind="sw-cur")

@@ -1,0 +1,170 @@
+"""The data of a page: what its script tells, plays and listens to, as plain JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bokeh.models import ColumnDataSource
+
+from app.kinds.bars_of_time import MOST as MOST_BARS
+from app.kinds.registry import kind_of
+from app.kinds.stream_map import WEIGHTS
+from app.model.checked_plan import Shown
+from app.model.file_names import file_stem
+from app.model.state import Look
+from app.outputs.standalone.dressing import recolouring
+from app.outputs.standalone.figures import Figures
+from app.outputs.standalone.films import Film
+from app.outputs.standalone.telling import (
+    RowBook,
+    detail_numbers,
+    graph_json,
+    selections,
+    step_rows,
+    together,
+    told_steps,
+)
+from app.views.memory.address_map import MORE_PIECES, ZOOM, is_parameter
+
+MOST_DETAILS = 5000
+OPEN_ALL, SELECT = "tap to open all blocks", "tap to select"
+NEARER, ELSEWHERE = "zoom in to see each", "the explorer shows each"
+Ahead = Callable[[float], None]
+
+
+def contents(
+    shown: Shown,
+    look: Look,
+    figures: Figures,
+    why: Mapping[str, Any],
+    most_steps: int,
+    ahead: Ahead,
+) -> tuple[dict[str, Any], list[str]]:
+    """The data, and one line for each thing that is left out. The figures are filled already."""
+    book, steps = RowBook(), told_steps(shown.steps, look.step, most_steps)
+    scenes, scene_film = _scenes(shown, look, figures)
+    by_step = step_rows(shown, look, steps, book, lambda share: ahead(0.6 * share))
+    details = detail_numbers(shown, why, book, MOST_DETAILS)
+    left_out = _bundled(shown, look, figures)
+    films = {"scene": scene_film, "region": _regions(shown, look, figures)}
+    films["step"] = _steps(shown, figures, steps)
+    if len(steps) < shown.steps:
+        known = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
+        left_out.append(f"Sentences and tables are there for {known}.")
+    every = sum(1 for _ in selections(shown))
+    if len(details) < every:
+        left_out.append(f"Details are there for {len(details):,} of {every:,} selections.")
+    _place(shown, figures, look.step)
+    data = {
+        "file": file_stem(shown),
+        "steps": shown.steps,
+        "step": look.step,
+        "first": steps.start,
+        "selection": look.selection,
+        "peaks": shown.peaks,
+        "graph": graph_json(shown),
+        "is_parameter": [is_parameter(shown, name) for name in shown.graph.tensors],
+        "together": together(shown),
+        "weights": WEIGHTS,
+        "scenes": scenes,
+        "region": region_number(shown, look),
+        "films": {name: film.to_json() for name, film in films.items() if film},
+        **by_step,
+        "details": details,
+        "book": book.rows,
+        "models": {name: model.id for name, model in figures.handles(shown).items()},
+        "colours": recolouring(figures),
+    }
+    return data, left_out
+
+
+def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[list[dict[str, Any]], Film]:
+    """The graph as it is looked at, and with all blocks opened, where that is another sight."""
+    dag = figures.dag
+    drawn = [dag.nodes, dag.curves, dag.frames, dag.regions, dag.links, dag.tabs, dag.where]
+    film = Film([*drawn, dag.x_range, dag.y_range, dag.figure])
+    tensors = {name: i for i, name in enumerate(shown.graph.tensors)}
+    ways = [look.expanded, sorted(shown.tree.everything())]
+    scenes = []
+    for expanded in ways if set(ways[0]) != set(ways[1]) else ways[:1]:
+        dag.show(shown, expanded, look.colour, refit=True)
+        blocks: list[bool] = dag.nodes.data["is_block"]  # type: ignore[assignment]
+        opens = OPEN_ALL if expanded != ways[1] else SELECT
+        dag.nodes.data["hint"] = [opens if block else SELECT for block in blocks]
+        film.shoot()
+        assert dag.drawn is not None
+        along = [sorted(tensors[n] for n in names) for names in dag.drawn.curve_tensors]
+        members = [node.members for node in shown.tree.nodes(expanded)]
+        scenes.append({"members": members, "along": along})
+    dag.show(shown, look.expanded, look.colour, refit=True)
+    return scenes, film
+
+
+def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
+    """The address map of each memory that there is a choice of."""
+    regions = kind_of(shown).regions(shown)
+    if len(regions) < 2:
+        return None
+    memory = figures.map
+    drawn = [memory.source, memory.marks, memory.limit, memory.y_range, memory.note]
+    film = Film([*drawn, memory.bands.line, *memory.bands.names])
+    for region in regions:
+        figures.show_memory(shown, region.key)
+        film.shoot()
+    figures.show_memory(shown, look.memory)
+    return film
+
+
+def region_number(shown: Shown, look: Look) -> int:
+    """Which of the memories the address map shows."""
+    kind = kind_of(shown)
+    region = kind.region(shown, look.memory)
+    return kind.regions(shown).index(region) if region else 0
+
+
+def _steps(shown: Shown, figures: Figures, steps: range) -> Film | None:
+    """The ring, and the distance that is marked on the address map, at each step."""
+    if shown.pool is None:
+        return None
+    ring, layer = figures.ring, figures.map.pool
+    drawn = [ring.source, ring.fresh, ring.freed, ring.arc, ring.heads, *ring.lines]
+    film = Film([*drawn, layer.arrow, layer.heads, layer.label])
+    for step in steps:
+        ring.show(shown, step)
+        layer.mark(shown, step)
+        film.shoot()
+    return film
+
+
+def _place(shown: Shown, figures: Figures, step: int) -> None:
+    """The cursor where it is looked at; the page's script moves it from there."""
+    for band in (figures.map.cursor, figures.occupancy.cursor):
+        band.update(left=step, right=step + 1)
+    figures.timeline.place(step)
+    figures.dag.place(step)
+    if shown.pool is not None:
+        figures.ring.show(shown, step)
+        figures.map.pool.mark(shown, step)
+
+
+def _bundled(shown: Shown, look: Look, figures: Figures) -> list[str]:
+    """What is drawn together, because so many pieces are not in the file."""
+    left_out = []
+    note = figures.map.note
+    if note.text:
+        note.text = note.text.removesuffix(ZOOM)
+        pieces = sum(len(stay.spans) for stay in shown.report.residencies)
+        left_out.append(f"Address map: {MORE_PIECES}, of {pieces:,}.")
+    bars = figures.timeline.bars
+    trace = shown.serial_trace if look.serial else shown.trace
+    if bars is not None and bars.count(0.0, trace.makespan_s * 1.01) > MOST_BARS:
+        for source in (figures.timeline.source, figures.timeline.stalls):
+            _reword(source, "cause", NEARER, ELSEWHERE)
+        left_out.append(f"Timeline: intervals are bundled, of {len(trace.intervals):,}.")
+    return left_out
+
+
+def _reword(source: ColumnDataSource, column: str, old: str, new: str) -> None:
+    data: dict[str, Any] = source.data
+    data[column] = [new if text == old else text for text in data[column]]

@@ -1,0 +1,60 @@
+"""Which colours of figures differ between light and dark, so that a page can change its theme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from bokeh.core.properties import DataSpec
+from bokeh.core.property.vectorization import Value
+from bokeh.model import Model
+from bokeh.model.util import collect_models
+
+from app.outputs.standalone.figures import Figures
+from app.widgets.palette import DARK, LIGHT
+
+Difference = tuple[int, str, bool, str, str]
+"""The place of a model among all, its property, whether that is a glyph's, light, dark."""
+
+
+@cache
+def differences() -> tuple[Difference, ...]:
+    """Figures are made once in each theme: where the same property differs, it is a colour."""
+    light, dark = (_models(Figures(theme)) for theme in (LIGHT, DARK))
+    return tuple(
+        (place, name, isinstance(one.lookup(name).property, DataSpec), here, there)
+        for place, (one, other) in enumerate(zip(light, dark, strict=True))
+        for name in _set_in(one) | _set_in(other)
+        if (here := _colour(getattr(one, name))) != (there := _colour(getattr(other, name)))
+    )
+
+
+def _set_in(model: Model) -> set[str]:
+    """The properties of a model that somebody has set: light may be what Bokeh has anyway."""
+    return {name for name in model.properties_with_values(include_defaults=False) if name != "data"}
+
+
+def recolouring(figures: Figures) -> dict[str, dict[str, list[Any]]]:
+    """By model and property: the value in light and the value in dark, as BokehJS takes them."""
+    models = _models(figures)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for place, name, of_glyph, *colours in differences():
+        values = [{"value": colour} if of_glyph else colour for colour in colours]
+        found.setdefault(models[place].id, {})[name] = values
+    return found
+
+
+def _models(figures: Figures) -> list[Model]:
+    """All models of all figures, in the same order in each theme."""
+    return list(collect_models(*_plots(figures)))
+
+
+def _plots(figures: Figures) -> Iterable[Model]:
+    views = ("dag", "map", "occupancy", "timeline", "ring", "bars", "ram", "delay", "pareto")
+    return [getattr(figures, name).figure for name in views]
+
+
+def _colour(value: Any) -> str:
+    text = value.value if isinstance(value, Value) else value
+    return text if isinstance(text, str) and text.startswith("#") else ""

@@ -1,0 +1,138 @@
+"""The explorer's figures without the explorer: made once, filled once, for a page of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bokeh.model import Model
+from bokeh.models import Range1d
+from bokeh.plotting import figure
+
+from app.kinds.registry import kind_of
+from app.model.checked_plan import Shown
+from app.model.pareto import indexed
+from app.model.state import Look
+from app.views.dag.view import Dag
+from app.views.fronts.delay_front import DelayFront
+from app.views.fronts.pareto import Pareto
+from app.views.fronts.ram_front import RamFront
+from app.views.memory.address_map import AddressMap
+from app.views.memory.occupancy import Occupancy
+from app.views.memory.ring import Ring
+from app.views.memory.run_bars import RunBars
+from app.views.time.timeline import Timeline
+from app.widgets.glyphs import Layers
+from app.widgets.palette import Theme
+
+
+def _nothing(*_: Any) -> None:
+    """What a tap does here: the page's own script listens to it."""
+
+
+class Figures:
+    """All figures of a page in one theme; `show` fills those that the plan has."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.steps = Range1d(0, 1)
+        self.dag = Dag(theme, _nothing, _nothing, _nothing)
+        self.map = AddressMap(theme, self.steps, _nothing, _nothing, _nothing)
+        self.occupancy = Occupancy(theme, self.steps)
+        self.timeline = Timeline(theme, _nothing, _nothing)
+        self.ring, self.bars = Ring(theme, _nothing), RunBars(theme, _nothing)
+        self.ram = RamFront(theme, _nothing)
+        self.delay = DelayFront(theme, _nothing)
+        self.pareto = Pareto(theme, _nothing)
+        self.dag.figure.tags = [self.dag.where]  # no glyph draws them, and the script needs them
+        self.timeline.figure.tags = [self.timeline.times]
+        charts = (self.dag, self.map, self.occupancy, self.timeline, self.ring, self.bars)
+        for view in (*charts, self.ram, self.delay, self.pareto):
+            Layers.of(view.figure).settle(every=True)  # the page's script fills some of them
+
+    def show(
+        self,
+        shown: Shown,
+        look: Look,
+        points: Sequence[dict[str, Any]] = (),
+        fronts: Mapping[str, Any] | None = None,
+        why: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Fill the figures with a plan as it is looked at."""
+        self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
+        self.dag.show(shown, look.expanded, look.colour, refit=True)
+        self.show_memory(shown, look.memory)
+        self.occupancy.show(shown)
+        self.timeline.show(shown, look.serial)
+        for view in (self.map, self.occupancy):
+            view.set_unit(look.unit)
+        if shown.pool is not None:
+            self.bars.show(shown)
+            self.ram.show(shown)
+        if shown.stream is not None:
+            self.delay.show(shown, fronts or {})
+        if points:
+            counted = shown.plan.program.counts_parameters
+            axes = (look.across, look.metric)
+            self.pareto.show(indexed(points, points[-1]["problem"]), shown, axes, counted)
+        for told in (self.map.groups, self.timeline.groups, self.dag) if why else ():
+            told.tell(shown, why or {})
+
+    def show_memory(self, shown: Shown, memory: str) -> None:
+        """Fill the address map with a memory, or with a part of one."""
+        kind = kind_of(shown)
+        self.map.show(shown, kind.memory(shown, memory), None, kind.region(shown, memory))
+
+    def roots(
+        self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None
+    ) -> dict[str, figure]:
+        """The figures that there is something to see in, by the place they have on the page."""
+        found = {
+            "dag": self.dag.figure,
+            "map": self.map.figure,
+            "occupancy": self.occupancy.figure,
+            "timeline": self.timeline.figure,
+        }
+        if shown.pool is not None:
+            found |= {"ring": self.ring.figure, "bars": self.bars.figure, "ram": self.ram.figure}
+        if shown.stream is not None and fronts:
+            found["delay"] = self.delay.figure
+        if points:
+            found["pareto"] = self.pareto.figure
+        return found
+
+    def handles(self, shown: Shown) -> dict[str, Model]:
+        """The models that the page's script moves, fills and listens to, by its names for them."""
+        dag, memory, lanes = self.dag, self.map, self.timeline
+        found: dict[str, Model] = {
+            "map_band": memory.cursor,
+            "held_band": self.occupancy.cursor,
+            "time_band": lanes.cursor,
+            "times": lanes.times,
+            "where": dag.where,
+            "ring": dag.ring,
+            "dag_range": dag.x_range,
+            "map_plot": memory.figure,
+            "held_plot": self.occupancy.figure,
+            "nodes": dag.nodes,
+            "curves": dag.curves,
+            "chosen_nodes": dag.chosen,
+            "chosen_curves": dag.chosen_curves,
+            "tabs": dag.tabs,
+            "frames": dag.frames,
+            "rects": memory.source,
+            "chosen_rects": memory.chosen,
+            "map_groups": memory.groups.source,
+            "chosen_map_groups": memory.groups.chosen,
+            "lanes": lanes.source,
+            "chosen_lanes": lanes.chosen,
+            "lane_groups": lanes.groups.source,
+            "chosen_lane_groups": lanes.groups.chosen,
+        }
+        if shown.pool is not None:
+            found |= {
+                "wedges": self.ring.source,
+                "bars": self.bars.source,
+                "between": self.bars.between,
+                "chosen_bars": self.bars.chosen,
+            }
+        return found

@@ -1,0 +1,140 @@
+"""Tables of a plan as CSV, for spreadsheets and notebooks. No Panel.
+
+Steps count from 1 and include both ends, as the explorer writes them; bytes and addresses are
+integers, times are seconds. A cell that a spreadsheet would take for a formula is quoted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import planners as sp
+from app.kinds.registry import step_story
+from app.model.checked_plan import Shown
+from app.model.colours import stay_of
+from app.model.compare import comparable, differences, totals
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; names from somebody's file cannot be formulas."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(head)
+    lines.writerows([_plain(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _plain(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+
+
+def tensors_csv(shown: Shown) -> str:
+    """A row for each tensor: what it is, how large, where it stays, what it moves."""
+    graph = shown.graph
+    about = ("tensor", "kind", "shape", "bytes", "made_by", "readers")
+    head = (*about, "stays", "first_step", "last_step", "held_byte_steps", "noncompulsory_bytes")
+    stays: dict[str, list[tuple[int, int, int]]] = {}
+    for stay in shown.report.residencies:
+        stays.setdefault(stay.tensor, []).append((*shown.columns(stay), stay.size_bytes))
+
+    def row(name: str) -> tuple[Any, ...]:
+        tensor, there = graph.tensors[name], stays.get(name, [])
+        writer = graph.producer.get(name)
+        made = graph.operators[writer].name if writer is not None else ""
+        life = (min(a for a, _, _ in there) + 1, max(b for _, b, _ in there)) if there else ("", "")
+        held = sum((b - a) * size for a, b, size in there)
+        shape = "x".join(map(str, tensor.shape))
+        size, readers = graph.size_bytes(name), len(graph.consumers[name])
+        return (
+            name,
+            tensor.kind,
+            shape,
+            size,
+            made,
+            readers,
+            len(there),
+            *life,
+            held,
+            shown.moved_bytes.get(name, 0),
+        )
+
+    return table(head, (row(name) for name in graph.tensors))
+
+
+def residencies_csv(shown: Shown) -> str:
+    """A row for each range of bytes of each stay on chip: the rectangles of the address map."""
+    head = ("tensor", "memory", "first_step", "last_step", "start", "stop", "bytes", "stay")
+    outputs = shown.graph.outputs
+
+    def rows() -> Iterable[Sequence[Any]]:
+        for stay in shown.report.residencies:
+            left, right = shown.columns(stay)
+            kind = stay_of(stay.origin, stay.ending, stay.tensor in outputs)
+            for span in stay.spans:
+                size = span.stop - span.start
+                yield (stay.tensor, stay.memory, left + 1, right, span.start, span.stop, size, kind)
+
+    return table(head, rows())
+
+
+def timeline_csv(shown: Shown, serial: bool = False) -> str:
+    """A row for each interval of each engine, and what it waited for."""
+    trace = shown.serial_trace if serial else shown.trace
+    head = ("engine", "step", "start_s", "stop_s", "stall_s", "cause", "what")
+    return table(head, (_interval(item) for item in trace.intervals))
+
+
+def _interval(item: sp.Interval) -> Sequence[Any]:
+    times = (item.start_s, item.stop_s, item.stall_s)
+    return (item.engine, item.step + 1, *times, item.cause, item.label)
+
+
+def live_csv(shown: Shown, step: int) -> str:
+    """What is on chip while a step computes, largest first."""
+    head = ("step", "tensor", "memory", "bytes", "address")
+    return table(
+        head,
+        (
+            (step + 1, stay.tensor, stay.memory, stay.size_bytes, stay.spans[0].start)
+            for stay in shown.live(step)
+        ),
+    )
+
+
+def steps_csv(shown: Shown) -> str:
+    """A row for each step: what it runs, when, what is held, and what happened in sentences."""
+    head = ("step", "operators", "start_s", "stop_s", "bytes_held", "story")
+    return table(
+        head,
+        (
+            (
+                step + 1,
+                " ".join(shown.ran[step]),
+                *shown.step_seconds[step],
+                shown.report.occupancy[step],
+                " ".join(sentence.text for sentence in step_story(shown, step)),
+            )
+            for step in range(shown.steps)
+        ),
+    )
+
+
+def differences_csv(here: Shown, there: Shown) -> str:
+    """Totals of two plans, and a row for each tensor that they treat differently.
+
+    Of plans of different graphs the totals alone.
+    """
+    rows: list[Sequence[Any]] = [
+        (name, "total", unit, other, mine, mine - other)
+        for name, mine, other, unit in totals(here, there)
+    ]
+    for item in differences(here, there) if comparable(here, there) else ():
+        rows.append(
+            (item.tensor, item.kind, "B", item.there_bytes, item.here_bytes, item.delta_bytes)
+        )
+    return table(("name", "kind", "unit", "pinned", "here", "difference"), rows)

@@ -1,0 +1,1 @@
+"""What one visitor's page does; no Panel here."""

@@ -1,0 +1,101 @@
+"""How parts of a session ask workers: one question at a time, and the newest wins. No Panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import param
+
+from app.jobs.pool import Asks, Job
+from app.jobs.protocol import ENDS, FAILURES, Answer, Request
+
+
+def setter(model: param.Parameterized, name: str) -> Callable[[Any], None]:
+    """What sets a field of a view-model."""
+    return lambda value: setattr(model, name, value)
+
+
+def nothing(_what: Any) -> None:
+    """Do nothing."""
+
+
+class Ask:
+    """A question to the workers.
+
+    `take` gets its answers, `wrong` a line on what failed, `ended` the last answer; `runs` is
+    called with whether it is with the workers.
+    """
+
+    def __init__(
+        self,
+        jobs: Asks,
+        take: Callable[[Answer], object],
+        *,
+        runs: Callable[[bool], object] = nothing,
+        wrong: Callable[[str], object] = nothing,
+        ended: Callable[[Answer], object] = nothing,
+    ) -> None:
+        self.job: Job | None = None
+        self._jobs, self._take = jobs, take
+        self._runs, self._wrong, self._ended = runs, wrong, ended
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker may still have something to say."""
+        return self.job is not None
+
+    def ask(self, request: Request, **how: Any) -> Job:
+        """Ask, instead of what is asked now; `how` is as of `Pool.submit`."""
+        self.drop()
+        self.job = self._jobs.submit(request, **how)
+        self._runs(True)
+        return self.job
+
+    def cancel(self) -> None:
+        """Stop it nicely; what it still says is taken."""
+        if self.job:
+            self.job.cancel()
+
+    def drop(self) -> None:
+        """Stop it; nothing that it says is taken any more."""
+        if self.job:
+            self.job.cancel()
+            self.job = None
+            self._runs(False)
+
+    def poll(self) -> None:
+        """Take what has been said since the last call."""
+        job = self.job
+        for answer in job.drain() if job else ():
+            if self.job is not job:  # another question was asked meanwhile
+                return
+            if answer.kind in FAILURES:
+                self._wrong(answer["text"])
+            elif answer.kind not in ENDS:
+                self._take(answer)
+            if answer.kind in ENDS and self.job is job:
+                self.job = None
+                self._runs(False)
+                self._ended(answer)
+
+
+class Part:
+    """A part of a session, with the questions that it has for the workers."""
+
+    asks: Sequence[Ask] = ()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker may still have something to say."""
+        return any(ask.busy for ask in self.asks)
+
+    def poll(self) -> None:
+        """Take what the workers have said."""
+        for ask in tuple(self.asks):
+            ask.poll()
+
+    def close(self) -> None:
+        """Nothing goes on running."""
+        for ask in self.asks:
+            ask.drop()

@@ -1,0 +1,237 @@
+"""What one visitor's page does: asks for plans and sweeps, takes their results. No Panel here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from param.parameterized import discard_events
+
+from app.jobs.pool import Asks, Share
+from app.model.checked_plan import Shown
+from app.model.pareto import indexed
+from app.model.state import Problem, moved
+from app.session import planning, sweeping, tour, what_if
+from app.session.asking import Part
+from app.session.breaks import Breaks
+from app.session.coding import Coding
+from app.session.cursor import Cursor
+from app.session.first import first_shown, stored_first
+from app.session.live import LiveGroups
+from app.session.models import Models
+from app.session.moving import Moving
+from app.session.pinning import Pins
+from app.session.repinning import Repins
+from app.session.sharing import Sharing
+from app.session.streams import Streams
+from app.session.teaching import Teaching
+from app.session.uploads import Uploads
+
+_keys = count(1)
+
+
+class Session:
+    """The view-models of a page, its parts, and which of them does what for which.
+
+    Every change goes through a method here or of a part; `poll` takes what the workers have said.
+    A plan stays on screen until another one has passed `check`.
+    """
+
+    def __init__(self, pool: Asks) -> None:
+        self.pool = jobs = Share(pool, next(_keys))
+        self.models = models = Models()
+        self.problem, self.look, self.work = models.problem, models.look, models.work
+        self.cursor, self.teaching = Cursor(models), Teaching(models)
+        self.live, self.coding = LiveGroups(models, jobs), Coding(models.work, jobs)
+        self.sharing = Sharing(models, jobs)
+        self.uploads = Uploads(models, self.bring)
+        self.pins = Pins(models, jobs, self.show)
+        self.repins = Repins(models, jobs, self.pins.keep)
+        self.moving = Moving(models, jobs, self.show, self.plan)
+        self.breaks = Breaks(models, self.choose, self.plan)
+        self.streams = Streams(models, jobs, self.change)
+        self._compose(jobs)
+        others = (self.repins, self.sharing, self.what_if, self.moving, self.tour)
+        asking = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
+        self._parts: Sequence[Part] = (self.planning, *asking)
+        self._linked: dict[str, Any] = {}
+
+    def _compose(self, jobs: Asks) -> None:
+        """The parts that bring about most, with what they bring about."""
+        models, live = self.models, self.live
+        self.sweeps = sweeping.Sweeps(
+            models, jobs, sweeping.Acts(self.check, self.plan, self.pins.take_point)
+        )
+        acts = what_if.Acts(self.change, self.plan, self.back, self.breaks.toggle, self.moving.undo)
+        self.what_if = what_if.WhatIf(models, jobs, acts)
+        self.planning = planning.Planning(
+            models,
+            jobs,
+            planning.Acts(
+                show=self.show,
+                adopt=self.uploads.adopt,
+                take_graph=self.uploads.take_graph,
+                note=self.what_if.note,
+                begun=live.follow,
+                sized=live.reach,
+                over=live.forget,
+            ),
+        )
+        self.tour = tour.Tour(
+            models,
+            jobs,
+            tour.Acts(
+                abandon=self.abandon,
+                plan=self.plan,
+                show=self.show,
+                take_budgets=self.planning.take_budgets,
+                sweep=self.sweeps.start,
+                cancel_sweep=self.sweeps.cancel,
+                unpin=self.pins.unpin,
+            ),
+        )
+
+    # ---- what is asked of the view-models ----------------------------------------------------
+
+    def request(self, of: Problem | None = None) -> dict[str, Any]:
+        """The problem, or another one, as plain data for a worker."""
+        return self.models.request(of)
+
+    def fields(self) -> dict[str, Any]:
+        """The problem's fields that a plan answers."""
+        return self.models.fields()
+
+    @property
+    def stale(self) -> bool:
+        """Whether what is on screen answers another problem than the one that is chosen."""
+        return self.models.stale
+
+    @property
+    def same_network(self) -> bool:
+        """Whether the network on screen is the one that is chosen."""
+        return self.models.same_network
+
+    @property
+    def charted(self) -> dict[str, Any]:
+        """The fields of the problem that charts are about."""
+        return self.models.charted
+
+    # ---- the plan in the making --------------------------------------------------------------
+
+    def change(self, **fields: Any) -> None:
+        """Change the problem and plan it, unless it is what it was."""
+        self.planning.change(**fields)
+
+    def choose(self, **asked: Any) -> None:
+        """Change options of the planner, by their names, and fields of the problem, and plan it.
+
+        Raises `BadInput` for what the planner does not have.
+        """
+        self.change(**self.problem.fields_of(asked))
+
+    def plan(self, *, fresh: bool = False) -> None:
+        """Plan the problem as it stands; `fresh`: even what is known from before."""
+        self.planning.plan(fresh=fresh)
+
+    def check(self, text: str, asked_for: dict[str, Any] | None = None) -> None:
+        """Have a worker check a plan or graph, and show it if it is right."""
+        self.planning.check(text, asked_for)
+
+    def bring(self, problem: Mapping[str, Any]) -> None:
+        """Have a worker read an uploaded file."""
+        self.planning.bring(problem)
+
+    def cancel(self) -> None:
+        """Stop planning; the best plan so far is kept, and else the one on screen."""
+        self.planning.cancel()
+
+    def abandon(self) -> None:
+        """Give up planning; nothing that comes of it is shown."""
+        self.let_go()
+        self.planning.abandon()
+
+    def back(self) -> None:
+        """Choose again what is on screen."""
+        self.let_go()
+        self.planning.back()
+        if self.sweeps.strays:
+            self.sweeps.forget()
+
+    # ---- the budget in somebody's hand -------------------------------------------------------
+
+    def slide(self, budget_bytes: int) -> None:
+        """The handle of the budget is moved: what can follow at once does."""
+        self.work.under = budget_bytes
+        self.live.follow()
+        self.streams.follow()
+
+    def let_go(self) -> None:
+        """The handle stands still: it is where the budget is."""
+        self.work.under = 0
+
+    # ---- the page as a whole -----------------------------------------------------------------
+
+    def open(
+        self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
+    ) -> None:
+        """Show the stored first plan; plan what a link asks for where that is another problem."""
+        stored = stored_first()
+        first = self.request()
+        self.work.shown_for = self.fields()
+        self.show(first_shown())
+        self.planning.known.keep(self.work.shown_for, stored["budgets"])
+        self.work.budgets = stored["budgets"]
+        self.problem.param.update(**problem)
+        if self.request() == first:
+            self.sweeps.add(stored["points"])
+        else:
+            self._linked = dict(look)  # a step and a selection are of the plan that is to come
+            self.plan()
+        self.look.param.update(**look)
+        self.work.notice = " ".join(wrong or [])
+
+    def show(self, shown: Shown) -> None:
+        """Put a checked plan on screen; cursor, selection and blocks stay where they still mean."""
+        before, work = self.models.shown, self.work
+        same_graph = before is not None and before.graph.digest == shown.graph.digest
+        self._look_at(shown, same_graph)
+        charted = same_graph or indexed(work.points, work.shown_for)
+        if self.sweeps.strays or not charted:
+            self.sweeps.forget()
+        known = self.planning.known.of(work.shown_for)
+        written = bool(shown.packed or shown.late)
+        work.param.update(budgets=known, shown=shown, written=written, infeasible={})
+        self.look.param.trigger("step")
+        self.live.explain(shown)
+        self.live.reach()
+        self.streams.explain(shown)
+        self.what_if.explain(shown)
+        self.moving.explain(shown)
+
+    def _look_at(self, shown: Shown, same_graph: bool) -> None:
+        """Cursor, selection and blocks for a plan: nothing may look at it with the old one's."""
+        look = self.look
+        with discard_events(look):
+            step = look.step if same_graph else shown.opening_step
+            look.step = moved(self._linked.get("step", step), 0, shown.steps)
+            if not same_graph:
+                look.selection = self._linked.get("selection", "")
+                opened = self._linked.get("expanded", sorted(shown.opened))
+                look.expanded = [name for name in opened if name in shown.tree.names]
+        self._linked = {}
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker may still have something to say."""
+        return any(part.busy for part in self._parts)
+
+    def poll(self) -> None:
+        """Take all that the workers have said since the last call."""
+        for part in self._parts:
+            part.poll()
+
+    def close(self) -> None:
+        """The visitor has gone: nothing of theirs goes on running."""
+        for part in self._parts:
+            part.close()

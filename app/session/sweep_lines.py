@@ -1,0 +1,205 @@
+"""What a sweep plans: the planners with their options, and the budgets of each. No Panel here."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.kinds.registry import kind_of_planner
+from app.model.options import (
+    always_counts,
+    no_breaks,
+    options,
+    series,
+)
+from app.model.pareto import AXES
+from app.model.sizes import NAMED_BUDGETS
+from app.model.state import Problem
+
+CHOSEN = "as chosen"
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "cosma": ("cosma", {}),
+    "fusion": ("fusion", {}),
+    "overlap": ("overlap", {}),
+    "streaming": ("streaming", {}),
+    "cosma, joint order": ("cosma", {"schedule": "joint"}),
+    "fusion, joint": ("fusion", {"joint": True}),
+    "overlap, least latency": ("overlap", {"objective": "latency"}),
+    "overlap, no fuse": ("overlap", {"fuse": False}),
+    "streaming 2S-MD": ("streaming", {"pipeline": "2s-md"}),
+    "streaming Async-MD": ("streaming", {"pipeline": "async-md"}),
+}
+SWEPT = (CHOSEN, *VARIANTS)
+POINTS = 9
+DEEPEST = 64
+MOST_OF_FRONT = 24
+PROBE = 1
+"""A budget in which nothing fits: what a planner says that it needs is its least."""
+
+
+@dataclass
+class Line:
+    """A planner with its options on the way through its budgets.
+
+    `first` are budgets that come before all others, `grid` the others once they are known.
+    """
+
+    name: str
+    problem: Mapping[str, Any]
+    first: list[int]
+    wide: bool
+    grid: list[int] | None = None
+    known: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    planned: set[int] = field(default_factory=set)
+    front: list[int] = field(default_factory=list)
+    running: int = 0
+    failed: bool = False
+
+    @property
+    def has_front(self) -> bool:
+        """Whether its plans say at which budgets they change, and change nowhere else."""
+        kind = kind_of_planner(self.problem["planner"])
+        return kind.changes_at_front(self.problem["options"])
+
+    @property
+    def waits(self) -> bool:
+        """Whether the plan that is being made will say what the next ones are."""
+        return self.has_front and not self.front and self.running > 0
+
+    def take_front(self, point: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A point and what is known with it: the same plan at other budgets that are wanted."""
+        budget = point["budget_bytes"]
+        found = [dict(point)]
+        self.planned.add(budget)
+        if self.has_front and point["front"]:
+            self.front = list(point["front"])
+            if self.wide:
+                self.grid = [b for b in thinned(self.front) if b not in self.planned]
+            here = bisect_right(self.front, budget)
+            wanted = [*self.first, *(self.grid or [])]
+            for other in dict.fromkeys(wanted):
+                if other not in self.planned and bisect_right(self.front, other) == here:
+                    found.append({**point, "budget_bytes": other})
+                    self.planned.add(other)
+        for one in found:
+            self.known[one["budget_bytes"]] = one
+        self._forget_planned()
+        return found
+
+    def take_least(self, need: int, high: int, named: Iterable[int]) -> None:
+        """From the least budget on the others are known, evenly in ratio and by name.
+
+        The least itself comes last: programs in so little memory may be so long that they take
+        minutes, and the rest of the chart is there meanwhile.
+        """
+        if self.wide and self.grid is None:
+            low = max(need, high // DEEPEST)
+            even = {*even_in_ratio(low, max(high, low), POINTS), *(b for b in named if b >= need)}
+            others = sorted(even - {need})
+            self.grid = [*(coarse_first(others) if others else ()), need]
+        self._forget_planned()
+
+    def _forget_planned(self) -> None:
+        self.first = [b for b in self.first if b not in self.planned]
+        if self.grid is not None:
+            self.grid = [b for b in self.grid if b not in self.planned and not self._level(b)]
+
+    def _level(self, budget: int) -> bool:
+        """Whether plans below and above are alike in everything: nothing is gained between."""
+        below = [b for b in self.known if b < budget]
+        above = [b for b in self.known if b > budget]
+        if not below or not above:
+            return False
+        pair = self.known[max(below)], self.known[min(above)]
+        return all(pair[0][of] == pair[1][of] for axis, of in AXES.items() if axis != "memory")
+
+    @property
+    def left(self) -> int:
+        """How many budgets there are still to be planned; a guess before the least is known."""
+        if self.failed:
+            return 0
+        unknown = self.wide and self.grid is None
+        lost = unknown and PROBE in self.planned and not self.running
+        return len(self.first) + (len(self.grid or []) if not unknown or lost else POINTS)
+
+    def next(self) -> int | None:
+        """The budget that is next; `PROBE` asks for the least; None where nothing is to do now."""
+        if self.failed or self.waits:
+            return None
+        if self.first:
+            return self.first.pop(0)
+        if self.grid is None and self.wide and PROBE not in self.planned:
+            self.planned.add(PROBE)
+            return PROBE
+        return self.grid.pop(0) if self.grid else None
+
+
+def lines_of(
+    problem: Problem,
+    request: Mapping[str, Any],
+    names: Sequence[str],
+    first: Sequence[int],
+    wide: bool,
+) -> list[Line]:
+    """Lines by the names of `SWEPT`; all count parameters where one of them always does."""
+    asked: dict[str, dict[str, Any]] = {}
+    for name in names:
+        one = asked_of(problem, request, name)
+        if one is not None:
+            asked.setdefault(series(one), one)
+    if any(always_counts(one["planner"]) for one in asked.values()):
+        asked = {name: {**one, "parameters": True} for name, one in asked.items()}
+    return [Line(name, one, list(first), wide) for name, one in asked.items()]
+
+
+def asked_of(problem: Problem, request: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """The problem of a line; None for a name that is none, or that has nothing to be planned."""
+    if name == CHOSEN:
+        return None if no_breaks(problem) else dict(request)
+    if name not in VARIANTS:
+        return None
+    planner, chosen = VARIANTS[name]
+    other = Problem.of(planner=planner, **chosen)
+    return {**request, "planner": planner, "options": options(other)}
+
+
+def sweep_budgets(
+    budgets: Mapping[str, Any], least: int | None = None, points: int = 12
+) -> list[int]:
+    """Budgets from MR to what the default order needs at its peak, evenly in ratio.
+
+    Where plans begin at `least`, far below MR, so does the sweep, down to a part of the highest.
+    """
+    low, high = budgets["MR"], max(budgets["default_peak"], budgets["MR"])
+    if least is not None:
+        low = min(low, max(least, high // DEEPEST))
+    named = (budgets[name] for name in NAMED_BUDGETS)
+    return sorted({*even_in_ratio(low, high, points), *named, high})
+
+
+def even_in_ratio(low: int, high: int, points: int) -> list[int]:
+    """Sizes from `low` to `high`, each by the same ratio above the one before."""
+    ratio = (high / low) ** (1 / (points - 1))
+    return [round(low * ratio**i) for i in range(points)]
+
+
+def coarse_first(sizes: Sequence[int]) -> list[int]:
+    """Both ends, then the middle, then the middles of the halves: the whole is soon in sight."""
+    order = [0, len(sizes) - 1]
+    spans = [(0, len(sizes) - 1)]
+    while spans:
+        low, high = spans.pop(0)
+        middle = (low + high) // 2
+        if low < middle < high:
+            order.append(middle)
+            spans += [(low, middle), (middle, high)]
+    return list(dict.fromkeys(sizes[i] for i in order))
+
+
+def thinned(front: Sequence[int]) -> list[int]:
+    """At most `MOST_OF_FRONT` budgets of a front, its ends among them, coarse first."""
+    last = len(front) - 1
+    count = min(last, MOST_OF_FRONT - 1) or 1
+    return coarse_first(sorted({front[round(i * last / count)] for i in range(count + 1)}))

@@ -1,0 +1,79 @@
+"""Teaching: what a step's sentences speak of, and where something moves next. No Panel here."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from app.kinds.registry import step_story
+from app.model.checked_plan import Shown
+from app.session.models import Models
+from planners.core.program import Load, Store
+
+
+class Teaching:
+    """While it is on, what the sentences at the cursor name is marked in all views."""
+
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        models.look.param.watch(lambda *_: self.speak(), ["teaching", "step"])
+        models.work.param.watch(lambda *_: self.stop(), "shown")
+
+    def speak(self) -> None:
+        """Mark what is spoken of, or nothing."""
+        look, shown = self.models.look, self.models.work.shown
+        if not look.teaching or shown is None or look.step >= shown.steps:
+            look.spoken = []
+        else:
+            look.spoken = spoken_tensors(shown, look.step)
+
+    def stop(self) -> None:
+        """Another plan is on screen: the cursor stands still."""
+        self.models.look.playing = False
+        self.speak()
+
+    def toggle(self) -> None:
+        """Turn teaching on or off; what was selected would hide what is spoken of."""
+        look = self.models.look
+        look.param.update(teaching=not look.teaching, selection="")
+
+    def to_event(self, direction: int = 1) -> None:
+        """Bring the cursor to the next or previous step in which something moves."""
+        look, shown = self.models.look, self.models.work.shown
+        if shown is not None and (step := next_event(shown, look.step, direction)) is not None:
+            look.step = step
+
+    def play(self) -> None:
+        """Start or stop to move the cursor on by itself; the client does it."""
+        self.models.look.playing = not self.models.look.playing
+
+
+def spoken_tensors(shown: Shown, step: int) -> list[str]:
+    """The tensors that a step's sentences name; where one operator ran, all that it touches."""
+    named = [sentence.tensor for sentence in step_story(shown, step) if sentence.tensor]
+    ran = shown.ran[step]
+    if len(ran) == 1:
+        operator = shown.graph.operators[shown.graph.index[ran[0]]]
+        named += [*operator.inputs, *operator.outputs]
+    return [name for name in dict.fromkeys(named) if name in shown.graph.tensors]
+
+
+def events(shown: Shown) -> list[int]:
+    """The steps in which bytes cross the chip's edge."""
+    offchip = {memory.name for memory in shown.plan.program.memories if memory.offchip}
+    found = {
+        item.step
+        for item in shown.instructions
+        if (isinstance(item, Load) and item.source.memory in offchip)
+        or (isinstance(item, Store) and item.target.memory in offchip)
+    }
+    return sorted(found)
+
+
+def next_event(shown: Shown, step: int, direction: int = 1) -> int | None:
+    """The nearest such step after a step, or before it; None where there is none."""
+    steps = events(shown)
+    if direction > 0:
+        place = bisect_right(steps, step)
+        return steps[place] if place < len(steps) else None
+    place = bisect_left(steps, step) - 1
+    return steps[place] if place >= 0 else None

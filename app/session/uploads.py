@@ -1,0 +1,85 @@
+"""Files that a visitor brings: plans, and graphs that become models to choose. No Panel here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import planners as sp
+from app.jobs.files import plain_name
+from app.model.checked_plan import Shown
+from app.model.options import without_breaks
+from app.model.state import GRANULARITIES, WIDTHS
+from app.model.upload_store import keep
+from app.model.url import UPLOADED, problem_of
+from app.session.models import Models
+
+
+class Uploads:
+    """What a session was given; `bring` has a problem's file read by a worker."""
+
+    def __init__(self, models: Models, bring: Callable[[Mapping[str, Any]], object]) -> None:
+        self.models, self._bring = models, bring
+        self.texts, self.tokens, self.names = (
+            models.brought.texts,
+            models.brought.tokens,
+            models.brought.names,
+        )
+        self._brought = ("", "")
+
+    def take(self, content: bytes, name: str = "plan.json") -> None:
+        """Have a file that someone brought read by a worker; only what is right is shown."""
+        try:
+            token = keep(name, content)
+        except sp.SpillwayError as error:
+            self.models.work.notice = str(error)
+            return
+        self._brought = (token, name)
+        problem = {**self.models.request(), "model": plain_name(name) + UPLOADED, "upload": token}
+        problem.pop("graph", None)
+        problem["input_shape"] = ""
+        self._bring(problem)
+
+    def take_graph(self, graph: Mapping[str, Any]) -> None:
+        """A graph that could be read becomes a model that can be chosen, and is chosen."""
+        token, name = self._brought
+        self._brought = ("", "")
+        label = self._label(graph["name"], graph["text"], token)
+        if graph["text"]:
+            self.texts[label] = graph["text"]
+        if token:
+            self.tokens[label], self.names[label] = token, name
+        width = graph["bytes_per_element"]
+        fields: dict[str, Any] = {"model": label, "input_shape": "", "wishes": []}
+        fields["options"] = without_breaks(self.models.problem.options)
+        fields |= {"bytes_per_element": width if width in WIDTHS else 1, "upload": token}
+        if graph["granularity"] in GRANULARITIES:
+            fields["granularity"] = graph["granularity"]
+        self.models.problem.param.update(**fields)
+
+    def _label(self, name: str, text: str, token: str) -> str:
+        """The name of a model to choose: another one where that is taken by another file."""
+        number, label = 1, name + UPLOADED
+        while (label in self.tokens and self.tokens[label] != token) or (
+            label in self.texts and self.texts[label] != text
+        ):
+            number += 1
+            label = f"{name}-{number}{UPLOADED}"
+        return label
+
+    def adopt(self, shown: Shown) -> None:
+        """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
+        found = problem_of(shown.plan)
+        if "model" not in found:
+            token, name = self._brought
+            text = json.dumps(shown.graph.to_json())
+            label = self._label(shown.graph.name, text, token)
+            self.texts[label] = text
+            if token:
+                self.tokens[label], self.names[label] = token, name
+            found = {**found, "model": label, "input_shape": "", "upload": token}
+        else:
+            found = {**found, "upload": ""}
+        self._brought = ("", "")
+        self.models.problem.param.update(**{"wishes": [], **found})

@@ -1,0 +1,224 @@
+"""What if: wishes made, dropped and taken back, and what they cost. No Panel here."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.jobs.pool import Asks
+from app.jobs.protocol import Answer, Request
+from app.model.checked_plan import Shown
+from app.model.constraints import (
+    BREAK,
+    DROP,
+    KNOWN,
+    PICK,
+    WISH,
+    added,
+    asked,
+    picked_wish,
+    why_no_choice,
+    why_not_asked,
+    wished_tensor,
+)
+from app.model.state import operator_selection, selected_writer
+from app.session.asking import Ask, Part, setter
+from app.session.breaks import NOT_YET
+from app.session.models import Models
+
+KEPT = 20  # problems to go back to, and plans without wishes whose numbers are known
+NO_TENSOR = "Nothing is selected: tap a tensor or an operator, then press k or o."
+NO_OPERATOR = "That is no operator: tap one in the graph, or press Escape."
+ITSELF = "That is the same operator: tap another one, or press Escape."
+NOTHING = "There is nothing to undo."
+MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes", "makespan_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What wishes bring about: a changed problem planned, a plan, the problem on screen again, a
+    cut at an operator, a move by hand taken back (says whether there was one)."""
+
+    change: Callable[..., object]
+    plan: Callable[[], object]
+    back: Callable[[], object]
+    cut: Callable[[str], object]
+    undo_move: Callable[[], bool]
+
+
+class WhatIf(Part):
+    """The wishes of a session's problem, and what can be done to them."""
+
+    def __init__(self, models: Models, jobs: Asks, acts: Acts) -> None:
+        self.models, self._acts = models, acts
+        self._price = Ask(jobs, self._take, runs=setter(models.work, "pricing"))
+        self.asks = (self._price,)
+        self._shown: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._without: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._priced = ""
+        self._back = False
+
+    # ---- wishes ------------------------------------------------------------------------------
+
+    def act(self, key: str) -> None:
+        """What a button of the panel does, by its key."""
+        for start, do in (
+            (WISH, self.add),
+            (DROP, self.drop),
+            (PICK, self._begin),
+            (BREAK, self._acts.cut),
+        ):
+            if key.startswith(start):
+                do(key.removeprefix(start))
+                return
+        actions = {"clear": self.clear, "undo": self.undo, "give up": self.give_up}
+        if key in actions:
+            actions[key]()
+
+    def add(self, text: str) -> None:
+        """Wish one thing more; what it contradicts is wished no more."""
+        if not self.models.same_operators:
+            self.models.work.notice = NOT_YET
+            return
+        if reason := why_not_asked(text, self.models.problem.planner):
+            self.models.work.notice = f"{text}: {reason}."
+            return
+        self._acts.change(wishes=added(self.models.problem.wishes, text))
+
+    def drop(self, text: str) -> None:
+        """Wish one thing no more."""
+        self._acts.change(wishes=[w for w in self.models.problem.wishes if w != text])
+
+    def clear(self) -> None:
+        """Wish nothing."""
+        self._acts.change(wishes=[])
+
+    def toggle(self, kind: str) -> None:
+        """Keep the selected tensor, or the selected operator's output, on or off chip; or not."""
+        work, look = self.models.work, self.models.look
+        tensor = wished_tensor(work.shown, look.selection) if work.shown else ""
+        if not tensor:
+            work.notice = NO_TENSOR
+            return
+        look.panel = "what if"
+        text, planner = f"{kind} {tensor}", self.models.problem.planner
+        known = kind in KNOWN.get(planner, ())
+        if text in self.models.problem.wishes:
+            self.drop(text)
+        elif known and (why := why_no_choice(work.shown, tensor, planner)):
+            work.notice = f"{text}: {why}."
+        else:
+            self.add(text)
+
+    # ---- a wish of two operators -------------------------------------------------------------
+
+    def _begin(self, words: str) -> None:
+        kind, operator = words.split(" ", 1)
+        self.models.work.param.update(picking={"kind": kind, "operator": operator}, notice="")
+
+    def picked(self, selection: str) -> bool:
+        """Take what was tapped as the second operator; says whether one was waited for."""
+        work = self.models.work
+        if not work.picking or work.shown is None:
+            return False
+        first, second = work.picking["operator"], selected_writer(work.shown.graph, selection)
+        if not second or second == first:
+            work.notice = ITSELF if second else NO_OPERATOR
+            return True
+        text = picked_wish(work.picking["kind"], first, second)
+        work.picking = {}
+        self.models.look.selection = operator_selection(first)
+        self.add(text)
+        return True
+
+    def give_up(self) -> bool:
+        """Wait for no second operator; says whether one was waited for."""
+        waited = bool(self.models.work.picking)
+        self.models.work.picking = {}
+        return waited
+
+    # ---- the way back ------------------------------------------------------------------------
+
+    def note(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """A plan for other fields takes the place of one: that one can be gone back to."""
+        if before and before != after and not self._back:
+            self._shown.append(dict(before))
+        self._back = False
+
+    def undo(self) -> None:
+        """Take back a move by hand; else choose what is on screen; else what was there before."""
+        models = self.models
+        if self.give_up() or self._acts.undo_move():
+            return
+        if models.stale or models.work.planning:
+            self._acts.back()
+        elif self._shown:
+            before = self._shown.pop()
+            models.problem.param.update(**before)
+            self._acts.plan()
+            self._back = True
+        else:
+            models.work.notice = NOTHING
+
+    # ---- what wishes cost --------------------------------------------------------------------
+
+    def explain(self, shown: Shown) -> None:
+        """Compare a new plan with wishes to the one without: known, or made beside."""
+        models, work = self.models, self.models.work
+        fields = work.shown_for or models.fields()
+        key = _key({**fields, "wishes": []}, shown)
+        self.give_up()
+        if key != self._priced or not fields.get("wishes"):
+            self.close()
+            work.wished = {}
+        if not fields.get("wishes"):
+            if not shown.moved:
+                self._remember(key, numbers(shown))
+            return
+        self._priced = key
+        if key in self._without:
+            work.wished = self._without[key]
+        elif not self.busy and not models.stale and asked(models.problem):
+            problem = models.request()
+            problem["options"] = {k: v for k, v in problem["options"].items() if k != "wishes"}
+            budgets = {"budgets": [shown.plan.budget_bytes]}
+            self._price.ask(Request("sweep", problem, budgets), background=True)
+
+    def _remember(self, key: str, found: dict[str, Any]) -> None:
+        self._without[key] = found
+        self._without.move_to_end(key)
+        while len(self._without) > KEPT:
+            self._without.popitem(last=False)
+
+    def _take(self, answer: Answer) -> None:
+        """The plan without wishes."""
+        if answer.name == "point":
+            numbers_without = {name: answer[name] for name in MEASURED}
+            self._remember(self._priced, numbers_without)
+            self.models.work.wished = numbers_without
+
+
+def numbers(shown: Shown) -> dict[str, Any]:
+    """What a plan costs, as the points of a sweep have it."""
+    report, claims = shown.report, shown.plan.claims
+    return {
+        "status": claims.status,
+        "gap": claims.gap,
+        "traffic_bytes": report.traffic_bytes,
+        "noncompulsory_bytes": report.noncompulsory_bytes,
+        "peak_bytes": report.peak_bytes,
+        "makespan_s": shown.trace.makespan_s,
+    }
+
+
+def _key(fields: Mapping[str, Any], shown: Shown) -> str:
+    """What a plan answers, with its budget in bytes: names and sizes of it are the same."""
+    return json.dumps({**fields, "budget": shown.plan.budget_bytes}, sort_keys=True)
+
+
+def knows_wishes(planner: str) -> bool:
+    """Whether a planner knows any wish."""
+    return bool(KNOWN.get(planner))

@@ -1,8 +1,0 @@
-"""A plan as one HTML file: figures, sentences and tables that need no server and no network.
-
-`write_html(plan, "plan.html")` is all that most callers need.
-"""
-
-from app.standalone.write import Seen, page_html, seen_of, write_html
-
-__all__ = ["Seen", "page_html", "seen_of", "write_html"]

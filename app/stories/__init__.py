@@ -1,0 +1,1 @@
+"""The sentences of a step, a file for each kind of plan."""

@@ -1,0 +1,31 @@
+"""A sentence on a whole plan: what its numbers rest on, or why there is none."""
+
+from __future__ import annotations
+
+from app.model.checked_plan import Shown
+from app.model.machines import title_of
+from planners.core.units import format_bytes
+
+LISTED = 6
+
+
+def infeasible_story(why: dict[str, object]) -> str:
+    """What binds, in one sentence."""
+    tensors: list[tuple[str, int]] = list(why.get("tensors") or ())  # type: ignore[call-overload]
+    listed = ", ".join(f"{name} ({format_bytes(size)})" for name, size in tensors[:LISTED])
+    listed += f" and {len(tensors) - LISTED} more" if len(tensors) > LISTED else ""
+    held = f" holds {listed} at once" if listed else ""
+    if why.get("streams"):
+        total = format_bytes(sum(size for _, size in tensors))
+        return f"the largest layer, {why['operator']}, has {total} of parameters; {why['remedy']}"
+    return f"{why['operator']}{held}"
+
+
+def assumptions(shown: Shown) -> str:
+    """What the numbers rest on."""
+    plan, graph = shown.plan, shown.graph
+    counted = "counted" if plan.program.counts_parameters else "not counted"
+    width = f"{graph.bytes_per_element} B an element"
+    return (
+        f"{graph.granularity} operators · {width} · parameters {counted} · {title_of(plan.machine)}"
+    )

@@ -1,0 +1,171 @@
+"""Why a tensor left the chip, and for how long, read off the program that was checked. No Panel."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import planners as sp
+from app.model.checked_plan import Shown, holes
+from app.model.units import seconds_text
+from planners.core.program import Compute
+from planners.core.units import format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """What stood against keeping a tensor on chip while it was away.
+
+    `step` is the fullest of the steps it missed, `needs_bytes` what that step's operator reads and
+    writes, `held_bytes` all that is on chip then, `short_bytes` what would be over the budget with
+    the tensor. `hole_bytes` is the largest range of addresses that stays free all the time.
+    """
+
+    step: int
+    operator: str
+    needs_bytes: int
+    held_bytes: int
+    short_bytes: int
+    hole_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """When a tensor is read next, and which tensors on chip with it are read later still."""
+
+    step: int
+    others: int
+    later: tuple[tuple[str, int], ...]
+
+
+def next_use(shown: Shown, tensor: str, step: int) -> int | None:
+    """The next step after `step` that reads a tensor."""
+    steps = shown.reads.get(tensor, ())
+    after = bisect_right(steps, step)
+    return steps[after] if after < len(steps) else None
+
+
+def away(shown: Shown, stay: sp.Residency) -> range:
+    """The steps between a stay and the next of the same piece, or the end."""
+    later = [s for s in shown.stays[stay.tensor] if s.start_instruction > stay.start_instruction]
+    stop = min((shown.columns(s)[0] for s in later), default=shown.steps)
+    return range(min(shown.columns(stay)[1], stop), stop)
+
+
+def pressure(shown: Shown, stay: sp.Residency) -> Pressure | None:
+    """What was in the way of a stay whose tensor is read again; None if it misses no step."""
+    missed = away(shown, stay)
+    if not missed:
+        return None
+    memory, budget = stay.memory, shown.plan.budget_bytes
+    fullest = max(missed, key=lambda s: shown.report.occupancy[s])
+    there = [r for r in shown.report.residencies if _meet(shown, r, missed) and r.memory == memory]
+    held = sum(r.size_bytes for r in there if fullest in range(*shown.columns(r)))
+    taken = [(span.start, span.stop) for r in there for span in r.spans]
+    free = [stop - start for start, stop in holes(taken, budget)]
+    return Pressure(
+        fullest,
+        " and ".join(shown.ran[fullest]) or shown.plan.program.steps[fullest],
+        needs_bytes(shown, fullest),
+        held,
+        max(0, held + stay.size_bytes - budget),
+        max(free, default=0),
+    )
+
+
+def _meet(shown: Shown, stay: sp.Residency, steps: range) -> bool:
+    start, stop = shown.columns(stay)
+    return start < steps.stop and steps.start < stop
+
+
+def needs_bytes(shown: Shown, step: int) -> int:
+    """Bytes on chip that what runs in a step reads and writes; shared addresses count once."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    for position in shown.by_step[step]:
+        item = shown.instructions[position]
+        for _, region in (*item.reads, *item.writes) if isinstance(item, Compute) else ():
+            if region.offset is not None:
+                stop = region.offset + region.size_bytes
+                ranges.setdefault(region.memory, []).append((region.offset, stop))
+    return sum(covered(found) for found in ranges.values())
+
+
+def covered(ranges: Iterable[tuple[int, int]]) -> int:
+    """How many bytes ranges cover together."""
+    total, reached = 0, 0
+    for start, stop in sorted(ranges):
+        total += max(0, stop - max(start, reached))
+        reached = max(reached, stop)
+    return total
+
+
+def rank(shown: Shown, stay: sp.Residency, step: int) -> Rank | None:
+    """A tensor's next use after a step beside those of all else that is on chip in it."""
+    mine = next_use(shown, stay.tensor, step)
+    if mine is None:
+        return None
+    others = dict.fromkeys(
+        r.tensor for r in shown.live(step) if r.memory == stay.memory and r.tensor != stay.tensor
+    )
+    uses: Mapping[str, int] = {
+        name: use for name in others if (use := next_use(shown, name, step)) is not None
+    }
+    later = sorted(((n, u) for n, u in uses.items() if u > mine), key=lambda item: -item[1])
+    return Rank(mine, len(uses), tuple(later))
+
+
+def why_words(shown: Shown, stay: sp.Residency) -> str:
+    """What stood against keeping a tensor, as the end of a sentence; empty if nothing is known."""
+    found = pressure(shown, stay)
+    if found is None:
+        return ""
+    budget, name = format_bytes(shown.plan.budget_bytes), stay.tensor
+    if found.short_bytes:
+        rest = found.held_bytes - found.needs_bytes
+        more = f" and {format_bytes(rest)} more is held" if rest > 0 else ""
+        return (
+            f": {found.operator} in step {found.step + 1} needs "
+            f"{format_bytes(found.needs_bytes)} of {budget}{more}, "
+            f"{format_bytes(found.short_bytes)} short of keeping {name} too"
+        )
+    if found.hole_bytes < stay.size_bytes:
+        free = format_bytes(found.hole_bytes) if found.hole_bytes else "nothing"
+        return f": {free} stays free at one place that long, too little for {name}"
+    return ", though there is room for it: this plan does without"
+
+
+def until_words(shown: Shown, stay: sp.Residency, step: int) -> tuple[str, str]:
+    """When a tensor is read next, and a sentence on what is on chip with it and read later."""
+    found = rank(shown, stay, step)
+    if found is None:
+        return "", ""
+    until = f" until step {found.step + 1} reads it again, in {steps_words(found.step - step)}"
+    if found.later:
+        name, use = found.later[0]
+        return until, f" {name} is read later still, in step {use + 1}."
+    return until, " Nothing else on chip is read later." if found.others else ""
+
+
+def steps_words(count: int) -> str:
+    """A number of steps."""
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def cause_text(shown: Shown, item: sp.Interval) -> str:
+    """Why an interval did not start earlier, in words."""
+    if not item.cause:
+        return "no wait"
+    blocker = shown.instructions[item.blocker] if item.blocker is not None else None
+    if isinstance(blocker, Compute):
+        name = f"operator {blocker.operator}"
+    else:
+        piece = getattr(blocker, "piece", None)
+        name = f"the transfer of {piece.tensor}" if piece else "what came before"
+    reason = {
+        "read after write": f"its data came from {name}",
+        "write after read": f"the bytes it writes were still read by {name}",
+        "write after write": f"the bytes it writes were still written by {name}",
+        "barrier": f"a barrier behind {name}",
+    }[item.cause]
+    return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"

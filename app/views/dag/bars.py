@@ -1,0 +1,217 @@
+"""The bar of the graph view, and the line for what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.model.colours import ink_on
+from app.model.constraints import picking_text
+from app.model.glossary import term
+from app.model.options import cuts
+from app.model.sizes import format_exact
+from app.model.state import COLOURS, operator_selection
+from app.session.session import Session
+from app.stories.notes import infeasible_story
+from app.views.dag.scene import find_operators
+from app.views.dag.view import Dag
+from app.views.panels.what_if import Board, ways_out
+from app.views.switches import switch
+from app.widgets.buttons import button
+from app.widgets.later import seen
+from app.widgets.style import COMPACT, TEXT
+from planners.core.units import format_bytes
+
+NAMED = 2
+SPILLLESS = " With the objective “least traffic” less is enough."
+CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
+
+
+class DagBar(pn.viewable.Viewer):
+    """Search, colour, open and close all, and a legend of the colours."""
+
+    def __init__(self, session: Session, dag: Dag, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.dag = session, dag
+        self.search = pn.widgets.TextInput(
+            placeholder="search by name or kind  ( / )",
+            css_classes=["dag-search"],
+            stylesheets=[COMPACT],
+            width=185,
+            margin=(0, 6),
+        )
+        self.search.param.watch(lambda event: self._find(event.new), "value")
+        self.found = pn.pane.HTML("", margin=(4, 2), stylesheets=[TEXT])
+        self.legend = pn.pane.HTML(
+            "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[TEXT]
+        )
+        self.what_if = pn.widgets.Button(
+            label="What if…",
+            css_classes=["open-what-if"],
+            stylesheets=[COMPACT],
+            description="wish something of what is selected, and see what it costs: w",
+            on_click=lambda _e: session.look.param.update(panel="what if"),
+            margin=(0, 3),
+        )
+        self.cut = pn.widgets.Button(
+            label=CUT,
+            css_classes=["cut"],
+            stylesheets=[COMPACT],
+            description="cut the network behind the selected operator, or no more: b",
+            on_click=lambda _e: session.breaks.toggle(session.breaks.selected),
+            margin=(0, 3),
+        )
+        names = ["options", "planner"]
+        session.problem.param.watch(lambda *_: self._show_cut(), names)
+        session.look.param.watch(lambda *_: self._show_cut(), "selection")
+        session.work.param.watch(lambda *_: self._show_cut(), "shown")
+        self._show_cut()
+        session.work.param.watch(lambda *_: self._show_legend(), "shown")
+        session.look.param.watch(lambda *_: self._show_legend(), ["colour", "expanded"])
+
+    def _find(self, text: str) -> None:
+        """Select the next operator that matches, with its blocks opened."""
+        hits = find_operators(self.session.work.shown, text)
+        if not hits:
+            self.found.object = "<i>nothing found</i>" if text.strip() else ""
+            return
+        if self.session.what_if.picked(operator_selection(hits[0])):
+            return
+        self.session.cursor.to_operator(hits[0])
+        self.found.object = f"{len(hits)} found"
+
+    def _open_all(self) -> None:
+        look, tree = self.session.look, self.session.work.shown.tree
+        everything = sorted(tree.everything())
+        full = everything == look.expanded and set(everything) != tree.names
+        self.found.object = "<i>too many at once: tap a block</i>" if full else ""
+        look.expanded = everything
+
+    def _close_all(self) -> None:
+        self.session.look.expanded = sorted(self.session.work.shown.opened)
+
+    def _show_cut(self) -> None:
+        """The button is there where the network is cut, and free where an operator is selected."""
+        name = self.session.breaks.selected
+        self.cut.visible = cuts(self.session.problem)
+        self.cut.disabled = not name
+        self.cut.label = UNCUT if name in self.session.breaks.nodes else CUT
+
+    def _show_legend(self) -> None:
+        if self.dag.drawn:
+            self.legend.object = legend_html(self.dag.drawn.legend, self.dag.drawn.twins)
+
+    def __panel__(self) -> pn.Row:
+        return pn.Row(
+            self.search,
+            self.found,
+            switch(self.session, "colour", {c: c for c in COLOURS}, ["colour"]),
+            button("open all", "open-all", self._open_all),
+            button("close", "close-all", self._close_all),
+            self.cut,
+            self.what_if,
+            self.legend,
+            css_classes=["bar"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+
+class Message(pn.viewable.Viewer):
+    """One clear line on what went wrong, or why there is no plan and what would make one."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.text = pn.pane.HTML(
+            "",
+            css_classes=["message"],
+            stylesheets=[TEXT],
+            sizing_mode="stretch_width",
+            margin=(4, 0),
+        )
+        self.remedy = pn.widgets.Button(
+            label="",
+            color="primary",
+            css_classes=["nearest"],
+            stylesheets=[COMPACT],
+            on_click=lambda _e: session.change(budget=nearest(session.work.infeasible)[1]),
+            margin=(0, 6),
+        )
+        self.ways_out = Board(css_classes=["ways-out"], margin=(6, 6), visible=False)
+        self.ways_out.on_key(lambda key: session.what_if.act(key))
+        self.row = seen(
+            pn.Row,
+            self.text,
+            self.ways_out,
+            self.remedy,
+            css_classes=["message-row"],
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+        )
+        names = ["notice", "infeasible", "picking"]
+        session.work.param.watch(lambda *_: self._show(), names)
+        self._show()
+
+    def _show(self) -> None:
+        work = self.session.work
+        why = {} if work.picking else work.infeasible
+        self.row.visible = bool(why or work.notice or work.picking)
+        self.ways_out.sections = ways_out(work.picking, why)
+        self.ways_out.visible = bool(self.ways_out.sections)
+        self.remedy.visible = bool(why) and why["need_bytes"] > why["have_bytes"]
+        if why:
+            self.text.object = infeasible_html(why)
+            self.remedy.label = nearest(why)[0]
+        else:
+            line = work.notice or (picking_text(work.picking) if work.picking else "")
+            self.text.object = f'<div class="notice" role="alert">{escape(line)}</div>'
+
+    def __panel__(self) -> pn.Row:
+        return self.row
+
+
+def nearest(why: dict[str, Any]) -> tuple[str, str]:
+    """The least budget that is known to do, in words and as the problem has it."""
+    need = why["need_bytes"]
+    if why["spills"] and not why.get("wishes") and not why.get("exact"):
+        return f"Plan with MR = {format_bytes(need)}", "MR"
+    return f"Plan with {format_bytes(need)}", format_exact(need)
+
+
+def infeasible_html(why: dict[str, Any]) -> str:
+    """Need, have, short by, what binds, and what needs less where nothing may be spilled."""
+    need, have = why["need_bytes"], why["have_bytes"]
+    if why.get("wishes"):
+        text, _, rest = str(why["text"]).removeprefix("infeasible").lstrip(": ").partition("; ")
+        return (
+            '<div class="notice infeasible" role="alert"><b>No plan respects the wishes.</b> '
+            f"{escape(text[:1].upper() + text[1:])}{'; ' + escape(rest) if rest else ''}."
+            " The plan below is the one from before.</div>"
+        )
+    facts = (("need", need), ("have", have), ("short by", need - have))
+    numbers = " · ".join(f"{name} <b>{format_bytes(size)}</b> ({size:,} B)" for name, size in facts)
+    kind, remedy = ("plan", "") if why["spills"] else ("plan without spills", SPILLLESS)
+    none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
+    return (
+        f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
+        f" What binds: {escape(infeasible_story(why))}.{remedy}"
+        " The plan below is the one from before.</div>"
+    )
+
+
+def legend_html(legend: list[tuple[str, str]], twins: Sequence[str] = ()) -> str:
+    """Colours of the graph with their words, and the letters of blocks that are the same."""
+    items = [
+        f'<span><i style="background:{colour};color:{ink_on(colour)}"></i>{escape(name)}</span>'
+        for name, colour in legend
+    ]
+    more = f" and {len(twins) - NAMED} more" if len(twins) > NAMED else ""
+    if twins:
+        about = "same operators, shapes and wiring"
+        items.append(f'<span title="{about}">{" · ".join(twins[:NAMED])}{more}</span>')
+    return f'<div class="legend">{"".join(items)}</div>'

@@ -1,0 +1,119 @@
+"""Fused groups in the graph view: a coloured region around each, with its name. No Bokeh here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.model.blocks import Node
+from app.model.colours import DARK_INK, GREY, group_colour, ink_on
+
+Columns = dict[str, list[Any]]
+REGION_COLUMNS = ("x", "y", "w", "h", "fill")
+TAB_COLUMNS = ("x", "y", "w", "h", "left", "fill", "dark", "name", "room", "group")
+LINK_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
+TAB, HALO = 0.21, 0.10
+
+
+def _empty(names: Sequence[str]) -> Columns:
+    return {name: [] for name in names}
+
+
+@dataclass(frozen=True)
+class Regions:
+    """`boxes` behind nodes, `links` along edges within a group, `tabs` with names above nodes.
+
+    A tab's `room` is how many nodes in a row from its own on are of the group: its name may be as
+    wide as these; it is written on the first of them only.
+    """
+
+    boxes: Columns = field(default_factory=lambda: _empty(REGION_COLUMNS))
+    links: Columns = field(default_factory=lambda: _empty((*LINK_COLUMNS, "colour")))
+    tabs: Columns = field(default_factory=lambda: _empty(TAB_COLUMNS))
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a scene has drawn: nodes with their places and sizes, curves and what they join."""
+
+    nodes: Sequence[Node]
+    x: Sequence[float]
+    y: Sequence[float]
+    width: float
+    height: float
+    curves: Columns
+    ends: Sequence[tuple[int, int]]
+
+
+def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
+    """The regions of groups, where `group_of` has the group of each operator by position."""
+    found = Regions()
+    inside = [groups_in(node, group_of) for node in drawn.nodes]
+    places = {
+        (drawn.x[i], _row(drawn.y[i])): groups[0]
+        for i, groups in enumerate(inside)
+        if len(groups) == 1
+    }
+    for i, groups in enumerate(inside):
+        if len(groups) == 1:
+            _region(found, drawn, i, groups[0], places)
+        elif groups:
+            _stripes(found, drawn, i, groups)
+    for k, (a, b) in enumerate(drawn.ends):
+        if len(inside[a]) == 1 and inside[a] == inside[b]:
+            curve = [drawn.curves[name][k] for name in LINK_COLUMNS]
+            _add(found.links, (*curve, group_colour(inside[a][0])))
+    return found
+
+
+def group_words(groups: Sequence[int]) -> str:
+    """The names of groups in a word."""
+    if len(groups) < 2:
+        return f"g{groups[0]}" if groups else ""
+    whole = list(groups) == list(range(groups[0], groups[-1] + 1))
+    return f"g{groups[0]}–g{groups[-1]}" if whole else f"{len(groups)} groups"
+
+
+def groups_in(node: Node, group_of: Sequence[int | None]) -> list[int]:
+    """The groups that a node's operators are in."""
+    return sorted({g for i in node.members if (g := group_of[i]) is not None})
+
+
+def _region(
+    found: Regions, drawn: Drawing, i: int, group: int, places: dict[tuple[float, float], int]
+) -> None:
+    """A box around a node, with a tab above it."""
+    x, y, colour = drawn.x[i], drawn.y[i], group_colour(group)
+    wide, half = drawn.width + 2 * HALO, drawn.height / 2
+    _add(found.boxes, (x, y - TAB / 2, wide, drawn.height + 2 * HALO + TAB, colour))
+    first = places.get((x - 1, _row(y))) != group
+    room = 1
+    while places.get((x + room, _row(y))) == group:
+        room += 1
+    name = f"g{group}" if first else ""
+    tab = (x, y - half - HALO / 2 - TAB / 2, wide, TAB + HALO, x - drawn.width / 2)
+    _add(found.tabs, (*tab, colour, ink_on(colour) == DARK_INK, name, room, group))
+
+
+def _row(y: float) -> float:
+    """Nodes of a row may be a hair apart."""
+    return round(y, 1)
+
+
+def _stripes(found: Regions, drawn: Drawing, i: int, groups: list[int]) -> None:
+    """A closed block of several groups: a stripe for each below it, and what they are above."""
+    x, y = drawn.x[i], drawn.y[i]
+    each = drawn.width / len(groups)
+    for n, group in enumerate(groups):
+        at = x - drawn.width / 2 + each * (n + 0.5)
+        below = y + drawn.height / 2 + HALO * 0.7
+        _add(found.boxes, (at, below, each, HALO, group_colour(group)))
+    name = group_words(groups)
+    above = (x, y - drawn.height / 2 - TAB / 2, drawn.width, TAB, x - drawn.width / 2)
+    _add(found.tabs, (*above, GREY, True, name, 1, groups[0]))
+
+
+def _add(columns: Columns, row: Sequence[Any]) -> None:
+    for name, value in zip(columns, row, strict=True):
+        columns[name].append(value)

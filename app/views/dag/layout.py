@@ -1,0 +1,170 @@
+"""A layered drawing of a graph from left to right, in plain Python.
+
+Longest-path layers, dummy nodes along long edges, median sweeps against crossings, then a few
+passes that straighten (Sugiyama's method; the median rule is Eades and Wormald's).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Edge = tuple[int, int]
+SWEEPS = 8
+NODE_WEIGHT = 1e6
+DUMMY_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`x` is a node's layer, `y` its place across; `routes` are the points each edge runs through.
+
+    Neighbours in a layer are at least one unit apart.
+    """
+
+    x: tuple[int, ...]
+    y: tuple[float, ...]
+    routes: tuple[tuple[tuple[float, float], ...], ...]
+
+
+def layout(count: int, edges: Sequence[Edge]) -> Layout:
+    """Place nodes `0 … count-1`, whose order can run; time is near linear in nodes and dummies.
+
+    An edge against the order (contracted blocks may have them) is drawn, but moves nothing.
+    """
+    forward = [(a, b) for a, b in edges if a < b]
+    layer = layers(count, forward)
+    chains, layer_all = _with_dummies(layer, forward)
+    links = [pair for chain in chains for pair in zip(chain, chain[1:], strict=False)]
+    before, after = _neighbours(links)
+    rows = _order(layer_all, before, after)
+    y = _straighten(rows, _real_first(before, count), _real_first(after, count), count)
+    _level(rows, y, count)
+    route_of = {
+        edge: tuple((float(layer_all[n]), y[n]) for n in chain)
+        for edge, chain in zip(forward, chains, strict=True)
+    }
+    routes = tuple(
+        route_of.get((a, b)) or ((float(layer[a]), y[a]), (float(layer[b]), y[b])) for a, b in edges
+    )
+    return Layout(tuple(layer), tuple(y[n] for n in range(count)), routes)
+
+
+def layers(count: int, edges: Iterable[Edge]) -> list[int]:
+    """The longest path to each node; sources move right, next to their first reader."""
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for a, b in edges:
+        before[b].append(a)
+        after[a].append(b)
+    layer = [0] * count
+    for node in range(count):
+        layer[node] = max((layer[a] + 1 for a in before[node]), default=0)
+    for node in range(count):
+        if not before[node] and after[node]:
+            layer[node] = min(layer[b] for b in after[node]) - 1
+    return layer
+
+
+def _with_dummies(layer: list[int], edges: Sequence[Edge]) -> tuple[list[list[int]], list[int]]:
+    """Each edge as a chain of nodes one layer apart; very long ones stay direct past the limit."""
+    all_layers = list(layer)
+    chains = []
+    for a, b in edges:
+        chain = [a]
+        if len(all_layers) - len(layer) + layer[b] - layer[a] <= DUMMY_LIMIT:
+            for depth in range(layer[a] + 1, layer[b]):
+                chain.append(len(all_layers))
+                all_layers.append(depth)
+        chains.append([*chain, b])
+    return chains, all_layers
+
+
+def _neighbours(links: Iterable[Edge]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for a, b in links:
+        before[b].append(a)
+        after[a].append(b)
+    return before, after
+
+
+def _real_first(neighbours: dict[int, list[int]], count: int) -> dict[int, list[int]]:
+    """Nodes follow nodes where they can: a long edge bends, the chain beside it stays straight."""
+    kept = defaultdict(list, neighbours)
+    for node, found in neighbours.items():
+        if node < count and (real := [n for n in found if n < count]):
+            kept[node] = real
+    return kept
+
+
+def _order(
+    layer: list[int], before: dict[int, list[int]], after: dict[int, list[int]]
+) -> list[list[int]]:
+    """Nodes of each layer from top to bottom, after sweeps by the median of their neighbours."""
+    rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
+    for node, depth in enumerate(layer):
+        rows[depth].append(node)
+    place: dict[int, float] = {}
+    for row in rows:
+        place |= {node: float(i) for i, node in enumerate(row)}
+    for sweep in range(SWEEPS):
+        towards = before if sweep % 2 == 0 else after
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            if len(row) > 1:
+                row.sort(key=lambda n: _median([place[m] for m in towards[n]], place[n]))
+            place |= {node: float(i) for i, node in enumerate(row)}
+    return rows
+
+
+def _straighten(
+    rows: list[list[int]], before: dict[int, list[int]], after: dict[int, list[int]], count: int
+) -> dict[int, float]:
+    """Move nodes towards the median of their neighbours, never closer than one unit.
+
+    Dummies give way to nodes, so that a chain stays straight beside its shortcuts.
+    """
+    y = {node: i - (len(row) - 1) / 2 for row in rows for i, node in enumerate(row)}
+    for sweep in range(SWEEPS):
+        towards = before if sweep % 2 == 0 else after
+        for row in rows if sweep % 2 == 0 else reversed(rows):
+            wanted = [_median([y[m] for m in towards[n]], y[n]) for n in row]
+            weights = [NODE_WEIGHT if n < count else 1.0 for n in row]
+            y |= dict(zip(row, _spread(wanted, weights), strict=True))
+    return y
+
+
+def _level(rows: list[list[int]], y: dict[int, float], count: int) -> None:
+    """Where one node is all of its layer, it and what follows move to the middle: nothing drifts
+    up or down from block to block."""
+    shift = 0.0
+    for row in rows:
+        if len(row) == 1 and row[0] < count:
+            shift = -y[row[0]]
+        for node in row:
+            y[node] += shift
+
+
+def _spread(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """Places at least one apart in the same order, as close as can be to those wanted.
+
+    Weighted least squares by pooling adjacent violators: runs that would overlap move as one.
+    """
+    runs: list[tuple[float, float, int]] = []  # (weighted sum of wanted − rank, weight, members)
+    for rank, (value, weight) in enumerate(zip(wanted, weights, strict=True)):
+        total, heavy, size = weight * (value - rank), weight, 1
+        while runs and runs[-1][0] / runs[-1][1] >= total / heavy:
+            before = runs.pop()
+            total, heavy, size = total + before[0], heavy + before[1], size + before[2]
+        runs.append((total, heavy, size))
+    shifts = [total / heavy for total, heavy, size in runs for _ in range(size)]
+    return [shift + rank for rank, shift in enumerate(shifts)]
+
+
+def _median(values: list[float], otherwise: float) -> float:
+    if not values:
+        return otherwise
+    values.sort()
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2

@@ -1,0 +1,351 @@
+"""What the graph view draws: boxes, curves and frames as plain columns. No figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.model.blocks import Blocks, Node
+from app.model.checked_plan import Shown
+from app.model.colours import DARK_INK, PLAIN, family_of, ink_on
+from app.model.compare import SAME
+from app.model.groups import group_line
+from app.model.state import selected_group, selected_operators, selected_tensors
+from app.model.units import seconds_text
+from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
+from app.views.dag.layout import layout
+from app.views.dag.twins import twin_letters, twin_words
+from app.widgets.marks import MARKS, SHORT
+from app.widgets.palette import LIGHT, Theme, sequential
+from planners.core.units import format_bytes
+
+WIDTH, HEIGHT = 0.80, 0.66
+ALONE = "nothing to compare with: pin a plan (p)"
+BLOCK = "right_diagonal_line"
+Columns = dict[str, list[Any]]
+NODE_COLUMNS = ("x", "y", "w", "h", "fill", "dark", "edge", "hatch", "full", "second")
+HOVER_COLUMNS = ("title", "what", "costs", "group", "hint", "text_y", "second_y", "is_block")
+MARK_COLUMNS = ("x", "top", "bottom", "text")
+STEP_COLUMNS = ("x", "y", "w", "h")
+CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Nodes, curves and frames, and where each step of the program is drawn.
+
+    `steps` has the middle and the size of a box around what each step runs.
+    """
+
+    nodes: Columns
+    curves: Columns
+    curve_tensors: list[frozenset[str]]
+    frames: Columns
+    drawing: Drawing
+    regions: Regions
+    steps: Columns
+    columns: int
+    top: float
+    bottom: float
+    legend: list[tuple[str, str]] = field(default_factory=list)
+    twins: list[str] = field(default_factory=list)
+
+
+def scene(
+    shown: Shown,
+    expanded: Collection[str],
+    colour: str,
+    differs: Mapping[str, str] | None = None,
+    theme: Theme = LIGHT,
+) -> Scene:
+    """Place and colour the visible part of a plan's graph.
+
+    `differs` has, by operator, how another plan treats it otherwise: what colour `difference` says;
+    None: there is no other plan.
+    """
+    tree, graph = shown.tree, shown.graph
+    nodes = tree.nodes(expanded)
+    home = {member: i for i, node in enumerate(nodes) for member in node.members}
+    edges = _edges(shown, home)
+    placed = layout(len(nodes), list(edges))
+    curves, tensors, ends = _curves(edges, placed.routes)
+    columns, legend = _nodes(shown, nodes, placed.x, placed.y, (colour, theme), differs)
+    letters = twin_letters(graph, nodes)
+    _mark_twins(columns, letters, named=colour == "kind")
+    groups = [shown.group_of.get(op.name) for op in graph.operators]
+    columns["group"] = group_lines(shown, nodes, {})
+    drawing = Drawing(nodes, placed.x, placed.y, WIDTH, HEIGHT, curves, ends)
+    lift = TAB + HALO if any(group is not None for group in groups) else 0.0
+    frames = _frames(tree, expanded, placed.x, placed.y, lift)
+    reach = [*placed.y, *curves["y0"], *curves["y1"]] or [0.0]
+    return Scene(
+        nodes=columns,
+        curves=curves,
+        curve_tensors=tensors,
+        frames=frames,
+        drawing=drawing,
+        regions=regions(drawing, groups),
+        steps=_step_boxes(shown, home, placed.x, placed.y),
+        columns=max(placed.x, default=0) + 1,
+        top=min(min(reach), *frames["top"], 0.0) if frames["top"] else min(reach),
+        bottom=max(max(reach), *frames["bottom"], 0.0) if frames["bottom"] else max(reach),
+        legend=legend,
+        twins=twin_words(letters),
+    )
+
+
+def _step_boxes(
+    shown: Shown, home: dict[int, int], x: Sequence[float], y: Sequence[float]
+) -> Columns:
+    """The middle and the size of the box around what each step runs."""
+    boxes: Columns = {name: [] for name in STEP_COLUMNS}
+    known: dict[tuple[str, ...], tuple[float, ...]] = {}
+    for names in shown.ran:
+        if names not in known:
+            nodes = {home[shown.graph.index[name]] for name in names} or {0}
+            xs, ys = [x[n] for n in nodes], [y[n] for n in nodes]
+            middle = ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
+            known[names] = (*middle, max(xs) - min(xs) + WIDTH, max(ys) - min(ys) + HEIGHT)
+        for name, value in zip(STEP_COLUMNS, known[names], strict=True):
+            boxes[name].append(value)
+    return boxes
+
+
+def group_lines(shown: Shown, nodes: Sequence[Node], why: Mapping[str, Any]) -> list[str]:
+    """What the hover of each node says of its fused group, or of which groups it has a part."""
+    lines = [f"in {group.name}: {group_line(shown, group, why)}" for group in shown.groups]
+    group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
+    told = []
+    for node in nodes:
+        found = groups_in(node, group_of)
+        several = f"in {group_words(found)}" if found else ""
+        told.append(lines[found[0]] if len(found) == 1 else several)
+    return told
+
+
+def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
+    """Write who else is the same into the hover, and the letter before a name: costs need room."""
+    for i, letter in enumerate(letters):
+        if letter and named:
+            columns["second"][i] = f"≡{letter} {columns['second'][i].removeprefix('⊞ ')}"
+        if letter:
+            columns["what"][i] += f", identical to the {letters.count(letter) - 1} others marked ≡"
+            columns["what"][i] += letter
+
+
+def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
+    """Tensors that run between two visible nodes, parameters left out."""
+    graph = shown.graph
+    found: dict[tuple[int, int], set[str]] = {}
+    for position, operator in enumerate(graph.operators):
+        for name in operator.inputs:
+            writer = graph.producer.get(name)
+            if writer is not None and home[writer] != home[position]:
+                found.setdefault((home[writer], home[position]), set()).add(name)
+    return {edge: frozenset(names) for edge, names in sorted(found.items())}
+
+
+def _curves(
+    edges: dict[tuple[int, int], frozenset[str]],
+    routes: Iterable[tuple[tuple[float, float], ...]],
+) -> tuple[Columns, list[frozenset[str]], list[tuple[int, int]]]:
+    """Bézier segments that leave and enter horizontally, the tensors along each, what they join."""
+    curves: Columns = {name: [] for name in CURVE_COLUMNS}
+    tensors, ends = [], []
+    for (edge, names), route in zip(edges.items(), routes, strict=True):
+        last = len(route) - 2
+        for i, ((x0, y0), (x1, y1)) in enumerate(zip(route, route[1:], strict=False)):
+            start = x0 + (WIDTH / 2 if i == 0 else 0)
+            stop = x1 - (WIDTH / 2 if i == last else 0)
+            middle = (start + stop) / 2
+            values = (start, y0, stop, y1, middle, y0, middle, y1)
+            for column, value in zip(CURVE_COLUMNS, values, strict=True):
+                curves[column].append(value)
+            tensors.append(names)
+            ends.append(edge)
+    return curves, tensors, ends
+
+
+def _nodes(
+    shown: Shown,
+    nodes: list[Node],
+    x: tuple[int, ...],
+    y: tuple[float, ...],
+    look: tuple[str, Theme],
+    differs: Mapping[str, str] | None,
+) -> tuple[Columns, list[tuple[str, str]]]:
+    colour, theme = look
+    facts = [_Facts(shown, node, differs or {}) for node in nodes]
+    alone = colour == "difference" and differs is None
+    paint, legend = _paint(facts, colour, theme)
+    legend = [(ALONE, theme.grid)] if alone else legend
+    columns: Columns = {name: [] for name in (*NODE_COLUMNS, *HOVER_COLUMNS)}
+    for node, fact, at_x, at_y in zip(nodes, facts, x, y, strict=True):
+        fill = paint(fact)
+        row = {
+            "x": at_x,
+            "y": at_y,
+            "w": WIDTH,
+            "h": HEIGHT,
+            "fill": fill,
+            "dark": ink_on(fill) == DARK_INK,
+            "edge": 2.2 if node.is_block else 0.8,
+            "hatch": BLOCK if node.is_block and colour == "kind" else PLAIN,
+            "full": fact.label,
+            "second": "not compared" if alone else fact.second(colour),
+            "text_y": at_y - HEIGHT * 0.17,
+            "second_y": at_y + HEIGHT * 0.2,
+            "is_block": node.is_block,
+            "title": node.name,
+            "what": fact.what,
+            "costs": fact.costs,
+            "group": "",
+            "hint": "tap to open the block" if node.is_block else "tap to select",
+        }
+        for name, value in row.items():
+            columns[name].append(value)
+    return columns, legend
+
+
+class _Facts:
+    """What is said of a node: sums over its operators."""
+
+    def __init__(self, shown: Shown, node: Node, differs: Mapping[str, str]) -> None:
+        graph = shown.graph
+        operators = [graph.operators[i] for i in node.members]
+        self.is_block = node.is_block
+        kinds = [differs[op.name] for op in operators if op.name in differs]
+        self.differs = next((kind for kind in MARKS if kind in kinds), SAME)
+        self.differing = len(kinds)
+        written = [name for op in operators for name in op.outputs]
+        self.macs = sum(op.macs for op in operators)
+        self.written_bytes = sum(graph.size_bytes(name) for name in written)
+        self.moved = sum(shown.moved_bytes.get(name, 0) for name in written)
+        self.seconds = sum(shown.operator_seconds.get(op.name, 0.0) for op in operators)
+        main = max(operators, key=lambda op: op.macs)
+        self.family, self.colour = family_of(main.kind)
+        last = node.name.rsplit(".", 1)[-1]
+        self.label = ".".join(node.name.split(".")[-2:]) if last.isdigit() else last
+        self.kind = f"{len(operators)} operators" if node.is_block else main.kind
+        shape = "×".join(map(str, graph.tensors[written[-1]].shape))
+        self.what = self.kind if node.is_block else f"{main.kind} → {shape}"
+        self.costs = (
+            f"{self.macs / 1e6:.4g} M MACs, writes {format_bytes(self.written_bytes)},"
+            f" computes {seconds_text(self.seconds)}, spill traffic {format_bytes(self.moved)}"
+        )
+
+    def value(self, colour: str) -> float:
+        return {
+            "bytes": self.written_bytes,
+            "MACs": self.macs,
+            "time": self.seconds,
+            "spill traffic": self.moved,
+        }[colour]
+
+    def second(self, colour: str) -> str:
+        """The second line of a node: what its colour says, in words."""
+        if colour == "difference":
+            count = f"{self.differing}× " if self.is_block and self.differing else ""
+            mark = MARKS[self.differs][0] + " " if self.differs in MARKS else ""
+            return f"{mark}{count}{SHORT[self.differs]}"
+        if colour == "kind":
+            return f"⊞ {self.kind.split()[0]} ops" if self.is_block else self.kind
+        return _words(self.value(colour), colour)
+
+
+def _words(value: float, colour: str) -> str:
+    """A cost in the unit of what it is."""
+    if colour == "time":
+        return seconds_text(value)
+    return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
+
+
+def _paint(
+    facts: list[_Facts], colour: str, theme: Theme
+) -> tuple[Callable[[_Facts], str], list[tuple[str, str]]]:
+    """How to colour a node, and a legend of what the colours mean."""
+    if colour == "kind":
+        legend = dict(sorted((fact.family, fact.colour) for fact in facts))
+        return (lambda fact: fact.colour), list(legend.items())
+    if colour == "difference":
+        found = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
+        told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in found]
+        pale = theme.grid
+        return (lambda fact: MARKS.get(fact.differs, ("", pale))[1]), [*told, (SAME, pale)]
+    highest = max((fact.value(colour) for fact in facts), default=0.0)
+    if not highest:
+        return (lambda fact: theme.grid), [(f"no {colour}", theme.grid)]
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    stops = [(_words(highest * share, colour), sequential(share, 1, theme)) for share in shares]
+    return (lambda fact: sequential(fact.value(colour), highest, theme)), stops
+
+
+def _frames(
+    tree: Blocks,
+    expanded: Collection[str],
+    x: tuple[int, ...],
+    y: tuple[float, ...],
+    lift: float,
+) -> Columns:
+    """A box around the nodes of each opened block, larger the further out it is; its name stands
+    `lift` above the nodes, where these have tabs."""
+    frames = tree.frames(expanded)
+    deepest = max((frame.depth for frame in frames), default=0)
+    columns: Columns = {n: [] for n in ("left", "right", "top", "bottom", "block", "text")}
+    for frame in frames:
+        margin = 0.44 + 0.10 * (deepest - frame.depth)
+        xs, ys = [x[n] for n in frame.nodes], [y[n] for n in frame.nodes]
+        columns["left"].append(min(xs) - min(margin, 0.49))
+        columns["right"].append(max(xs) + min(margin, 0.49))
+        columns["top"].append(min(ys) - margin - lift - 0.26 * (deepest - frame.depth + 1))
+        columns["bottom"].append(max(ys) + margin)
+        columns["block"].append(frame.block)
+        columns["text"].append("⊟ " + frame.block)
+    return columns
+
+
+def find_operators(shown: Shown, text: str) -> list[str]:
+    """Operators whose name, kind or block holds a text, or whose tensors do."""
+    wanted = text.strip().lower()
+    if not wanted:
+        return []
+    return [
+        op.name
+        for op in shown.graph.operators
+        if any(wanted in word.lower() for word in (op.name, op.kind, op.block, *op.outputs))
+    ]
+
+
+def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: str) -> list[int]:
+    """Visible nodes that are, or hold, a selected operator."""
+    group = selected_group(shown, chosen)
+    names = set(group.operators if group else selected_operators(shown.graph, chosen))
+    nodes = shown.tree.nodes(expanded)
+    positions = {shown.graph.index[name] for name in names}
+    return [i for i, node in enumerate(nodes) if positions.intersection(node.members)]
+
+
+def break_marks(
+    shown: Shown, drawn: Scene, expanded: Collection[str], names: Collection[str]
+) -> Columns:
+    """Scissors and a line behind each break node; on a closed block, how many are within it."""
+    positions = {shown.graph.index[name] for name in names if name in shown.graph.index}
+    marks: Columns = {n: [] for n in MARK_COLUMNS}
+    for i, node in enumerate(shown.tree.nodes(expanded)):
+        count = len(positions.intersection(node.members))
+        if not count:
+            continue
+        at_end = node.members[-1] in positions
+        x, y = drawn.nodes["x"][i] + WIDTH / 2 + 0.05, drawn.nodes["y"][i]
+        top, reach = y - HEIGHT / 2 - 0.06, (HEIGHT + 0.12) * at_end
+        text = "✂" if count == at_end else f"✂{count}"
+        for column, value in zip(MARK_COLUMNS, (x, top, top + reach, text), strict=True):
+            marks[column].append(value)
+    return marks
+
+
+def chosen_curves(shown: Shown, drawn: Scene, chosen: str) -> list[int]:
+    """Curves along which a selected tensor runs."""
+    names = set(selected_tensors(shown.graph, chosen))
+    return [i for i, along in enumerate(drawn.curve_tensors) if names & along]

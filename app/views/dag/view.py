@@ -1,0 +1,378 @@
+"""The graph view: blocks and operators from left to right; blocks open in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS, Range1d
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.colours import DARK_INK, PLAIN, VERMILLION
+from app.views.dag.groups import (
+    HALO,
+    LINK_COLUMNS,
+    REGION_COLUMNS,
+    TAB,
+    TAB_COLUMNS,
+    Regions,
+    regions,
+)
+from app.views.dag.labels import FIT_LABELS
+from app.views.dag.scene import (
+    BLOCK,
+    CURVE_COLUMNS,
+    HEIGHT,
+    HOVER_COLUMNS,
+    MARK_COLUMNS,
+    NODE_COLUMNS,
+    STEP_COLUMNS,
+    Columns,
+    Scene,
+    break_marks,
+    chosen_curves,
+    chosen_nodes,
+    group_lines,
+    scene,
+)
+from app.views.panels.constraint_marks import DROOP, DagWishes
+from app.widgets.glyphs import Layer, put, tappable, tell
+from app.widgets.hatched import hatched
+from app.widgets.palette import Theme, dress, tooltip
+
+LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
+READABLE = 36  # columns: more of them at once are too narrow for names
+INKS = {"dark": DARK_INK, "light": "#ffffff"}
+INKED_TABS = ("on_dark", "on_light")
+INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
+
+
+class Dag:
+    """A figure that is made once; a plan or an opened block replaces its data."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        tap: Callable[[str, bool], None],
+        close: Callable[[str], None],
+        tap_group: Callable[[int], None],
+    ) -> None:
+        self.theme, self.tap, self.close, self.tap_group = theme, tap, close, tap_group
+        self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED)})
+        self.curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
+        self.chosen_curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
+        self.chosen = ColumnDataSource({n: [] for n in ("x", "y", "w", "h")})
+        frame = ("left", "right", "top", "bottom", "block", "text")
+        self.frames = ColumnDataSource({n: [] for n in frame})
+        self.breaks = ColumnDataSource({n: [] for n in MARK_COLUMNS})
+        self.regions = ColumnDataSource({n: [] for n in REGION_COLUMNS})
+        self.links = ColumnDataSource({n: [] for n in (*LINK_COLUMNS, "colour")})
+        self.tabs = ColumnDataSource({n: [] for n in (*TAB_COLUMNS, *INKED_TABS)})
+        self.where = ColumnDataSource({n: [] for n in STEP_COLUMNS})
+        self.ring = ColumnDataSource({n: [] for n in STEP_COLUMNS})
+        self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
+        self.drawn: Scene | None = None
+        self.arcs = False
+        self.differs: Mapping[str, str] | None = None
+        self.figure = self._figure(theme)
+        self.nodes.selected.on_change("indices", self._tapped)
+        self.frames.selected.on_change("indices", self._closed)
+        self.tabs.selected.on_change("indices", self._tapped_tab)
+
+    def _figure(self, theme: Theme) -> figure:
+        plot = figure(
+            height=190,
+            sizing_mode="stretch_width",
+            x_range=self.x_range,
+            y_range=self.y_range,
+            tools="xpan,xwheel_zoom,reset,save",
+            active_drag="xpan",
+            active_scroll=None,
+            css_classes=["dag"],
+        )
+        dress(plot, theme)
+        plot.axis.visible = False
+        plot.grid.visible = False
+        self._glyphs(plot, theme)
+        fit = CustomJS(args={"plot": plot, "range": self.x_range, "source": self.nodes})
+        fit.args |= {"tabs": self.tabs, "frames": self.frames}
+        fit.code = FIT_LABELS
+        self.x_range.js_on_change("start", fit)
+        self.x_range.js_on_change("end", fit)
+        plot.js_on_change("inner_width", fit)
+        self.nodes.js_on_change("data", fit)
+        self.tabs.js_on_change("data", fit)
+        self.frames.js_on_change("data", fit)
+        self.fit = fit
+        return plot
+
+    def _glyphs(self, plot: figure, theme: Theme) -> None:
+        box = {"left": "left", "right": "right", "top": "top", "bottom": "bottom"}
+        frames = put(
+            plot,
+            "quad",
+            **box,
+            source=self.frames,
+            fill_color=theme.faint,
+            fill_alpha=0.06,
+            line_color=theme.faint,
+            line_dash="dotted",
+            line_alpha=0.8,
+        )
+        put(
+            plot,
+            "text",
+            x="left",
+            y="top",
+            text="text",
+            source=self.frames,
+            text_font_size="9.5px",
+            text_color=theme.faint,
+            text_baseline="top",
+            x_offset=3,
+            y_offset=2,
+        )
+        tabs = self._groups(plot)
+        curve = {n: n for n in CURVE_COLUMNS}
+        put(plot, "bezier", **curve, source=self.curves, line_color=theme.faint, line_width=1.2)
+        put(plot, "bezier", **curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
+        rects = self._boxes(plot, theme)
+        # One glyph an ink: BokehJS stumbles over a text glyph whose colours get fewer.
+        for (name, y, size), (ink, colour) in product(LINES, INKS.items()):
+            put(
+                plot,
+                "text",
+                x="x",
+                y=y,
+                text=f"{name}_{ink}",
+                source=self.nodes,
+                text_color=colour,
+                text_font_size=size,
+                text_align="center",
+                text_baseline="middle",
+            )
+        self._marks(plot, theme)
+        self.wishes = DagWishes(plot, theme)
+        lines = ("@what", "@costs", "@group", "<i>@hint</i>")
+        tell(plot, rects, tooltip("@title", *lines))
+        tappable(plot, [*rects, frames, tabs])
+
+    def _groups(self, plot: figure) -> Any:
+        """Regions of fused groups: behind the nodes, along the edges, and the tabs above."""
+        size = {"x": "x", "y": "y", "width": "w", "height": "h"}
+        link = {n: n for n in LINK_COLUMNS}
+        put(
+            plot,
+            "bezier",
+            **link,
+            source=self.links,
+            line_color="colour",
+            line_width=14,
+            line_alpha=0.35,
+        )
+        put(
+            plot,
+            "rect",
+            **size,
+            source=self.regions,
+            fill_color="fill",
+            fill_alpha=0.4,
+            line_color="fill",
+            border_radius=4,
+        )
+        tabs = put(plot, "rect", **size, source=self.tabs, fill_color="fill", line_color="fill")
+        for name, ink in zip(INKED_TABS, INKS.values(), strict=True):
+            put(
+                plot,
+                "text",
+                x="left",
+                y="y",
+                text=name,
+                source=self.tabs,
+                text_color=ink,
+                text_font_size="9.5px",
+                text_font_style="bold",
+                text_baseline="middle",
+            )
+        return tabs
+
+    def _marks(self, plot: figure, theme: Theme) -> None:
+        """A dashed line behind each break node, and scissors at it."""
+        put(
+            plot,
+            "segment",
+            x0="x",
+            x1="x",
+            y0="top",
+            y1="bottom",
+            source=self.breaks,
+            line_color=VERMILLION,
+            line_width=2.5,
+            line_dash=[5, 2],
+        )
+        put(
+            plot,
+            "text",
+            x="x",
+            y="top",
+            text="text",
+            source=self.breaks,
+            text_color=theme.alarm,
+            text_font_size="14px",
+            text_align="center",
+            text_baseline="middle",
+        )
+
+    def _boxes(self, plot: figure, theme: Theme) -> list[Layer]:
+        size = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
+        rects = hatched(
+            plot,
+            "rect",
+            self.nodes,
+            (PLAIN, BLOCK),
+            **size,
+            fill_color="fill",
+            line_color=theme.text,
+            line_width="edge",
+            line_alpha=0.7,
+            hatch_color=theme.outline,
+            hatch_alpha=0.18,
+        )
+        put(
+            plot,
+            "rect",
+            **size,
+            source=self.chosen,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=3,
+        )
+        put(
+            plot,
+            "rect",
+            **{n: n for n in ("x", "y")},
+            width="w",
+            height="h",
+            source=self.ring,
+            border_radius=6,
+            fill_color=None,
+            line_color=theme.cursor,
+            line_width=2,
+            line_dash=[5, 3],
+        )
+        return rects
+
+    def show(
+        self,
+        shown: Shown,
+        expanded: list[str],
+        colour: str,
+        *,
+        refit: bool,
+    ) -> None:
+        """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
+        drawn = scene(shown, expanded, colour, self.differs, self.theme)
+        self.drawn = drawn
+        self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
+        self.curves.data = drawn.curves
+        self.frames.data = drawn.frames
+        self._draw_regions(drawn.regions)
+        self.where.data = ringed(drawn.steps)
+        self._set_ranges(drawn, refit)
+
+    def regroup(self, group_of: Sequence[int | None]) -> None:
+        """Draw other groups around the same nodes: what moving the budget would make of them."""
+        if self.drawn:
+            self._draw_regions(regions(self.drawn.drawing, group_of))
+
+    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+        """Say more of the groups in the hovers, of what is known by now."""
+        if self.drawn:
+            self.nodes.data["group"] = group_lines(shown, self.drawn.drawing.nodes, why)
+
+    def _draw_regions(self, found: Regions) -> None:
+        self.regions.data, self.links.data = found.boxes, found.links
+        blank = [""] * len(found.tabs["x"])
+        self.tabs.data = {**found.tabs, **dict.fromkeys(INKED_TABS, blank)}
+
+    def _set_ranges(self, drawn: Scene, refit: bool) -> None:
+        """Rows keep a readable height: a chain is not blown up to fill the figure."""
+        tabs = TAB + HALO if drawn.regions.tabs["x"] and not drawn.frames["top"] else 0.0
+        top = drawn.top - tabs
+        middle = (top + drawn.bottom) / 2
+        half = max(0.6, (drawn.bottom - top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"]))
+        half += DROOP * self.arcs
+        self.figure.height = round(min(250, max(80, half * 2 * 54 + 8)))
+        self.y_range.update(start=middle + half, end=middle - half)
+        self.y_range.update(reset_start=middle + half, reset_end=middle - half)
+        self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)
+        if refit:  # of a longer chain the names could not be read: it follows the cursor
+            self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
+
+    def place(self, step: int, *, follow: bool = True) -> None:
+        """Ring a step's node, and bring it into sight if `follow`; between plans the client does
+        both."""
+        data: dict[str, Any] = self.where.data
+        if step < len(data["x"]):
+            self.ring.data = {name: [values[step]] for name, values in data.items()}
+            if follow:
+                self._follow(data["x"][step])
+
+    def _follow(self, x: float) -> None:
+        """Bring a place into sight that is left or right of it."""
+        seen = self.x_range
+        if seen.start <= x <= seen.end:
+            return
+        width = seen.end - seen.start
+        start = max(seen.reset_start, min(x - width / 2, seen.reset_end - width))
+        seen.update(start=start, end=start + width)
+
+    def highlight(self, shown: Shown, expanded: list[str], selection: str) -> None:
+        """Outline the selected nodes and the curves of the selected tensors."""
+        assert self.drawn is not None
+        hits = chosen_nodes(shown, self.drawn, expanded, selection)
+        nodes, curves = self.drawn.nodes, self.drawn.curves
+        self.chosen.data = {n: [nodes[n][i] for i in hits] for n in ("x", "y", "w", "h")}
+        along = chosen_curves(shown, self.drawn, selection)
+        self.chosen_curves.data = {n: [curves[n][i] for i in along] for n in CURVE_COLUMNS}
+
+    def mark(self, shown: Shown, expanded: list[str], names: Collection[str]) -> None:
+        """Show at which operators the network is cut."""
+        assert self.drawn is not None
+        self.breaks.data = break_marks(shown, self.drawn, expanded, names)
+
+    def wish(self, shown: Shown, expanded: list[str], wishes: Sequence[str]) -> None:
+        """Show what is wished of tensors and between operators."""
+        assert self.drawn is not None
+        arcs, nodes = self.arcs, shown.tree.nodes(expanded)
+        self.arcs = self.wishes.show(shown, self.drawn, nodes, wishes)
+        if self.arcs != arcs:
+            self._set_ranges(self.drawn, refit=False)
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new and self.drawn:
+            nodes = self.drawn.nodes
+            self.nodes.selected.indices = []
+            self.frames.selected.indices = []
+            self.tap(nodes["title"][new[0]], nodes["is_block"][new[0]])
+
+    def _tapped_tab(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        """A tap on a tab is for its group, and not for the frame behind it."""
+        if new:
+            self.tabs.selected.indices = []
+            self.frames.selected.indices = []
+            self.tap_group(self.tabs.data["group"][new[0]])
+
+    def _closed(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        """A tap on a frame beside its nodes closes the innermost block there."""
+        if new and self.drawn:
+            self.frames.selected.indices = []
+            self.close(self.drawn.frames["block"][new[-1]])
+
+
+def ringed(steps: Columns) -> Columns:
+    """Boxes of the steps with room around for the ring."""
+    wide, high = [w + 0.12 for w in steps["w"]], [h + 0.22 for h in steps["h"]]
+    return {**steps, "w": wide, "h": high}

@@ -1,0 +1,1 @@
+"""What one quantity costs in another."""

@@ -1,0 +1,351 @@
+"""The Pareto plot: what one quantity costs in another, with several planners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bokeh.models import (
+    AdaptiveTicker,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    Legend,
+    LegendItem,
+    Range1d,
+)
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
+from app.model.options import counts
+from app.model.pareto import (
+    FLOORS,
+    Point,
+    best,
+    by_series,
+    floor,
+    indexed,
+    proof_text,
+    proven_bounds,
+    stairs,
+    unit,
+    value,
+)
+from app.model.staircase import staircase
+from app.model.units import joules_text, seconds_text
+from app.session.session import Session
+from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.views.time.timeline import FORMAT_SECONDS
+from app.widgets.glyphs import Layer, Layers, put, tappable, tell
+from app.widgets.palette import Theme, dress, tooltip
+from planners.core.units import format_bytes
+
+LOOKS = (
+    (BLUE, "circle", "●"),
+    (ORANGE, "square", "■"),
+    (GREEN, "triangle", "▲"),
+    (PURPLE, "diamond", "◆"),
+    (VERMILLION, "inverted_triangle", "▼"),
+    (SKY, "hex", "⬢"),
+    (GREY, "star", "★"),
+    (YELLOW, "square_pin", "✦"),
+)
+COLUMNS = ("x", "y", "fill_alpha", "line_alpha", "index", "series", "budget", "peak", "traffic")
+COLUMNS += ("time", "energy", "proof")
+FAINT = 0.3
+TITLES = {
+    "memory": "memory budget",
+    "peak": "peak of memory used",
+    "latency": "latency",
+    "traffic": "off-chip traffic",
+    "energy": "energy",
+}
+FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
+PROVEN = "proven bound on traffic"
+HERE = "plan on screen"
+
+
+class Looks:
+    """Which colour and marker each planner has, the same in all charts of a page."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, name: str) -> int:
+        """The number of its look; the ninth has that of the first."""
+        return self._places.setdefault(name, len(self._places)) % len(LOOKS)
+
+
+class Pareto:
+    """A figure that fills in while a sweep runs; a tap on a point loads its plan."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        load: Callable[[int], None],
+        looks: Looks | None = None,
+        *,
+        large: bool = False,
+    ) -> None:
+        self.load, self.looks, self.large = load, looks or Looks(), large
+        self.sources = [ColumnDataSource({n: [] for n in COLUMNS}) for _ in LOOKS]
+        self.steps = [ColumnDataSource({"x": [], "y": []}) for _ in LOOKS]
+        self.bound = ColumnDataSource({"x": [], "y": []})
+        self.floors = ColumnDataSource({"xs": [], "ys": []})
+        self.here = ColumnDataSource({"x": [], "y": []})
+        self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
+        self.axes: tuple[str, str] = ("", "")
+        self._labels: list[str] = []
+        self.figure = self._figure(theme)
+        for source in self.sources:
+            source.selected.on_change("indices", self._tapped(source))
+
+    def _figure(self, theme: Theme) -> figure:
+        plot = figure(
+            height=372 if self.large else 232,
+            sizing_mode="stretch_width",
+            x_range=self.x_range,
+            y_range=self.y_range,
+            tools="xpan,ypan,box_zoom,reset,save" if self.large else "reset,save",
+            active_drag=None,
+            css_classes=["pareto-large" if self.large else "pareto"],
+        )
+        dress(plot, theme)
+        self._glyphs(plot, theme)
+        plot.min_border_left = 78
+        self.ticks = {
+            "x": Ticks(self.x_range, 4 if self.large else 2),
+            "y": Ticks(self.y_range, 6 if self.large else 4),
+        }
+        return plot
+
+    def _glyphs(self, plot: figure, theme: Theme) -> None:
+        dashed = {"line_color": theme.faint, "line_width": 1.6}
+        bound = put(plot, "line", "x", "y", source=self.bound, line_dash="dotted", **dashed)
+        floors = put(plot, "multi_line", "xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
+        here = put(
+            plot,
+            "scatter",
+            "x",
+            "y",
+            source=self.here,
+            marker="circle",
+            size=19,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=2,
+        )
+        self.lines, self.dots = [], []
+        for (colour, marker, _), steps, source in zip(LOOKS, self.steps, self.sources, strict=True):
+            self.lines.append(
+                put(plot, "line", "x", "y", source=steps, line_color=colour, line_width=1.6)
+            )
+            dots = put(
+                plot,
+                "scatter",
+                "x",
+                "y",
+                source=source,
+                marker=marker,
+                size=11 if self.large else 9,
+                fill_color=colour,
+                fill_alpha="fill_alpha",
+                line_color=colour,
+                line_alpha="line_alpha",
+                line_width=1.7,
+            )
+            self.dots.append(dots)
+        self.marks = {"bound": bound, "floor": floors, "here": here}
+        lines = ("latency @time", "traffic @traffic", "energy @energy", "peak @peak", "@proof")
+        tell(plot, self.dots, tooltip("@budget, @series", *lines, "<i>tap to see its plan</i>"))
+        tappable(plot, self.dots)
+        plot.add_layout(legend_of(theme, 3 if self.large else 2), "below")
+
+    def show(
+        self,
+        points: Sequence[dict[str, Any]],
+        shown: Shown | None,
+        axes: tuple[str, str],
+        counted: bool | None = None,
+    ) -> None:
+        """Draw all points (`app.model.pareto.indexed`), each planner's front, bounds, the plan on
+        screen.
+
+        `axes` are those of `app.model.pareto.AXES` across and up. `counted` says whether the plan
+        on screen counts parameters: it is not ringed among points that count otherwise.
+        """
+        across, metric = axes
+        self._turn(across, metric)
+        data = point_columns(points, across, metric)
+        places: dict[int, str] = {}
+        for name in data:
+            places.setdefault(self.looks.place(name), name)
+        for k, (source, steps) in enumerate(zip(self.sources, self.steps, strict=True)):
+            name = places.get(k, "")
+            source.data = data.get(name) or {n: [] for n in COLUMNS}
+            xs, ys = stairs([p for p in points if p["series"] == name], across, metric)
+            steps.data = {"x": xs, "y": ys}
+        same = not points or counted in (None, points[-1]["problem"]["parameters"])
+        self.here.data = here_columns(shown if same else None, across, metric)
+        self._bounds(points, shown)
+        self._name(places, same and shown is not None)
+        self._fit()
+
+    def _turn(self, across: str, metric: str) -> None:
+        if (across, metric) == self.axes:
+            return
+        self.axes = across, metric
+        plot = self.figure
+        plot.title.text = f"{TITLES[metric].capitalize()} by {TITLES[across]}"
+        for side, axis, name in (("x", plot.xaxis[0], across), ("y", plot.yaxis[0], metric)):
+            axis.axis_label = TITLES[name]
+            axis.ticker, axis.formatter = self.ticks[side].of(unit(name))
+
+    def _bounds(self, points: Sequence[Point], shown: Shown | None) -> None:
+        across, metric = self.axes
+        lines: dict[str, list[Any]] = {"x": [], "y": []}
+        floors: dict[str, list[Any]] = {"xs": [], "ys": []}
+        if points and shown is not None:
+            spans = [[value(p, name) for p in points] for name in self.axes]
+            if self.axes == ("memory", "traffic"):
+                lines = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
+            for name, other, along in ((metric, 0, False), (across, 1, True)):
+                least = floor(points, name, shown.graph.macs, shown.plan.machine)
+                if least is None:
+                    continue
+                reach = [min(spans[other]), max(spans[other])]
+                floors["xs"].append([least, least] if along else reach)
+                floors["ys"].append(reach if along else [least, least])
+        self.bound.data, self.floors.data = lines, floors
+
+    def _name(self, places: dict[int, str], ringed: bool) -> None:
+        """The legend has what there is; a click on a planner hides it."""
+        labels = [places[k] for k in sorted(places)]
+        bounds = [FLOORS[name] for name in reversed(self.axes) if name in FLOORS]
+        has_floor, has_bound = bool(self.floors.data["xs"]), bool(self.bound.data["x"])
+        told = [*labels, str(bounds[:1] * has_floor), str(has_bound), str(ringed), str(self.axes)]
+        if told == self._labels:
+            return
+        self._labels = told
+        Layers.of(self.figure).settle()  # an entry stands for what is drawn
+        items = [legend_item(places[k], self.dots[k], self.lines[k]) for k in sorted(places)]
+        if ringed:
+            items.append(legend_item(HERE, self.marks["here"]))
+        if has_bound:
+            items.append(legend_item(PROVEN, self.marks["bound"]))
+        if has_floor:
+            label = bounds[0] if self.large else "least possible"
+            items.append(legend_item(label, self.marks["floor"]))
+        self.figure.legend[0].items = items
+
+    def _fit(self) -> None:
+        """Axes that hold all there is, a bound far below left out of sight of small charts."""
+        for axis, name, low in ((self.x_range, "x", 0.06), (self.y_range, "y", 0.12)):
+            sources = [*self.sources, self.here, self.bound]
+            values = [v for source in sources for v in source.data[name]]
+            floors: dict[str, Any] = self.floors.data
+            values += [v for line in floors[name + "s"] for v in line]
+            if values:
+                margin = (max(values) - min(values)) * low or max(values) * 0.1 or 1.0
+                start, end = max(0, min(values) - margin), max(values) + margin * 1.6
+                axis.update(start=start, end=end, reset_start=start, reset_end=end)
+
+    def _tapped(self, source: ColumnDataSource) -> Callable[[str, list[int], list[int]], None]:
+        def tapped(_attr: str, _old: list[int], new: list[int]) -> None:
+            if new:
+                index = source.data["index"][new[0]]
+                source.selected.indices = []
+                self.load(index)
+
+        return tapped
+
+
+class Ticks:
+    """Tickers and formatters of one axis, by unit; made once."""
+
+    def __init__(self, around: Range1d, ticks: int) -> None:
+        kib = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=ticks)
+        size = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
+        size.args = {"unit": size, "high": around}
+        self._made: dict[str, tuple[Any, Any]] = {"B": (kib, size)}
+        for name, code in (("s", FORMAT_SECONDS), ("J", FORMAT_JOULES)):
+            ticker = AdaptiveTicker(desired_num_ticks=ticks)
+            self._made[name] = ticker, CustomJSTickFormatter(code=code, args={"range": around})
+
+    def of(self, unit: str) -> tuple[Any, Any]:
+        """Ticker and formatter of a unit."""
+        return self._made[unit]
+
+
+def draw(view: Pareto, session: Session) -> None:
+    """Draw what a session has: points of the graph and machine that its charts are about."""
+    look, of = session.look, session.charted
+    own = of == session.work.shown_for
+    counted = counts(of) if of and own else None
+    shown = session.work.shown if own else None
+    view.show(indexed(session.work.points, of), shown, (look.across, look.metric), counted)
+
+
+def legend_item(label: str, *layers: Layer) -> LegendItem:
+    """An entry for layers, as far as there is something in them."""
+    return LegendItem(label=label, renderers=[o.renderer for o in layers if o.renderer])
+
+
+def legend_of(theme: Theme, columns: int) -> Legend:
+    """A legend under the chart whose entries hide what they stand for."""
+    return Legend(
+        items=[],
+        click_policy="hide",
+        label_text_font_size="10.5px",
+        label_text_color=theme.text,
+        background_fill_color=theme.panel,
+        background_fill_alpha=0.75,
+        inactive_fill_color=theme.panel,
+        inactive_fill_alpha=0.7,
+        border_line_color=None,
+        spacing=10,
+        padding=2,
+        glyph_height=14,
+        glyph_width=18,
+        orientation="horizontal",
+        ncols=columns,
+        margin=0,
+    )
+
+
+def point_columns(
+    points: Sequence[dict[str, Any]], across: str, metric: str
+) -> dict[str, dict[str, list[Any]]]:
+    """By planner a row for each of its points; those that another of any planner beats are faint.
+
+    What is not proven is an open marker.
+    """
+    winners = best(points, across, metric)
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, own in by_series(points).items():
+        columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
+        for i in own:
+            p, strong = points[i], 1.0 if i in winners else FAINT
+            sizes = (p["budget_bytes"], p["peak_bytes"], p["traffic_bytes"])
+            filled = strong if p["status"] == "optimal" else 0.0
+            row = (value(p, across), value(p, metric), filled, strong, p["index"], name)
+            words = [*map(format_bytes, sizes), seconds_text(p["makespan_s"])]
+            words += [joules_text(p["energy_j"]), proof_text(p)]
+            for column, item in zip(COLUMNS, (*row, *words), strict=True):
+                columns[column].append(item)
+        found[name] = columns
+    return found
+
+
+def here_columns(shown: Shown | None, across: str, metric: str) -> dict[str, list[Any]]:
+    """Where the plan on screen is."""
+    if shown is None:
+        return {"x": [], "y": []}
+    has = {
+        "memory": shown.plan.budget_bytes,
+        "peak": shown.report.peak_bytes,
+        "latency": shown.trace.makespan_s,
+        "traffic": shown.report.traffic_bytes,
+        "energy": shown.trace.energy_j,
+    }
+    return {"x": [has[across]], "y": [has[metric]]}

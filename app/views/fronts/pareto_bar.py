@@ -1,0 +1,99 @@
+"""The bar of the small Pareto chart: its axes, the sweep of the chosen planner, the large chart."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.model.glossary import term
+from app.model.pareto import indexed
+from app.model.state import METRICS
+from app.session.session import Session
+from app.widgets.buttons import button, to_the_left
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.style import COMPACT, TEXT
+
+SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
+FRONT_HTML = f"{term('Pareto front')}; faint points are {term('dominated')}."
+AXIS_NAMES = {
+    "memory budget": "memory",
+    "peak used": "peak",
+    "latency": "latency",
+    "traffic": "traffic",
+    "energy": "energy",
+}
+
+
+class ParetoBar(pn.viewable.Viewer):
+    """Axes, start and stop of the sweep, how far it is, and the way to all planners."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.start = button("Sweep budgets", "sweep", lambda: session.sweeps.start())
+        self.start.description = "plan with the chosen planner from its least budget on"
+        self.stop = button("Stop", "sweep-stop", session.sweeps.cancel)
+        self.stop.param.update(color="danger", visible=False)
+        self.open = button("⤢ All planners", "all-planners", lambda: compare_planners(session))
+        about = "what more memory buys with each planner; a larger chart"
+        self.open.description = to_the_left(about)
+        self.state = pn.pane.HTML(
+            "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TEXT]
+        )
+        names = ["points", "sweeping", "sweep_progress", "sweep", "budgets"]
+        follow(session.work, names, lambda: self._show())
+        self._show()
+
+    def _show(self) -> None:
+        work = self.session.work
+        self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
+        self.start.disabled = not work.budgets
+        text = progress_text(work) if work.sweeping else FRONT_HTML if work.points else SWEEP
+        if self.state.object != text:
+            self.state.object = text
+
+    def __panel__(self) -> pn.Column:
+        wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
+        axes = pn.Row(axis_select(self.session, "metric"), axis_select(self.session, "across"))
+        axes.param.update(**wide)
+        row = seen(pn.Row, self.start, self.stop, self.open, **wide)
+        return pn.Column(row, axes, self.state, **wide)
+
+
+def compare_planners(session: Session) -> None:
+    """Open the large chart, and find out what more memory buys with each planner."""
+    session.look.wide = True
+    work, budget = session.work, session.sweeps.budget_bytes
+    known = work.sweep.get("budget") == budget and len(work.sweep["names"]) > 1
+    known = known and bool(indexed(work.points, session.fields()))
+    if not work.sweeping and not known:
+        session.sweeps.start(session.look.swept, wide=False)
+
+
+def progress_text(work: Any) -> str:
+    """How many points there are, how many are to come, and how long that may take."""
+    sweep = work.sweep
+    count = f"{sweep.get('done', 0)} of {sweep.get('total', '…')}"
+    left = sweep.get("left_s")
+    rest = f", about {left} s left" if left else ""
+    return f"{count}{rest} · {escape(work.sweep_progress)}"
+
+
+def axis_select(session: Session, name: str) -> pn.widgets.Select:
+    """What an axis of the chart shows."""
+    label = {"metric": "up and down", "across": "left and right"}[name]
+    select = pn.widgets.Select(
+        label=label,
+        options={words: axis for words, axis in AXIS_NAMES.items() if axis in METRICS},
+        value=getattr(session.look, name),
+        css_classes=[f"axis-{name}"],
+        stylesheets=[COMPACT],
+        sizing_mode="stretch_width",
+        margin=(0, 3),
+    )
+    select.param.watch(lambda event: session.look.param.update(**{name: event.new}), "value")
+    follow(session.look, name, lambda: select.param.update(value=getattr(session.look, name)))
+    return select

@@ -1,0 +1,325 @@
+"""All planners together: a large chart, what more memory buys, and every point as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from io import StringIO
+from typing import Any
+
+import panel as pn
+
+import planners as sp
+from app.model.colours import ink_on
+from app.model.file_names import file_word
+from app.model.options import counts
+from app.model.pareto import Buy, buys, indexed, points_csv, unit, value
+from app.model.sizes import format_exact
+from app.session.session import Session
+from app.session.sweep_lines import SWEPT, lines_of
+from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
+from app.views.fronts.pareto_bar import axis_select, progress_text
+from app.views.switches import switch
+from app.widgets.buttons import button
+from app.widgets.following import follow
+from app.widgets.palette import Theme
+from app.widgets.picture import Picture
+from app.widgets.reveal import Reveal
+from app.widgets.rows import Rows
+from app.widgets.style import BOX, COMPACT, TEXT, wrong_html
+from planners.core.units import format_bytes, parse_size
+
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+LISTED = 120
+LOAD = "point:"
+CSS = """
+progress { width: 100%; height: 7px; accent-color: #0072B2; }
+.told { font-size: 13px; line-height: 1.5; }
+"""
+
+
+class ParetoPanel(pn.viewable.Viewer):
+    """Made when it is opened for the first time: a page that nobody opens it on is sooner there."""
+
+    def __init__(self, session: Session, theme: Theme, looks: Looks, **params: Any) -> None:
+        super().__init__(**params)
+        self.session, self.theme, self.looks = session, theme, looks
+        self.chart: Pareto | None = None
+        self.reveal = Reveal()
+        self.box = pn.Column(
+            css_classes=["box", "planners"],
+            stylesheets=[BOX],
+            visible=False,
+            sizing_mode="stretch_width",
+        )
+        follow(session.look, "wide", lambda: self._open())
+        work, look = session.work, session.look
+        follow(work, ["points", "sweep", "shown", "shown_for", "infeasible"], lambda: self._show())
+        follow(session.problem, "budget", lambda: self._show())
+        follow(look, ["metric", "across", "more_bytes", "swept"], lambda: self._show())
+        follow(work, ["sweeping", "sweep_progress", "sweep", "infeasible"], lambda: self._tell())
+        self._open()
+
+    def _open(self) -> None:
+        if self.session.look.wide and self.chart is None:
+            self.chart = Pareto(self.theme, self.session.sweeps.tap, self.looks, large=True)
+            self._widgets()
+            self.box[:] = [self.reveal, self._layout(self.chart)]
+        self.box.visible = self.session.look.wide
+        if self.box.visible:
+            self.reveal.show()
+        self._show()
+        self._tell()
+
+    def _widgets(self) -> None:
+        session = self.session
+        self.chosen = pn.widgets.CheckBoxGroup(
+            options=list(SWEPT),
+            value=[name for name in session.look.swept if name in SWEPT],
+            inline=True,
+            css_classes=["swept"],
+            stylesheets=[COMPACT, CHECKS],
+            sizing_mode="stretch_width",
+            margin=(0, 4),
+        )
+        self.chosen.param.watch(lambda e: session.look.param.update(swept=e.new), "value")
+        self.more = pn.widgets.TextInput(
+            label="how much more",
+            value=format_exact(session.look.more_bytes),
+            css_classes=["more-memory"],
+            stylesheets=[COMPACT],
+            width=92,
+            margin=(0, 4),
+        )
+        self.more.param.watch(lambda event: self._typed(event.new), "value")
+        self.wrong = pn.pane.HTML("", stylesheets=[TEXT], margin=(0, 4))
+        self.ask = button("What does it buy?", "ask-more", lambda: self._start(wide=False))
+        self.ask.description = "plan at the chosen budget, and with that much more"
+        self.sweep = button("Sweep all budgets", "sweep-all", lambda: self._start(wide=True))
+        self.sweep.param.update(color="primary")
+        self.sweep.description = "from each planner's least budget to where nothing more is gained"
+        self.stop = button("Stop", "stop-all", session.sweeps.cancel)
+        self.stop.param.update(color="danger", visible=False)
+        self.state = pn.pane.HTML(
+            "",
+            css_classes=["planners-state"],
+            stylesheets=[TEXT, CSS],
+            **{**WIDE, "margin": (2, 4)},
+        )
+        self.answer = pn.pane.HTML(
+            "", css_classes=["answer"], stylesheets=[TEXT, CSS], **{**WIDE, "margin": (2, 4)}
+        )
+        self.table = Rows(css_classes=["buys"], sizing_mode="stretch_width", max_height=170)
+        self.table.empty = "Choose planners, then ask: they are planned at both budgets."
+        self.list = Rows(
+            css_classes=["points"], sizing_mode="stretch_width", height=150, margin=(10, 0, 0, 0)
+        )
+        self.list.empty = "Each point of the chart will be a row here: Enter loads its plan."
+        for rows in (self.table, self.list):
+            rows.on_key(lambda key: session.sweeps.tap(int(key.removeprefix(LOAD))))
+        self.picture = Picture(width=0, height=0, margin=0)
+
+    def _start(self, *, wide: bool) -> None:
+        self.session.sweeps.start(self.session.look.swept, wide=wide)
+
+    def _typed(self, text: str) -> None:
+        try:
+            size = parse_size(text)
+            self.session.look.more_bytes = size
+            self.wrong.object = ""
+        except (sp.SpillwayError, ValueError) as error:
+            self.wrong.object = wrong_html(error)
+
+    def _layout(self, chart: Pareto) -> pn.Column:
+        session = self.session
+
+        def close() -> None:
+            session.look.wide = False
+
+        csv = pn.widgets.FileDownload(
+            callback=lambda: StringIO(points_csv(self._points())),
+            filename="points.csv",
+            label="CSV",
+            css_classes=["points-csv"],
+            stylesheets=[COMPACT],
+            width=70,
+            margin=(0, 3),
+        )
+        title = pn.pane.HTML(
+            '<div class="title"><b>What more memory buys</b>'
+            "<span>each point is a plan; filled: proven; faint: beaten by another</span></div>",
+            stylesheets=[TEXT],
+            **{**WIDE, "margin": (4, 6)},
+        )
+        kinds = [
+            button(k.upper(), f"points-{k}", lambda k=k: self._picture(k)) for k in ("png", "svg")
+        ]
+        head = pn.Row(title, csv, *kinds, button("Close  ×", "close-planners", close), **WIDE)
+        taps = {"a tap shows it": False, "a tap pins it": True}
+        pick = switch(session, "taps_pin", taps, ["taps-pin"])
+        pick.margin = (14, 6, 0, 6)
+        axes = pn.Row(axis_select(session, "metric"), axis_select(session, "across"), pick)
+        axes.param.update(**WIDE)
+        left = pn.Column(axes, pn.pane.Bokeh(chart.figure, **WIDE), **WIDE)
+        asked = pn.Row(
+            self.more, self.ask, self.sweep, self.stop, self.picture, align="end", **WIDE
+        )
+        right = pn.Column(
+            self.chosen, asked, self.wrong, self.state, self.answer, self.table, self.list,
+            width=470, margin=(0, 4),
+        )  # fmt: skip
+        return pn.Column(head, pn.Row(left, right, **WIDE), **WIDE)
+
+    def _picture(self, kind: str) -> None:
+        name = file_word(str(self.session.charted.get("model", "network")))
+        self.picture.save("pareto-large", kind, f"{name}-planners")
+
+    def _points(self) -> list[dict[str, Any]]:
+        return indexed(self.session.work.points, self.session.charted)
+
+    def _show(self) -> None:
+        work, look = self.session.work, self.session.look
+        if self.chart is None or not look.wide or work.shown is None:
+            return
+        draw(self.chart, self.session)
+        points, budget = self._points(), self.session.sweeps.budget_bytes
+        axis = look.metric if look.metric not in ("memory", "peak") else "latency"
+        self.more.value = format_exact(look.more_bytes)
+        rows = buys(
+            points, budget, look.more_bytes, axis, work.sweep.get("needs", {}), self._names()
+        )
+        sizes = [format_bytes(b) for b in (budget, budget + look.more_bytes)]
+        self.table.head = [TITLES[axis], *sizes, "gain", ""]
+        self.table.rows = [self._buy_row(row, points, budget, axis) for row in rows]
+        self.answer.object = answer_html(rows, budget, look.more_bytes, axis)
+        self.list.head = ["point", TITLES[look.across], TITLES[look.metric]]
+        self.list.rows = [self._point_row(p) for p in listed(points, look.across)]
+
+    def _names(self) -> list[str]:
+        """The planners that are ticked, by what their points are called."""
+        session = self.session
+        lines = lines_of(session.problem, session.request(), session.look.swept, [], False)
+        return [line.name for line in lines]
+
+    def _chip(self, name: str) -> dict[str, str]:
+        colour, _, mark = LOOKS[self.looks.place(name)]
+        return {"chip": colour, "mark": mark, "ink": ink_on(colour)}
+
+    def _buy_row(
+        self, row: Buy, points: Sequence[Mapping[str, Any]], budget: int, axis: str
+    ) -> dict[str, Any]:
+        cells = buy_cells(row, budget, self.session.look.more_bytes, unit(axis))
+        made = {"text": row.name, "cells": cells, **self._chip(row.name)}
+        note = self.session.work.sweep.get("notes", {}).get(row.name)
+        if note:
+            made["cells"] = ["no plan", "", "", ""]
+            made["text"] = f"{row.name}: {note}"
+        size = budget + self.session.look.more_bytes
+        same = [p for p in points if p["series"] == row.name and p["budget_bytes"] == size]
+        if same:
+            made["key"] = f"{LOAD}{same[0]['index']}"
+        return made
+
+    def _point_row(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        look = self.session.look
+        cells = [finely(value(point, axis), unit(axis)) for axis in (look.across, look.metric)]
+        proof = "" if point["status"] == "optimal" else ", not proven"
+        text = f"{point['series']} in {format_bytes(point['budget_bytes'])}{proof}"
+        key = f"{LOAD}{point['index']}"
+        return {"text": text, "cells": cells, "key": key, **self._chip(point["series"])}
+
+    def _tell(self) -> None:
+        work = self.session.work
+        if self.chart is None or not self.session.look.wide:
+            return
+        self.stop.visible = work.sweeping
+        self.ask.disabled = self.sweep.disabled = work.sweeping
+        own = work.shown_for and self.session.charted == work.shown_for
+        self.state.object = state_html(work, counts(work.shown_for) if own else None)
+
+    def __panel__(self) -> pn.Column:
+        return self.box
+
+
+CHECKS = """
+.bk-input-group { display: flex; flex-wrap: wrap; }
+label { display: inline-flex !important; align-items: center; margin: 0 10px 2px 0 !important;
+  color: var(--sw-text) !important; white-space: nowrap; }
+"""
+
+
+def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
+    """Now, with more, the gain and its share; or what is needed where there is no plan."""
+    cells: list[str] = []
+    for size, found in ((budget, row.now), (budget + more, row.more)):
+        lacks = row.need is not None and size < row.need
+        cells.append(
+            finely(found, of) if found is not None else
+            f"needs {format_bytes(row.need)}" if lacks and row.need else "…"
+        )  # fmt: skip
+    if row.gain is None:
+        return [*cells, "a plan at all" if row.more is not None and "needs" in cells[0] else "", ""]
+    if abs(row.gain) <= 1e-9 * abs(row.now or 1):
+        return [*cells, "=", ""]
+    return [*cells, finely(-row.gain, of, sign=True), f"{-(row.share or 0):+.1%}".replace("-", "−")]
+
+
+def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
+    """The answer in a sentence: with which planner that much more memory buys most."""
+    known = [row for row in rows if row.gain is not None]
+    what, size, of = TITLES[axis], format_bytes(more), unit(axis)
+    if not known:
+        return ""
+    first = known[0]
+    gain = first.gain or 0.0
+    least = min((row for row in rows if row.more is not None), key=lambda row: row.more or 0.0)
+    there = (
+        f"least {what} with {format_bytes(budget + more)}: <b>{escape(least.name)}</b>,"
+        f" {finely(least.more or 0.0, of)}"
+    )
+    if gain <= 1e-9 * (first.now or 1):
+        return f'<div class="told">{size} more buys no {what} with any of them; {there}.</div>'
+    return (
+        f'<div class="told">{size} more buys most with <b>{escape(first.name)}</b>:'
+        f" {finely(gain, of)} less {what} ({first.share:.1%}); {there}.</div>"
+    )
+
+
+def state_html(work: Any, counted: bool | None) -> str:
+    """How far the sweep is; below which budgets there is nothing; what is counted."""
+    lines = []
+    sweep = work.sweep
+    if work.sweeping:
+        share = sweep.get("done", 0) / (sweep.get("total") or 1)
+        lines.append(f'<progress value="{share:.3f}" aria-label="sweep"></progress>')
+        lines.append(progress_text(work))
+    needs = [
+        f"{escape(name)}: nothing below {format_bytes(need)}"
+        for name, need in sweep.get("needs", {}).items()
+    ]
+    if needs:
+        lines.append(" · ".join(needs))
+    last = work.points[-1]["problem"]["parameters"] if work.points else None
+    if len(sweep.get("names", ())) > 1 and last:
+        other = "; the plan on screen does not: it is not on the chart" if counted is False else ""
+        lines.append(f"Parameters count in all of these plans{other}.")
+    return f'<div class="faint">{"<br>".join(lines)}</div>' if lines else ""
+
+
+def listed(points: Sequence[dict[str, Any]], across: str) -> list[dict[str, Any]]:
+    """Points as the list has them: by planner, then as the chart has them from the left."""
+    order = list(dict.fromkeys(p["series"] for p in points))
+    found = sorted(points, key=lambda p: (order.index(p["series"]), value(p, across)))
+    return found[:LISTED]
+
+
+def finely(value: float, of: str, *, sign: bool = False) -> str:
+    """A quantity in four digits: of neighbours on a front three are often the same."""
+    mark = ("+" if value > 0 else "−") if sign and value else "−" if value < 0 else ""
+    size = abs(value)
+    if of == "B":
+        return mark + format_bytes(round(size))
+    for factor, prefix in ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")):
+        if size >= factor or factor == 1e-9:
+            return f"{mark}{size / factor:.4g} {prefix}{of}"
+    raise AssertionError

@@ -1,0 +1,358 @@
+"""The address map: which bytes of the scratchpad hold which tensor at which step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bokeh.models import (
+    AdaptiveTicker,
+    ColumnDataSource,
+    CustomJS,
+    CustomJSTickFormatter,
+    Label,
+    Range1d,
+    Span,
+)
+from bokeh.plotting import figure
+
+from app.kinds.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
+from app.kinds.registry import kind_of
+from app.kinds.stream_map import LOST, WEIGHTS
+from app.kinds.strips import Strips
+from app.model.checked_plan import Shown
+from app.model.colours import DARK_INK, ROLES, STAYS, STREAMED, YELLOW
+from app.model.groups import chosen_groups
+from app.model.state import selected_tensors
+from app.model.stream import Region
+from app.views.memory.moved_by_hand import HandLayer
+from app.views.memory.outlines import Outlines
+from app.views.memory.pool_layer import PoolLayer
+from app.views.memory.stream_bands import StreamBands
+from app.views.panels.constraint_marks import MapWishes
+from app.views.time.group_bands import GroupBands, step_places
+from app.widgets.glyphs import put, tappable, tell
+from app.widgets.hatched import hatched
+from app.widgets.palette import Theme, cursor_band, dress, tooltip
+
+LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
+KIB_TICKS = [2**i for i in range(10)]
+AXIS_WIDTH = 82
+STRIPS = 12  # selected rectangles: more are dimmed, not outlined
+FINE, SMALL = 400, 2500  # rectangles: from so many on their outlines are faint, or none
+WHOLE = (-1.0, -1.0)
+LABELS = ("label_x", "label_y", "label")
+MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
+STAND = "const apart = null; let at = 0;"
+APART = """
+let at = 0;
+const taken = [];  // of tensors that lie over each other: names of those before, in pixels
+const apart = (i, half) => {
+  const x = label_x[i] * wide, middle = label_y[i] * high;
+  const free = (y) => taken.every(([tx, ty, th]) =>
+    Math.abs(x - tx) >= half + th || Math.abs(y - ty) >= 13);
+  const reach = (top[i] - bottom[i]) * high / 2 - 6.5;
+  for (let off = 0; off <= reach; off += 6.5) for (const y of [middle + off, middle - off]) {
+    if (!free(y)) continue;
+    taken.push([x, y, half]);
+    at = y / high;
+    return true;
+  }
+  return false;
+};
+"""
+FIT_LABELS = """
+if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
+const wide = plot.inner_width / (steps.end - steps.start);
+const high = plot.inner_height / (range.end - range.start);
+const { tensor, left, right, bottom, top, label_x, label_y } = source.data;
+const known = [wide.toPrecision(6), high.toPrecision(6), tensor];
+if (names.fitted && known.every((value, i) => value === names.fitted[i])) return;
+names.fitted = known;  // panning changes no name
+const found = { label_x: [], label_y: [], label: [] };
+for (let i = 0; i < tensor.length; i++) {
+  if ((top[i] - bottom[i]) * high < 13) continue;
+  const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6), name = tensor[i];
+  if (name.length > letters && letters < 4) continue;
+  const text = name.length <= letters ? name : '…' + name.slice(1 - letters);
+  if (apart && !apart(i, text.length * 3 + 3)) continue;
+  found.label_x.push(label_x[i]);
+  found.label_y.push(apart ? at : label_y[i]);
+  found.label.push(text);
+}
+Object.assign(names.data, found);  // in place: the server need not hear of it
+names.change.emit();
+"""
+FORMAT_ADDRESS = """
+if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
+if (high.end < 4096 || tick % 256) return tick.toLocaleString('en') + ' B';
+if (high.end >= 33554432) return (tick / 1048576).toLocaleString('en',
+  {maximumFractionDigits: 2}) + ' MiB';
+const kib = tick / 1024;
+return kib.toLocaleString('en') + ' KiB';
+"""
+
+
+class AddressMap:
+    """A figure that is made once; a plan replaces its data, the client moves its cursor.
+
+    Drawn without WebGL, which takes twice as long where no GPU helps: it copies the picture once
+    for each of the hatches.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        x_range: Range1d,
+        select: Callable[[str], None],
+        select_group: Callable[[int], None],
+        select_operator: Callable[[str], None],
+        drop: Callable[[int, int], None] = lambda _number, _offset: None,
+    ) -> None:
+        self.select, self.select_operator, self.steps = select, select_operator, x_range
+        self.rows: MapRows | Strips | None = None
+        self.drawn: tuple[float, float] | None = None
+        self.names: set[str] = set()
+        self.groups = GroupBands(select_group)
+        self.source = ColumnDataSource({name: [] for name in (*COLUMNS, *MORE)})
+        self.fitting = ColumnDataSource({name: [] for name in LABELS})
+        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
+        self.marks = ColumnDataSource({name: [] for name in ("x", "y", "angle", "colour")})
+        self.y_range = Range1d(0, 1)
+        self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
+        self.cursor = cursor_band(theme)
+        self.note = Label(
+            x=6,
+            y=4,
+            x_units="screen",
+            y_units="screen",
+            text="",
+            text_color=DARK_INK,
+            text_font_size="10.5px",
+            background_fill_color=YELLOW,
+            background_fill_alpha=0.85,
+            padding=3,
+        )
+        self.figure = self._figure(theme, x_range)
+        self.hand = HandLayer(self.figure, theme, drop)
+        for side in ("start", "end"):
+            x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
+        self.source.selected.on_change("indices", self._tapped)
+
+    def _figure(self, theme: Theme, x_range: Range1d) -> figure:
+        plot = figure(
+            height=272,
+            sizing_mode="stretch_width",
+            x_range=x_range,
+            y_range=self.y_range,
+            tools="xwheel_zoom,xpan,box_zoom,reset,save",
+            active_scroll=None,
+            y_axis_label="address",
+            css_classes=["address-map"],
+        )
+        dress(plot, theme)
+        self._glyphs(plot, theme)
+        plot.xaxis.visible = False
+        plot.min_border_left = AXIS_WIDTH
+        plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=6)
+        self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS)
+        self.formatter.tags = ["KiB"]
+        self.formatter.args = {"unit": self.formatter, "high": self.y_range}
+        plot.yaxis.formatter = self.formatter
+        self.limit.line_color = theme.text
+        self.strip = Range1d(0, 1)
+        plot.extra_y_ranges = {"strip": self.strip}
+        across = {"bottom": 0.935, "top": 0.995, "y_range_name": "strip"}
+        self.groups.draw(plot, theme, x_range, across, 0.965)
+        for item in (self.limit, self.cursor, self.note):
+            plot.add_layout(item)
+        self._keep_labels_fitting(plot, x_range)
+        self.pool = PoolLayer(plot, theme, APART + FIT_LABELS)
+        self.bands = StreamBands(plot, theme)
+        return plot
+
+    def _keep_labels_fitting(self, plot: figure, x_range: Range1d) -> None:
+        """The client knows how wide a rectangle is, so it decides which names fit."""
+        args = {"plot": plot, "steps": x_range, "range": self.y_range, "source": self.source}
+        args["names"] = self.fitting
+        fit = CustomJS(args=args, code=STAND + FIT_LABELS)
+        for around in (x_range, self.y_range):
+            around.js_on_change("end", fit)
+        plot.js_on_change("inner_width", fit)
+        self.source.js_on_change("data", fit)
+
+    def _glyphs(self, plot: figure, theme: Theme) -> None:
+        box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
+        rects = hatched(
+            plot,
+            "quad",
+            self.source,
+            [hatch for _, hatch, _ in LOOKS],
+            **box,
+            fill_color="colour",
+            fill_alpha=1.0 if theme.dark else 0.85,  # names on it need the contrast
+            line_color=theme.outline,
+            line_width=1,
+            hatch_color=theme.outline,
+            hatch_alpha=0.55,
+            hatch_scale=9,
+            hatch_weight=1.4,
+        )
+        self.rects = rects
+        self.outlines = Outlines(plot, theme)
+        self.outline = put(
+            plot,
+            "quad",
+            **box,
+            source=self.chosen,
+            fill_color=theme.text,
+            fill_alpha=0.0,
+            line_color=theme.text,
+            line_width=2.5,
+        )
+        put(
+            plot,
+            "text",
+            x="label_x",
+            y="label_y",
+            text="label",
+            source=self.fitting,
+            beside=self.source,
+            text_color=DARK_INK,
+            text_align="center",
+            text_baseline="middle",
+            text_font_size="10.5px",
+            background_fill_color="#ffffff",
+            background_fill_alpha=0.5,
+        )
+        self.wishes = MapWishes(plot)
+        put(
+            plot,
+            "scatter",
+            x="x",
+            y="y",
+            marker="triangle",
+            angle="angle",
+            size=11,
+            source=self.marks,
+            fill_color="colour",
+            line_color=theme.outline,
+        )
+        lines = ("@what, @size", "@address", "@steps", "@story")
+        tell(plot, rects, tooltip("@tensor", *lines))
+        tappable(plot, rects)
+
+    def show(
+        self,
+        shown: Shown,
+        memory: str,
+        pinned: Shown | None = None,
+        region: Region | None = None,
+        by: str = "operator",
+    ) -> None:
+        """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
+
+        `region` is the part of the memory to be shown, of plans that have parts; `by` says how the
+        steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`).
+        """
+        kind = kind_of(shown)
+        self.rows = kind.rows(shown, memory)
+        self.drawn = None
+        self._redraw()
+        self.limit.location = kind.limit(shown)[0]
+        self.outlines.show(shown, pinned, memory, by)
+        tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
+        self.pool.show(shown)
+        self.groups.show(shown, step_places(shown), {})
+        self.bands.show(shown, region)
+        low, high = 0.0, max(tops) * (1.1 if kind.banded else 1.04)
+        if region is not None and region.key:
+            low, high = region.base, region.base + region.size_bytes * 1.02
+            self.limit.location = region.base + region.size_bytes
+        self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
+
+    def _redraw(self) -> None:
+        """Draw what is in sight piece by piece, or, of too many pieces, what they add up to."""
+        if self.rows is None:
+            return
+        start, stop = float(self.steps.start), float(self.steps.end)
+        here = self.rows.count(start, stop)
+        if here > MOST:
+            if self.drawn != WHOLE:
+                self.drawn = WHOLE
+                told = ZOOM if self.rows.densest <= MOST else ""
+                bundles = self.rows.bundles
+                self._draw(bundles, MORE_PIECES + told)
+                self._edge(len(bundles))
+            return
+        self._edge(here)
+        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+            return
+        around = stop - start  # so that a little panning needs nothing new
+        wide = (start - around, stop + around)
+        self.drawn = wide if self.rows.count(*wide) <= MOST else (start, stop)
+        self._draw(self.rows.rows(*self.drawn), "")
+
+    def _edge(self, rectangles: int) -> None:
+        """Lines around so many rectangles in sight."""
+        alpha = edge_alpha(rectangles, isinstance(self.rows, Strips))
+        for rect in self.rects:
+            rect.look(line_alpha=alpha)
+
+    def _draw(self, rows: list[Row], about: str) -> None:
+        self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
+        self.marks.data = map_marks(rows)
+        self.wishes.place(self.source.data)
+        self.note.text = about
+        self._outline()
+
+    def highlight(self, shown: Shown, selection: str) -> None:
+        """Outline what is selected, wherever it sits."""
+        self.names = set(selected_tensors(shown.graph, selection))
+        self.names |= kind_of(shown).drawn_with(shown, selection)
+        self.groups.highlight(chosen_groups(shown, selection))
+        self._outline()
+
+    def _outline(self) -> None:
+        data: dict[str, Any] = self.source.data
+        hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
+        many = len(hits) > STRIPS  # outlines of as many would leave nothing of their colour
+        self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
+        self.chosen.data = {
+            side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
+        }
+
+    def wish(self, wishes: Iterable[str]) -> None:
+        """Mark the tensors that are to stay on chip, or off it."""
+        self.wishes.wish(wishes)
+        self.wishes.place(self.source.data)
+
+    def set_unit(self, unit: str) -> None:
+        """Write addresses in KiB or hexadecimal."""
+        self.formatter.tags = [unit]
+        self.formatter.code = FORMAT_ADDRESS + f"// {unit}"
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new:
+            tensor = self.source.data["tensor"][new[0]]
+            self.source.selected.indices = []
+            if tensor.startswith(WEIGHTS):
+                self.select_operator(tensor.removeprefix(WEIGHTS))
+            elif tensor not in (REFILLED, LOST):
+                self.select(tensor)
+
+
+def edge_alpha(rectangles: int, strips: bool) -> float:
+    """How much is seen of the lines around rectangles: of many, or of strips a pixel high, nothing
+    else would be seen, and half of the time to draw them goes there."""
+    return 0.0 if strips or rectangles > SMALL else 0.5 if rectangles > FINE else 1.0
+
+
+def is_parameter(shown: Shown, name: str) -> bool:
+    """Whether a tensor of that name is a parameter."""
+    return name in shown.graph.tensors and shown.graph.tensors[name].kind == "parameter"
+
+
+def limit_bytes(shown: Shown) -> int:
+    """What bounds the addresses: the budget, or what the plan's pool or rings need of it."""
+    return kind_of(shown).limit(shown)[0]

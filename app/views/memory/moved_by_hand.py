@@ -1,0 +1,385 @@
+"""Rectangles moved by hand: dragged or typed, judged by `check`, hatched red where it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import Any
+
+import panel as pn
+from bokeh.events import Pan, PanEnd, PanStart
+from bokeh.models import ColumnDataSource, CustomJS
+from bokeh.plotting import figure
+
+import planners as sp
+from app.model.checked_plan import Shown
+from app.model.moved_by_hand import alignment_of, at_text, last_of, why_fixed
+from app.session.session import Session
+from app.widgets.address_field import Address
+from app.widgets.buttons import button
+from app.widgets.following import follow
+from app.widgets.glyphs import put
+from app.widgets.palette import Theme
+from app.widgets.style import COMPACT, TEXT
+
+NARROW = (0, 2)
+RED = "#D0021B"  # of what is invalid, and of nothing else
+STAYS = ("left", "right", "bottom", "top", "first", "last", "fixed", "tensor", "number")
+SIDES = ("left", "right", "bottom", "top")
+HELD = (*SIDES, "number", "grab", "alpha", "text")
+EXACT = 2**53 - 1  # the last whole number that the browser counts to
+START = """
+if (!stays.data.left.length) return;
+const d = stays.data;
+let hit = -1;
+for (let i = 0; i < d.left.length; i++)
+  if (d.left[i] <= cb_obj.x && cb_obj.x < d.right[i] && d.bottom[i] <= cb_obj.y
+    && cb_obj.y < d.top[i]) hit = i;
+const h = held.data;
+for (const name in h) h[name] = [];
+for (const name in clash.data) clash.data[name] = [];
+if (hit >= 0) {
+  for (const side of ['left', 'right', 'bottom', 'top', 'number']) h[side] = [d[side][hit]];
+  h.grab = [cb_obj.y - d.bottom[hit]];
+  h.alpha = [d.fixed[hit] ? 0 : 0.35];
+  h.text = [d.fixed[hit] ? 'cannot be moved alone' : ''];
+}
+held.tags = [hit];
+held.change.emit(); clash.change.emit();
+"""
+MOVE = """
+const hit = held.tags.length ? held.tags[0] : -1, d = stays.data, h = held.data;
+if (hit < 0 || !h.left.length || d.fixed[hit]) return;
+const size = d.top[hit] - d.bottom[hit], [align, limit] = rules.tags;
+const near = 7 * (range.end - range.start) / plot.inner_height;
+const beside = [];
+for (let i = 0; i < d.left.length; i++)
+  if (i !== hit && d.number[i] !== d.number[hit] && d.first[i] < d.last[hit]
+    && d.first[hit] < d.last[i]) beside.push(i);
+let at = Math.round((cb_obj.y - h.grab[0]) / align) * align, best = near;
+const edges = [0, Math.floor((limit - size) / align) * align];
+for (const i of beside) edges.push(Math.ceil(d.top[i] / align) * align,
+  Math.floor((d.bottom[i] - size) / align) * align);
+for (const edge of edges) {
+  const far = Math.abs(edge - (cb_obj.y - h.grab[0]));
+  if (edge >= 0 && far < best) { best = far; at = edge; }
+}
+at = Math.max(0, Math.min(at, edges[1]));
+h.bottom[0] = at; h.top[0] = at + size;
+const c = clash.data;
+for (const name in c) c[name] = [];
+let over = '';
+for (const i of beside) {
+  if (d.top[i] <= at || at + size <= d.bottom[i]) continue;
+  c.left.push(Math.max(d.left[i], d.left[hit])); c.right.push(Math.min(d.right[i], d.right[hit]));
+  c.bottom.push(Math.max(d.bottom[i], at)); c.top.push(Math.min(d.top[i], at + size));
+  if (!over) over = 'over ' + d.tensor[i];
+}
+h.alpha[0] = over ? 0.15 : 0.45;
+h.text[0] = d.tensor[hit] + ' → 0x' + at.toString(16) + (over ? ', ' + over : ', free');
+held.change.emit(); clash.change.emit();
+"""
+END = """
+const hit = held.tags.length ? held.tags[0] : -1, h = held.data;
+if (hit < 0 || !h.left.length) return;
+held.tags = [-1];
+const number = h.number[0], offset = h.bottom[0];
+if (stays.data.fixed[hit] || offset === stays.data.bottom[hit]) {
+  for (const name in h) h[name] = [];
+  for (const name in clash.data) clash.data[name] = [];
+  held.change.emit(); clash.change.emit();
+  if (!stays.data.fixed[hit]) return;  // it is where it was; of a fixed one the reason is told
+}
+dropped.data = { number: [number], offset: [offset], at: [Date.now()] };
+"""
+TOOLS = """
+const on = stays.data.left.length > 0;
+for (const tool of plot.toolbar.tools) {
+  if (tool.type === 'HoverTool') tool.active = !on;  // it would lie over what is dragged
+  if (!['PanTool', 'BoxZoomTool'].includes(tool.type)) continue;
+  if (on) { if (tool.active) { tool.active = false; plot.tags = [tool.id]; } }
+  else if (plot.tags.includes(tool.id)) { tool.active = true; plot.tags = []; }
+}
+"""
+
+
+class HandLayer:
+    """What is dragged and what it would overwrite, drawn by the client while the pointer is down.
+
+    Stays are in the source only while rectangles can be moved; a drag is then a move, no pan.
+    """
+
+    def __init__(self, plot: figure, theme: Theme, drop: Callable[[int, int], None]) -> None:
+        self.stays = ColumnDataSource({name: [] for name in STAYS})
+        self.held = ColumnDataSource({name: [] for name in HELD})
+        self.clash = ColumnDataSource({name: [] for name in SIDES})
+        self.met = ColumnDataSource({name: [] for name in SIDES})
+        self.dropped = ColumnDataSource({"number": [], "offset": [], "at": []})
+        self.rules = ColumnDataSource({})
+        self._draw(plot, theme)
+        args = {"plot": plot, "range": plot.y_range}
+        args |= {name: getattr(self, name) for name in ("stays", "held", "clash", "rules")}
+        args["dropped"] = self.dropped
+        for event, code in ((PanStart, START), (Pan, MOVE), (PanEnd, END)):
+            plot.js_on_event(event, CustomJS(args=args, code=code))
+        self.stays.js_on_change("data", CustomJS(args=args, code=TOOLS))
+
+        def let_go(_attr: str, _old: Any, new: Mapping[str, list[Any]]) -> None:
+            if new["number"]:
+                drop(int(new["number"][0]), int(new["offset"][0]))
+
+        self.dropped.on_change("data", let_go)
+
+    def _draw(self, plot: figure, theme: Theme) -> None:
+        box = {side: side for side in SIDES}
+        put(
+            plot,
+            "quad",
+            **box,
+            source=self.held,
+            beside=self.stays,
+            fill_color=theme.text,
+            fill_alpha="alpha",
+            line_color=theme.text,
+            line_width=2,
+        )
+        put(plot, "quad", **box, source=self.met, fill_color=None, line_color=RED, line_width=3)
+        put(
+            plot,
+            "quad",
+            **box,
+            source=self.clash,
+            beside=self.stays,
+            fill_color=RED,
+            fill_alpha=0.35,
+            line_color=RED,
+            line_width=2,
+            hatch_pattern="diagonal_cross",
+            hatch_color=RED,
+            hatch_alpha=0.9,
+            hatch_scale=8,
+        )
+        put(
+            plot,
+            "text",
+            x="left",
+            y="top",
+            text="text",
+            source=self.held,
+            beside=self.stays,
+            text_font_size="11px",
+            text_color=theme.text,
+            text_font_style="bold",
+            text_baseline="bottom",
+            background_fill_color=theme.panel,
+            background_fill_alpha=0.9,
+            padding=2,
+            y_offset=-2,
+        )
+
+    def show(self, shown: Shown | None, memory: str) -> None:
+        """Let the stays of a memory be moved; without a plan, none."""
+        rows = stay_rows(shown, memory) if shown else []
+        if shown:
+            self.rules.tags = [alignment_of(shown.plan), shown.plan.budget_bytes]
+        self.stays.data = {name: [row[name] for row in rows] for name in STAYS}
+
+    def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:
+        """Keep on screen what was refused, and what it would overwrite."""
+        held, clash, met = refused_columns(shown, attempt)
+        self.held.data, self.clash.data, self.met.data = held, clash, met
+
+
+def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
+    """A row for each span of each stay: where it is drawn, and which instructions it lasts."""
+    rows = []
+    for number, stay in enumerate(shown.report.residencies):
+        if stay.memory != memory:
+            continue
+        left, right = shown.columns(stay)
+        fixed = bool(why_fixed(shown.plan, stay))
+        for span in stay.spans:
+            place = (left, right, span.start, span.stop)
+            when = (stay.start_instruction, min(last_of(stay), EXACT))
+            values = (*place, *when, fixed, stay.tensor, number)
+            rows.append(dict(zip(STAYS, values, strict=True)))
+    return rows
+
+
+def refused_columns(
+    shown: Shown, attempt: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]], dict[str, list[Any]]]:
+    """The rectangle that was refused, hatched red, where it meets others, and these others."""
+    held: dict[str, list[Any]] = {name: [] for name in HELD}
+    clash: dict[str, list[Any]] = {name: [] for name in SIDES}
+    met: dict[str, list[Any]] = {name: [] for name in SIDES}
+    if not attempt:
+        return held, clash, met
+    residencies = shown.report.residencies
+    stay = residencies[attempt["number"]]
+    left, right = shown.columns(stay)
+    low, high = attempt["offset"], attempt["offset"] + stay.size_bytes
+    values = (left, right, low, high, attempt["number"], 0, 0.0, f"✕ {attempt['place']}")
+    for name, value in zip(HELD, values, strict=True):
+        held[name].append(value)
+    for name, value in zip(SIDES, (left, right, low, high), strict=True):
+        clash[name].append(value)
+    for number in attempt["others"]:
+        first, last = shown.columns(residencies[number])
+        for span in residencies[number].spans:
+            for name, value in zip(SIDES, (first, last, span.start, span.stop), strict=True):
+                met[name].append(value)
+    return held, clash, met
+
+
+class HandBar(pn.viewable.Viewer):
+    """Above the map while rectangles can be moved: which one, where to, what `check` says."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        moving = session.moving
+        self.text = pn.pane.HTML(
+            "",
+            css_classes=["hand-text"],
+            stylesheets=[TEXT, CSS],
+            sizing_mode="stretch_width",
+            height=34,
+            margin=(2, 6),
+        )
+        self.address = Address(css_classes=["hand-address"], margin=(1, 4))
+        self.address.on_key(lambda key: self._typed(key))
+        about = "the next free place that holds it"
+        self.down = button(
+            "▼ free",
+            "hand-down",
+            lambda: moving.to_next(-1),
+            description=f"down: {about}",
+            margin=NARROW,
+        )
+        self.up = button(
+            "▲ free",
+            "hand-up",
+            lambda: moving.to_next(1),
+            description=f"up: {about}",
+            margin=NARROW,
+        )
+        self.undo = button(
+            "Undo", "hand-undo", moving.undo, description="the last move: Ctrl+Z", margin=NARROW
+        )
+        self.back = button(
+            "Planner's",
+            "hand-back",
+            moving.back,
+            description="back to the plan without any move by hand",
+            margin=NARROW,
+        )
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        controls = pn.Row(
+            self.address,
+            self.down,
+            self.up,
+            self.undo,
+            self.back,
+            **wide,
+        )
+        self.row = pn.Column(controls, self.text, css_classes=["hand-bar"], visible=False, **wide)
+        work, look = session.work, session.look
+        follow(work, ["shown", "attempt", "judging"], lambda: self._show())
+        follow(look, ["by_hand", "selection", "step"], lambda: self._show())
+
+    def _typed(self, key: str) -> None:
+        kind, _, text = key.partition(" ")
+        if kind == "to":
+            self.session.moving.to(text)
+        else:
+            self.session.moving.by(int(text))
+
+    def _show(self) -> None:
+        session, shown = self.session, self.session.work.shown
+        moved = bool(shown and shown.moved)
+        self.row.visible = bool(shown) and (session.look.by_hand or moved)
+        if not self.row.visible:
+            return
+        stay, attempt = session.moving.chosen, session.work.attempt
+        free = stay is not None and not why_fixed(shown.plan, stay)
+        for widget in (self.down, self.up):
+            widget.visible = session.look.by_hand
+            widget.disabled = not free
+        self.address.visible = session.look.by_hand
+        self.address.param.update(
+            text=f"{session.moving.place_of(stay):#x}" if stay else "",
+            name_of=stay.tensor if stay else "",
+            nudge=alignment_of(shown.plan),
+            locked=not free,
+        )
+        self.undo.disabled = not (attempt or session.moving.can_undo)
+        self.back.disabled = not (attempt or moved)
+        self.text.object = hand_html(session, shown, stay)
+
+    def __panel__(self) -> pn.Column:
+        return self.row
+
+
+CSS = """
+.hand { line-height: 1.35; height: 34px; overflow-y: auto; overflow-wrap: anywhere; }
+.refused { color: var(--sw-alarm); font-weight: 600; }
+.holds { color: #009E73; font-weight: 600; }
+"""
+
+
+def hand_html(session: Session, shown: Shown, stay: sp.Residency | None) -> str:
+    """One line: what was refused and why, what was moved, or what can be done."""
+    attempt, moves = session.work.attempt, shown.plan.details.moves
+    if attempt:
+        words = f'<span class="refused">✕ check refuses {escape(attempt["place"])}:</span> '
+        return (
+            f'<div class="hand" role="status">{words}{escape(refusal_text(shown, attempt))}</div>'
+        )
+    if session.work.judging:
+        return '<div class="hand" role="status">check looks at every byte…</div>'
+    if stay is not None and session.look.by_hand and (reason := why_fixed(shown.plan, stay)):
+        return f'<div class="hand">{escape(reason)}</div>'
+    told = []
+    if moves:
+        many = f"{len(moves)} moves" if len(moves) > 1 else f"{moves[-1].tensor} moved"
+        told.append(f'<span class="holds">✓ check agrees</span>: {escape(many)} by hand')
+        told.append("save the plan to keep it: links have the planner's own")
+    if not session.look.by_hand:
+        return f'<div class="hand" role="status">{" · ".join(told)}</div>'
+    if stay is None:
+        told.append("drag a rectangle up or down, or select one and type its address")
+    else:
+        place = at_text(stay.spans[0].start)
+        told.append(f"<b>{escape(stay.tensor)}</b> at {place}: drag it, or type an address")
+    return f'<div class="hand" role="status">{" · ".join(told)}</div>'
+
+
+def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
+    """The reason of `check` in its words, and who else is in the way."""
+    others = dict.fromkeys(shown.report.residencies[i].tensor for i in attempt["others"])
+    more = [name for name in others if name not in attempt["text"]]
+    also = f"; also in the way: {', '.join(more[:3])}" if more else ""
+    return f"{attempt['text']}{also}{' and more' if len(more) > 3 else ''}"
+
+
+def hand_switch(session: Session) -> pn.widgets.Button:
+    """Whether rectangles can be moved."""
+
+    def turn(_event: Any) -> None:
+        session.look.by_hand = not session.look.by_hand
+
+    made = pn.widgets.Button(
+        label="by hand",
+        css_classes=["hand-switch"],
+        stylesheets=[COMPACT, ".bk-btn { white-space: nowrap; min-height: 24px; }"],
+        description="drag rectangles to other addresses; check judges at once: m",
+        on_click=turn,
+        margin=(0, 2),
+    )
+
+    def show() -> None:
+        made.color = "primary" if session.look.by_hand else "default"
+
+    follow(session.look, "by_hand", show)
+    return made

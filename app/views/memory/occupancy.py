@@ -1,0 +1,137 @@
+"""Occupancy: how many bytes are on chip at each step, and where the peak is."""
+
+from __future__ import annotations
+
+from bokeh.models import (
+    AdaptiveTicker,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    Label,
+    Range1d,
+    Span,
+)
+from bokeh.plotting import figure
+
+from app.model.aligning import Warp, warp
+from app.model.checked_plan import Shown
+from app.model.colours import BLUE, PLAIN, SKY, VERMILLION
+from app.views.memory.address_map import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS, limit_bytes
+from app.widgets.glyphs import put, tell
+from app.widgets.hatched import hatched
+from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from planners.core.units import format_bytes
+
+PEAK = "right_diagonal_line"
+
+
+class Occupancy:
+    """A figure under the address map, on the same steps."""
+
+    def __init__(self, theme: Theme, x_range: Range1d) -> None:
+        self.held = SKY if theme.dark else BLUE  # blue is too near to the dark panel
+        names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
+        self.source = ColumnDataSource({name: [] for name in names})
+        self.pinned = ColumnDataSource({"x": [], "y": []})
+        self.y_range = Range1d(0, 1)
+        self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
+        self.limit.line_color = theme.text
+        self.peak = Label(
+            x=0,
+            y=0,
+            text="",
+            text_color=theme.text,
+            text_font_size="11px",
+            text_baseline="bottom",
+            y_offset=2,
+        )
+        self.cursor = cursor_band(theme)
+        self.figure = self._figure(theme, x_range)
+
+    def _figure(self, theme: Theme, x_range: Range1d) -> figure:
+        plot = figure(
+            height=132,
+            sizing_mode="stretch_width",
+            x_range=x_range,
+            y_range=self.y_range,
+            tools="xwheel_zoom,xpan,reset",
+            active_scroll=None,
+            x_axis_label="step",
+            y_axis_label="bytes held",
+            css_classes=["occupancy"],
+        )
+        dress(plot, theme)
+        plot.min_border_left = AXIS_WIDTH
+        bars = hatched(
+            plot,
+            "quad",
+            self.source,
+            (PLAIN, PEAK),
+            left="left",
+            right="right",
+            bottom=0,
+            top="top",
+            fill_color="colour",
+            fill_alpha=1.0 if theme.dark else 0.75,
+            line_color=None,
+            hatch_color=theme.panel,
+            hatch_alpha=0.6,
+        )
+        put(
+            plot,
+            "step",
+            "x",
+            "y",
+            source=self.pinned,
+            mode="after",
+            line_color=theme.text,
+            line_width=1.5,
+            line_dash=[2, 2],
+        )
+        plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=3)
+        self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
+        self.formatter.args = {"unit": self.formatter, "high": self.y_range}
+        plot.yaxis.formatter = self.formatter
+        plot.xaxis.formatter = CustomJSTickFormatter(
+            code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",
+            args={"steps": x_range},
+        )
+        about = tooltip("step @step: @operator", "@size held, @share of the budget")
+        tell(plot, bars, about, mode="vline")
+        for item in (self.limit, self.peak, self.cursor):
+            plot.add_layout(item)
+        return plot
+
+    def show(self, shown: Shown, pinned: Shown | None = None, by: str = "operator") -> None:
+        """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line."""
+        held, budget = shown.report.occupancy, shown.plan.budget_bytes
+        steps = range(len(held))
+        highest, peak = shown.report.peak_bytes, shown.report.peak_step
+        self.source.data = {
+            "left": list(steps),
+            "right": [s + 1 for s in steps],
+            "top": list(held),
+            "size": [format_bytes(b) for b in held],
+            "share": [f"{b / budget:.0%}" for b in held],
+            "step": [s + 1 for s in steps],
+            "operator": list(shown.plan.program.steps),
+            "colour": [VERMILLION if b == highest else self.held for b in held],
+            "hatch": [PEAK if b == highest else PLAIN for b in held],
+        }
+        self.limit.location = limit_bytes(shown)
+        top = max(limit_bytes(s) for s in (shown, pinned) if s) * 1.28
+        self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
+        other = pinned.report.occupancy if pinned else ()
+        moved = warp(shown, pinned, by) if pinned else Warp()
+        self.pinned.data = {"x": [moved(step) for step in range(len(other))], "y": list(other)}
+        right_half = peak > len(held) / 2
+        self.peak.update(
+            x=peak + (1 if right_half else 0),
+            y=highest,
+            text=f"▾ peak {format_bytes(highest)} at step {peak + 1}",
+            text_align="right" if right_half else "left",
+        )
+
+    def set_unit(self, unit: str) -> None:
+        """Write bytes in KiB or hexadecimal."""
+        self.formatter.tags = [unit]
+        self.formatter.code = FORMAT_ADDRESS + f"// {unit}"

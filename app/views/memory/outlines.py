@@ -1,0 +1,112 @@
+"""How two plans differ, drawn over the address map: an outline for each kind of difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bokeh.models import ColumnDataSource
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.colours import PURPLE
+from app.model.compare import (
+    CUT,
+    MOVED,
+    ONLY_HERE,
+    ONLY_THERE,
+    RETIMED,
+    Columns,
+    comparable,
+    stays,
+)
+from app.widgets.glyphs import put
+from app.widgets.palette import Theme
+
+OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
+    ONLY_HERE: (3.0, "solid", "solid"),
+    CUT: (1.2, [10, 2, 2, 2], "dashed"),
+    RETIMED: (2.0, [6, 3], "dashed"),
+    MOVED: (2.0, [2, 2], "dotted"),
+    ONLY_THERE: (1.5, [2, 3], "dotted"),
+}
+MANY, MOST = 120, 2500
+"""Outlines beyond which thinner ones are drawn, because rectangles are small then."""
+
+SIDES = ("left", "right", "bottom", "top")
+
+
+class Outlines:
+    """One layer of the address map a kind of difference: told apart by dash, width and filling."""
+
+    def __init__(self, plot: figure, theme: Theme) -> None:
+        self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
+        self.layers = {}
+        self.gone = ColumnDataSource({side: [] for side in SIDES})
+        put(
+            plot,
+            "quad",
+            **{side: side for side in SIDES},
+            source=self.gone,
+            fill_color=PURPLE,
+            fill_alpha=0.15,
+            line_color=None,
+        )
+        for kind, (width, dash, _) in OUTLINES.items():
+            # Lines, because WebGL draws the edges of rectangles without their dashes.
+            self.layers[kind] = put(
+                plot,
+                "multi_line",
+                "xs",
+                "ys",
+                source=self.lines[kind],
+                line_color=PURPLE if kind == ONLY_THERE else theme.text,
+                line_width=width,
+                line_dash=dash,
+            )
+
+    def show(self, here: Shown, there: Shown | None, memory: str, by: str = "operator") -> None:
+        """Outline what differs from the pinned plan; nothing without one of the same graph."""
+        data = outline_columns(here, there, memory, by)
+        self.gone.data = data[ONLY_THERE]
+        count = sum(len(columns["left"]) for columns in data.values())
+        thinner = 1 if count <= MANY else 2 if count <= 3 * MANY else 5
+        for kind, source in self.lines.items():
+            self.layers[kind].look(line_width=OUTLINES[kind][0] / thinner)
+            corners = list(zip(*(data[kind][side] for side in SIDES), strict=True))
+            source.data = {
+                "xs": [[left, right, right, left, left] for left, right, _, _ in corners],
+                "ys": [[low, low, high, high, low] for _, _, low, high in corners],
+            }
+
+
+def outline_columns(
+    here: Shown, there: Shown | None, memory: str, by: str = "operator"
+) -> dict[str, dict[str, list[float]]]:
+    """Rectangles of each kind of difference."""
+    data: dict[str, dict[str, list[float]]] = {k: {s: [] for s in SIDES} for k in OUTLINES}
+    if there is None or not comparable(here, there):
+        return data
+    both = stays(here, there, by)
+    rows: list[tuple[Any, str, Columns]] = [
+        (stay, kind, here.columns(stay))
+        for stay, kind in both.kinds
+        if kind in data and stay.memory == memory
+    ]
+    rows += [(stay, ONLY_THERE, at) for stay, at in both.only_there if stay.memory == memory]
+    if len(rows) > MOST:  # more could not be told apart, and take the browser seconds
+        rows = sorted(rows, key=lambda row: (row[2][0] - row[2][1]) * row[0].size_bytes)[:MOST]
+    for stay, kind, (left, right) in rows:
+        for span in stay.spans:
+            for side, value in zip(SIDES, (left, right, span.start, span.stop), strict=True):
+                data[kind][side].append(value)
+    return data
+
+
+def outline_legend() -> str:
+    """What outlines on the address map mean."""
+    items = []
+    for kind, (width, _, style) in OUTLINES.items():
+        gone = f"; background: {PURPLE}44; border-color: {PURPLE}" if kind == ONLY_THERE else ""
+        line = f"border: {min(width, 2.0)}px {style} var(--sw-text){gone}; box-sizing: border-box"
+        items.append(f'<span><i style="{line}"></i>{kind}</span>')
+    return "".join(items)

@@ -1,0 +1,163 @@
+"""Over the address map of a circular pool: names of tensors, and the distance d of one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS, Label
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.colours import DARK_INK, YELLOW
+from app.model.pool import Pool, PoolRun
+from app.widgets.glyphs import put
+from app.widgets.palette import Theme
+
+NAMES = ("tensor", "label", "left", "right", "bottom", "top", "label_x", "label_y")
+
+
+class PoolLayer:
+    """Empty for plans without a pool."""
+
+    def __init__(self, plot: figure, theme: Theme, fit_labels: str) -> None:
+        self.names = ColumnDataSource({name: [] for name in NAMES})
+        self.fitting = ColumnDataSource({name: [] for name in ("label_x", "label_y", "label")})
+        self.arrow = ColumnDataSource({name: [] for name in ("x", "y0", "y1")})
+        self.heads = ColumnDataSource({name: [] for name in ("x", "y", "angle")})
+        put(
+            plot,
+            "text",
+            x="label_x",
+            y="label_y",
+            text="label",
+            source=self.fitting,
+            beside=self.names,
+            text_color=DARK_INK,
+            text_align="center",
+            text_baseline="middle",
+            text_font_size="10.5px",
+            background_fill_color="#ffffff",
+            background_fill_alpha=0.55,
+        )
+        put(
+            plot,
+            "segment",
+            x0="x",
+            x1="x",
+            y0="y0",
+            y1="y1",
+            source=self.arrow,
+            line_color=theme.text,
+            line_width=2,
+        )
+        put(
+            plot,
+            "scatter",
+            x="x",
+            y="y",
+            marker="triangle",
+            angle="angle",
+            size=8,
+            source=self.heads,
+            fill_color=theme.text,
+            line_color=theme.outline,
+        )
+        self.label = Label(
+            x=0,
+            y=0,
+            text="",
+            x_offset=6,
+            text_color=DARK_INK,
+            text_font_size="11px",
+            text_font_style="bold",
+            text_baseline="middle",
+            background_fill_color=YELLOW,
+            background_fill_alpha=0.9,
+            padding=2,
+            visible=False,
+        )
+        plot.add_layout(self.label)
+        args = {"plot": plot, "steps": plot.x_range, "range": plot.y_range, "source": self.names}
+        args["names"] = self.fitting
+        fit = CustomJS(args=args, code=fit_labels)
+        for around in (plot.x_range, plot.y_range):
+            around.js_on_change("end", fit)
+        plot.js_on_change("inner_width", fit)
+        self.names.js_on_change("data", fit)
+
+    def show(self, shown: Shown) -> None:
+        """Name the tensors and workspaces of a plan's pool; nothing is marked."""
+        rows = name_rows(shown) if shown.pool else []
+        self.names.data = {name: [row[name] for row in rows] for name in NAMES}
+        self._unmark()
+
+    def _unmark(self) -> None:
+        self.arrow.data = {name: [] for name in self.arrow.data}
+        self.heads.data = {name: [] for name in self.heads.data}
+        self.label.visible = False
+
+    def mark(self, shown: Shown, step: int) -> None:
+        """Mark by how many bytes the output begins before the input in the run at a step."""
+        pool = shown.pool
+        run = pool.run_at(step) if pool else None
+        if pool is None or run is None or not run.distance_bytes:
+            self._unmark()
+            return
+        x, parts = run.start_step + 0.5, distance_parts(pool, run)
+        self.arrow.data = {
+            "x": [x] * len(parts),
+            "y0": [low for low, _ in parts],
+            "y1": [high for _, high in parts],
+        }
+        self.heads.data = {
+            "x": [x, x],
+            "y": [parts[0][0], parts[-1][1]],
+            "angle": [3.141592653589793, 0.0],
+        }
+        low, high = max(parts, key=lambda part: part[1] - part[0])
+        late = x > 0.8 * shown.steps  # at the end there is no room to the right
+        self.label.update(
+            x=x,
+            y=(low + high) / 2,
+            text=f"d = {run.distance_bytes:,} B",
+            text_align="right" if late else "left",
+            x_offset=-6 if late else 6,
+            visible=True,
+        )
+
+
+def distance_parts(pool: Pool, run: PoolRun) -> list[tuple[int, int]]:
+    """From the output's first byte up to the input's, in two parts where that wraps."""
+    start = pool.layout.offsets[run.writes[0]]
+    return pool.ranges(start, run.distance_bytes or 0)
+
+
+def name_rows(shown: Shown) -> list[dict[str, Any]]:
+    """A place for the name of each tensor and workspace: the middle of its life and bytes."""
+    pool = shown.pool
+    assert pool is not None
+    places: list[tuple[str, int, int, int, int]] = []
+    for name, offset in pool.layout.offsets.items():
+        steps = [run for run in pool.runs if name in run.alive]
+        if steps:
+            life = steps[0].start_step, steps[-1].stop_step
+            places.append((name, *life, offset, pool.sizes[name]))
+    for run in pool.runs:
+        for buffer in run.run.buffers:
+            life = run.start_step, run.stop_step
+            places.append((buffer.tensor, *life, buffer.offset, buffer.size_bytes))
+    return [_name(pool, *place) for place in places]
+
+
+def _name(pool: Pool, name: str, left: int, right: int, offset: int, size: int) -> dict[str, Any]:
+    bottom, top = max(pool.ranges(offset, size), key=lambda part: part[1] - part[0])
+    return {
+        "tensor": name,
+        "label": "",
+        "left": left,
+        "right": right,
+        "bottom": bottom,
+        "top": top,
+        "label_x": (left + right) / 2,
+        "label_y": (bottom + top) / 2,
+    }

@@ -1,0 +1,214 @@
+"""The pinned plan's own address map, occupancy and timeline, under those of the plan on screen.
+
+Both are on the same axes: what the pinned plan does is moved onto the steps of the plan on screen
+(`app.model.aligning`), its timeline has the same seconds. Zoom, pan and the cursor are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import panel as pn
+from bokeh.models import ColumnDataSource, Range1d
+
+from app.kinds.map_rows import MapRows, Row
+from app.kinds.strips import Strips
+from app.model.aligning import Warp, warp
+from app.model.checked_plan import Shown
+from app.session.session import Session
+from app.views.memory.address_map import AddressMap
+from app.views.memory.occupancy import Occupancy
+from app.views.time.timeline import Timeline
+from app.widgets.following import follow
+from app.widgets.glyphs import Layers
+from app.widgets.palette import Theme
+from app.widgets.style import BOX, TEXT
+
+PLACES = ("left", "right", "x", "label_x")
+Tap = Callable[[str], None]
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+
+
+class Moved:
+    """The rows of an address map, on other steps."""
+
+    def __init__(self, rows: MapRows | Strips, moved: Warp) -> None:
+        self.rows_there, self.moved = rows, moved
+
+    def count(self, start: float, stop: float) -> int:
+        """How many pieces there are in a window."""
+        return self.rows_there.count(self.moved.back(start), self.moved.back(stop))
+
+    def rows(self, start: float, stop: float) -> list[Row]:
+        """The pieces in a window."""
+        back = self.moved.back
+        return [self._row(row) for row in self.rows_there.rows(back(start), back(stop))]
+
+    @property
+    def bundles(self) -> list[Row]:
+        """What too many pieces add up to."""
+        return [self._row(row) for row in self.rows_there.bundles]
+
+    @property
+    def densest(self) -> int:
+        """The most pieces in one step."""
+        return self.rows_there.densest
+
+    def _row(self, row: Row) -> Row:
+        left, right = self.moved(row["left"]), self.moved(row["right"])
+        return {**row, "left": left, "right": right, "label_x": (left + right) / 2}
+
+
+class PinnedMap(AddressMap):
+    """An address map on the steps of another plan."""
+
+    def show_moved(self, shown: Shown, moved: Warp) -> None:
+        """Draw a plan with its steps moved."""
+        self.rows = None
+        self.show(shown, shown.memories[0])
+        if moved.same:
+            return
+        assert self.rows is not None
+        self.rows = Moved(self.rows, moved)  # type: ignore[assignment]
+        self.drawn = None
+        self._redraw()
+        own = {self.source, self.marks, self.chosen}
+        for source in {layer.source for layer in Layers.of(self.figure).all} - own:
+            move_columns(source, moved)
+
+
+def move_columns(source: ColumnDataSource, moved: Warp) -> None:
+    """Move all places of a source that are steps."""
+    data: dict[str, Any] = dict(source.data)
+    for name in PLACES:
+        if name in data:
+            data[name] = [moved(place) for place in data[name]]
+    if "xs" in data:
+        data["xs"] = [[moved(place) for place in line] for line in data["xs"]]
+    source.data = data
+
+
+class SplitView(pn.viewable.Viewer):
+    """Made when it is asked for; hidden without a pinned plan."""
+
+    def __init__(
+        self,
+        session: Session,
+        theme: Theme,
+        views: tuple[AddressMap, Occupancy, Timeline],
+        choose: Tap,
+        **params: Any,
+    ) -> None:
+        super().__init__(**params)
+        self.session, self.theme, self.above, self.choose = session, theme, views, choose
+        self.views: tuple[PinnedMap, Occupancy, Timeline] | None = None
+        self.title = pn.pane.HTML(
+            "", css_classes=["split-title"], stylesheets=[TEXT], **{**WIDE, "margin": (3, 6)}
+        )
+        self.box = pn.Column(
+            css_classes=["box", "split-views"],
+            stylesheets=[BOX],
+            visible=False,
+            sizing_mode="stretch_width",
+        )
+        follow(session.work, ["shown", "pinned", "shelf"], lambda: self._show())
+        follow(session.look, ["split", "aligned", "serial"], lambda: self._show())
+        follow(session.look, "selection", lambda: self._highlight())
+        follow(session.look, "unit", lambda: self._set_unit())
+        self._show()
+
+    def _make(self) -> None:
+        memory, occupancy, timeline = self.above
+        from app.model.state import operator_selection, tensor_selection
+
+        def tensor(name: str) -> None:
+            self.choose(tensor_selection(name))
+
+        def operator(name: str) -> None:
+            self.choose(operator_selection(name))
+
+        def label(kind: str, name: str, _step: int) -> None:
+            (operator if kind == "operator" else tensor)(name)
+
+        steps = memory.steps
+        below = PinnedMap(self.theme, steps, tensor, ignore, operator)
+        below.figure.y_range = memory.y_range
+        held = Occupancy(self.theme, steps)
+        held.figure.y_range = occupancy.y_range
+        lanes = Timeline(self.theme, label, ignore, timeline.x_range)
+        pairs = ((memory, below), (occupancy, held), (timeline, lanes))
+        for own, other in pairs:
+            for side in ("left", "right"):
+                own.cursor.js_link(side, other.cursor, side)
+        self.views = below, held, lanes
+        figures = [pn.pane.Bokeh(view.figure, **WIDE) for view in self.views]
+        self.box[:] = [self.title, *figures]
+
+    def _show(self) -> None:
+        work, look = self.session.work, self.session.look
+        there, here = work.pinned, work.shown
+        wanted = look.split and there is not None and here is not None
+        if wanted:
+            if self.views is None:
+                self._make()
+            self._draw(here, there)
+        self.box.visible = wanted
+
+    def _draw(self, here: Shown, there: Shown) -> None:
+        assert self.views is not None
+        below, held, lanes = self.views
+        memory, occupancy, timeline = self.above
+        look = self.session.look
+        moved = warp(here, there, look.aligned)
+        high = memory.y_range.end
+        below.show_moved(there, moved)
+        below.y_range.update(start=0, end=high)
+        held.show(there)
+        if not moved.same:
+            move_columns(held.source, moved)
+            peak = there.report.peak_step + (there.report.peak_step > there.steps / 2)
+            held.peak.x = moved(peak)
+        lanes.show(there, look.serial)
+        self._same_time(here, there, timeline.x_range)
+        for own, other in ((memory, below), (occupancy, held), (timeline, lanes)):
+            other.cursor.update(left=own.cursor.left, right=own.cursor.right)
+        self.title.object = title_html(self.session.pins.chosen, look.aligned, moved)
+        self._set_unit()
+        self._highlight()
+
+    def _same_time(self, here: Shown, there: Shown, time: Range1d) -> None:
+        """Both timelines end where the longer plan does."""
+        serial = self.session.look.serial
+        traces = [s.serial_trace if serial else s.trace for s in (here, there)]
+        end = max(trace.makespan_s for trace in traces) * 1.01
+        time.update(start=0, end=end, reset_start=0, reset_end=end)
+
+    def _highlight(self) -> None:
+        there = self.session.work.pinned
+        if self.views and self.box.visible and there:
+            self.views[0].highlight(there, self.session.look.selection)
+            self.views[2].highlight(there, self.session.look.selection)
+
+    def _set_unit(self) -> None:
+        if self.views:
+            for view in self.views[:2]:
+                view.set_unit(self.session.look.unit)
+
+    def __panel__(self) -> pn.Column:
+        return self.box
+
+
+def ignore(_number: int) -> None:
+    """Groups of a plan that is not on screen have nothing to select."""
+
+
+def title_html(name: str, by: str, moved: Warp) -> str:
+    """Which plan it is, and where its steps are."""
+    words = {
+        "time": "its steps are where the plan on screen is at the same time",
+        "operator": "its steps are where the plan on screen runs the same operators",
+    }
+    about = "the same steps" if moved.same else words.get(by, "")
+    return f'<div class="title"><b>Pinned: {escape(name)}</b> <span>{about}</span></div>'

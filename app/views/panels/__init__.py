@@ -1,0 +1,1 @@
+"""Cards, tables and fields around the figures."""

@@ -1,0 +1,127 @@
+"""How two plans differ, told in a table: totals, and a row for each tensor."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.model.checked_plan import Shown
+from app.model.colours import ink_on
+from app.model.compare import comparable, differences, fields_that_differ, totals
+from app.model.options import word
+from app.model.state import tensor_selection
+from app.model.units import joules_text, seconds_text
+from app.session.session import Session
+from app.widgets.buttons import button, to_the_left
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.marks import MARKS
+from app.widgets.rows import Rows
+from app.widgets.style import TEXT
+from planners.core.units import format_bytes
+
+LISTED = 200
+BY_HAND = ", moved by hand"
+
+
+class ComparePanel(pn.viewable.Viewer):
+    """Pin, swap, let go; totals of both plans and a row for each tensor that differs."""
+
+    def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.pin = button("Pin this plan  (p)", "pin", session.pins.pin)
+        self.swap = button("Swap  (c)", "swap", session.pins.swap)
+        self.drop = button("Let go", "unpin", session.pins.unpin)
+        self.open = button("⤢", "open-compare", self._open)
+        about = "all of the comparison: shelf, table, both plans' views"
+        self.open.description = to_the_left(about)
+        self.title = pn.pane.HTML(
+            "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
+        )
+        self.rows = Rows(
+            css_classes=["differences"],
+            empty="Pin a plan, then change budget or planner: how they differ is told here.",
+            height=height - 58,
+            sizing_mode="stretch_width",
+        )
+        self.rows.on_key(lambda key: choose(key))
+        follow(session.work, ["shown", "pinned"], lambda: self._show())
+        follow(session.look, ["selection", "aligned"], lambda: self._show())
+        self._show()
+
+    def _open(self) -> None:
+        self.session.look.comparing = True
+
+    def _show(self) -> None:
+        work = self.session.work
+        self.swap.visible = self.drop.visible = work.pinned is not None
+        self.rows.head = ["", "pinned", "here", "difference"] if work.pinned else []
+        self.rows.rows = compare_rows(
+            work.shown, work.pinned, self.session.look.selection, self.session.look.aligned
+        )
+        if work.pinned:
+            here, there = plan_names(work.shown_for, work.pinned_for)
+            here += BY_HAND if work.shown.moved else ""
+            there += BY_HAND if work.pinned.moved else ""
+            self.title.object = f"here <b>{escape(here)}</b> · pinned <b>{escape(there)}</b>"
+        else:
+            self.title.object = ""
+
+    def __panel__(self) -> pn.Column:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        return pn.Column(
+            seen(pn.Row, self.pin, self.swap, self.drop, self.open, **wide),
+            self.title,
+            self.rows,
+            **wide,
+        )
+
+
+def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
+    """Two plans by what they were asked for differently."""
+    differ = fields_that_differ(here, there)
+    if not differ:
+        budget = here.get("budget", "")
+        return budget, there.get("budget", budget)
+    mine = ", ".join(word(name, value if value is not None else "") for name, _, value in differ)
+    other = ", ".join(word(name, value if value is not None else "") for name, value, _ in differ)
+    return mine, other
+
+
+def compare_rows(
+    here: Shown | None, there: Shown | None, selection: str = "", by: str = "operator"
+) -> list[dict[str, Any]]:
+    """Totals first; then the tensors that differ, with their spill traffic in both plans."""
+    if here is None or there is None:
+        return []
+    rows = []
+    for name, mine, other, unit in totals(here, there):
+        cells = [amount(other, unit), amount(mine, unit), signed(mine - other, unit)]
+        rows.append({"text": name, "cells": cells})
+    if not comparable(here, there):
+        return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
+    found = differences(here, there, by)
+    for item in found[:LISTED]:
+        mark, colour = MARKS[item.kind]
+        key = tensor_selection(item.tensor)
+        both = [format_bytes(item.there_bytes), format_bytes(item.here_bytes)]
+        cells = [*both, signed(item.delta_bytes, "B")]
+        row = {"text": f"{item.tensor}: {item.kind}", "cells": cells, "key": key, "chip": colour}
+        rows.append({**row, "mark": mark, "ink": ink_on(colour), "on": key == selection})
+    rest = len(found) - LISTED
+    return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
+
+
+def amount(value: float, unit: str) -> str:
+    """A quantity in a unit that suits it."""
+    return {"B": format_bytes, "s": seconds_text, "J": joules_text}[unit](value)
+
+
+def signed(value: float, unit: str) -> str:
+    """A difference with its sign; a dash for none."""
+    if not value:
+        return "="
+    return ("+" if value > 0 else "−") + amount(abs(value), unit)

@@ -1,0 +1,150 @@
+"""The sidebar: what to plan. A change is planned at once; the plan on screen stays till then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+import planners as sp
+from app.model.options import always_counts
+from app.model.sizes import plain_shape
+from app.model.state import GRANULARITIES, WIDTHS
+from app.session.session import Session
+from app.views.panels.planner_options import PlannerOptions
+from app.widgets.bound import bind, said_in
+from app.widgets.budget_field import BudgetField
+from app.widgets.files_field import FilesField
+from app.widgets.following import follow
+from app.widgets.machine_field import MachineField
+from app.widgets.model_field import ModelField
+from app.widgets.style import COMPACT, TEXT
+from app.widgets.words import budget_words, planner_words
+
+TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
+COUNTED, ALWAYS = "count parameters", "parameters count"
+
+
+class Controls(pn.viewable.Viewer):
+    """Widgets for the problem, and files."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self._make_problem()
+        self._bind()
+        self.budget = BudgetField(session)
+        self.options = PlannerOptions(session)
+        self._make_again()
+        self.files = FilesField(session)
+
+    def _make_problem(self) -> None:
+        wide = {"sizing_mode": "stretch_width", "margin": (2, 8), "stylesheets": [COMPACT]}
+        self.model = ModelField(
+            options=[*sp.models(), *TIMM],
+            css_classes=["model"],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+            height=46,
+        )
+        self.model.on_key(lambda name: self.session.change(model=name))
+        self.shape = pn.widgets.TextInput(
+            label="Input shape or batch",
+            placeholder="the model's own",
+            css_classes=["shape"],
+            **wide,
+        )
+        self.wrong_shape = pn.pane.HTML(
+            "", css_classes=["shape-wrong"], margin=(0, 8), stylesheets=[TEXT]
+        )
+        self.granularity = pn.widgets.Select(
+            label="Granularity", options=list(GRANULARITIES), css_classes=["granularity"], **wide
+        )
+        self.width = pn.widgets.Select(
+            label="Bytes/element", options=list(WIDTHS), css_classes=["width"], **wide
+        )
+        self.parameters = pn.widgets.Checkbox(
+            label=COUNTED,
+            css_classes=["parameters"],
+            **{**wide, "margin": (20, 8, 0, 8)},
+        )
+        self.machine = MachineField(self.session)
+
+    def _bind(self) -> None:
+        problem = self.session.problem
+
+        def change(**fields: Any) -> None:
+            self.session.change(**fields)
+
+        bind(self.granularity, problem, "granularity", change=change)
+        bind(self.width, problem, "bytes_per_element", change=change)
+        bind(
+            self.parameters,
+            problem,
+            "parameters",
+            to=lambda chosen: chosen or always_counts(problem.planner),
+            change=change,
+            also=["planner"],
+        )
+        bind(
+            self.shape,
+            problem,
+            "input_shape",
+            back=readable_shape,
+            change=change,
+            wrong=said_in(self.wrong_shape),
+        )
+        follow(problem, ["planner", "model"], lambda: self._show())
+        self._show()
+
+    def _make_again(self) -> None:
+        self.again = pn.widgets.Button(
+            label="Plan again",
+            color="primary",
+            on_click=lambda _e: self.session.plan(fresh=True),
+            css_classes=["plan"],
+            stylesheets=[COMPACT],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+
+    def _show(self) -> None:
+        """The model by its name; whether parameters are free to be counted or not."""
+        forced = always_counts(self.session.problem.planner)
+        self.parameters.param.update(disabled=forced, label=ALWAYS if forced else COUNTED)
+        self.model.value = self.session.problem.model
+
+    def __panel__(self) -> pn.Column:
+        def heading(text: str) -> pn.pane.HTML:
+            return pn.pane.HTML(
+                f"<h4>{text}</h4>",
+                stylesheets=[TEXT],
+                margin=(8, 8, 2, 8),
+                sizing_mode="stretch_width",
+            )
+
+        return pn.Column(
+            self.model,
+            pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),
+            self.wrong_shape,
+            pn.Row(self.granularity, self.parameters, sizing_mode="stretch_width", margin=0),
+            self.machine,
+            heading("Budget"),
+            budget_words(),
+            self.budget,
+            heading("Planner"),
+            planner_words(self.session),
+            self.options,
+            self.again,
+            heading("Plan or graph file"),
+            self.files,
+            css_classes=["controls"],
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+
+def readable_shape(text: str) -> str:
+    """A shape as it was typed. Raises `BadInput` for what is none."""
+    plain_shape(text)
+    return text.strip()

@@ -1,0 +1,163 @@
+"""The planner and its options; what the others rule out is disabled, with a word why."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+
+import planners as sp
+from app.model.glossary import term
+from app.model.option_keys import own_of
+from app.model.options import BREAKS, SOLVER, always_counts, break_nodes, cuts, solver_names
+from app.session.session import Session
+from app.widgets.bound import bind, bind_to
+from app.widgets.chips import CLEAR, PICK, TAKE, Chips
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.option_fields import ROW, WIDE, OptionFields
+from app.widgets.style import COMPACT, LINK, TEXT
+from app.widgets.whole_number import WholeNumber
+
+ALWAYS = '<span class="faint">Its plans always count parameters.</span>'
+
+
+class PlannerOptions(pn.viewable.Viewer):
+    """The chosen planner, the fields of its options, and break nodes by hand."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self.planner = pn.widgets.Select(
+            label="",
+            options={info.title: name for name, info in sp.planners().items()},
+            css_classes=["planner"],
+            **WIDE,
+        )
+        look = {"width": 70, "margin": (2, 8, 2, 0), "stylesheets": [COMPACT]}
+        self.limit = WholeNumber(session, "time_limit", "Limit (s)", "limit", **look)
+        self.first, self.front, self.rest = (pn.Column(**ROW) for _ in range(3))
+        self._forms: dict[str, OptionFields] = {}
+        self._make_breaks()
+        self._make_more()
+        bind(self.planner, session.problem, "planner", change=session.change)
+        follow(session.problem, "planner", lambda: self._fill())
+        follow(session.problem, list(session.problem.param), lambda: self._mirror())
+        follow(session.work, ["shown", "shown_for"], lambda: self._show_breaks())
+        self._fill()
+        self._open(bool(self.form.unusual()))
+        self._mirror()
+
+    @property
+    def form(self) -> OptionFields:
+        """The fields of the chosen planner's options, made when they are first to be seen."""
+        planner = self.session.problem.planner
+        if planner not in self._forms:
+            own = own_of(planner, {BREAKS: self.breaks})
+            here = own_of(planner, {SOLVER: solver_names()})
+            self._forms[planner] = OptionFields(self.session, planner, own, here)
+        return self._forms[planner]
+
+    def _make_breaks(self) -> None:
+        self.by_hand = pn.widgets.RadioButtonGroup(
+            options={"automatic": False, "by hand": True},
+            css_classes=["switch", "by-hand"],
+            variant="outline",
+            stylesheets=[COMPACT],
+            margin=(0, 4),
+        )
+        bind_to(
+            self.by_hand,
+            self.session.problem,
+            ["options"],
+            lambda: break_nodes(self.session.problem) is not None,
+            lambda by_hand: self.session.breaks.by_hand(by_hand),
+        )
+        self.chips = Chips(css_classes=["breaks"], sizing_mode="stretch_width", margin=(3, 8, 0, 8))
+        self.chips.on_key(lambda key: self._tapped(key))
+        self.about_breaks = pn.pane.HTML(
+            "", css_classes=["about-breaks"], margin=(0, 8), stylesheets=[TEXT]
+        )
+        title = pn.pane.HTML(
+            f"<label>{term('Break nodes', 'break node')} ✂</label>",
+            margin=(4, 8),
+            stylesheets=[TEXT],
+        )
+        head = pn.Row(title, self.by_hand, sizing_mode="stretch_width", margin=(3, 0))
+        self.breaks = seen(
+            pn.Column, head, self.chips, self.about_breaks, sizing_mode="stretch_width", margin=0
+        )
+
+    def _make_more(self) -> None:
+        self.rest.visible = False
+        self.more = pn.widgets.Button(
+            css_classes=["more-options"],
+            stylesheets=[COMPACT, LINK],
+            on_click=lambda _e: self._open(not self.rest.visible),
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.always = pn.pane.HTML(ALWAYS, margin=(0, 8), stylesheets=[TEXT])
+
+    def _fill(self) -> None:
+        """Put the fields of the chosen planner in their places."""
+        form = self.form
+        self.first.objects = [form.first] if form.first is not None else []
+        self.front.objects = [form.front]
+        counts = always_counts(self.session.problem.planner)
+        self.rest.objects = [form.rest, *([self.always] if counts else [])]
+        self.more.visible = form.folds
+
+    def _open(self, opened: bool) -> None:
+        self.rest.visible = opened
+        self._name_more()
+
+    def _name_more(self) -> None:
+        """The head of the folded part tells what in it is not the usual."""
+        unusual = self.form.unusual()
+        words = f": {', '.join(unusual)}" if unusual else ""
+        self.more.label = ("▾" if self.rest.visible else "▸") + f" More options{words}"
+
+    def _mirror(self) -> None:
+        """What depends on the problem and is no field of one option."""
+        self.breaks.visible = cuts(self.session.problem)
+        self._show_breaks()
+        self._name_more()
+
+    def _show_breaks(self) -> None:
+        by_hand = break_nodes(self.session.problem) is not None
+        names = list(self.session.breaks.nodes)
+        self.chips.param.update(names=names, removable=by_hand)
+        self.chips.visible = bool(names)
+        self.about_breaks.object = (
+            f'<span class="faint">{escape(breaks_text(by_hand, names))}</span>'
+        )
+
+    def _tapped(self, key: str) -> None:
+        if key.startswith(TAKE):
+            self.session.breaks.toggle(key.removeprefix(TAKE))
+        elif key == CLEAR:
+            self.session.choose(break_nodes=[])
+        elif key.startswith(PICK):
+            self.session.cursor.to_operator(key.removeprefix(PICK))
+
+    def __panel__(self) -> pn.Column:
+        return seen(
+            pn.Column,
+            self.planner,
+            pn.Row(self.first, self.limit.field, **ROW),
+            self.limit.wrong,
+            self.front,
+            self.more,
+            self.rest,
+            css_classes=["planner-options"],
+            **ROW,
+        )
+
+
+def breaks_text(by_hand: bool, names: list[str]) -> str:
+    """What can be done about the break nodes."""
+    if by_hand:
+        return "Select an operator in the graph and press b to cut there, or no more."
+    return "" if names else "They are found when the network is planned."

@@ -1,0 +1,110 @@
+"""Rows of the tables: what is live at the cursor, and what happened in its step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.kinds.kind import Row, fact, link
+from app.kinds.registry import kind_of, step_story
+from app.model.checked_plan import Shown, holes
+from app.model.colours import BLUE, GREY, STAYS, ink_on
+from app.model.glossary import term
+from app.model.state import (
+    TENSOR,
+    group_selection,
+    operator_selection,
+    selected_operators,
+    tensor_selection,
+)
+from app.views.fronts.tried_rows import tried_rows
+from planners.core.units import format_bytes
+
+MARKS = {
+    "tile": ("▦", GREY),
+    "ran": ("▶", BLUE),
+    "in": ("▼", STAYS["came back"][0]),
+    "out": ("▲", STAYS["leaves"][0]),
+    "freed": ("✕", GREY),
+    "quiet": ("·", GREY),
+}
+
+
+def live_rows(shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+    """A row for each residency at the cursor, largest first."""
+    return kind_of(shown).live(shown, step, selection, unit)
+
+
+def live_title(shown: Shown, step: int, memory: str) -> str:
+    """How much is held at the cursor, and the largest hole."""
+    live = [r for r in shown.live(step) if r.memory == memory]
+    occupied = [(s.start, s.stop) for r in live for s in r.spans]
+    budget = kind_of(shown).room(shown, memory)
+    free = [stop - start for start, stop in holes(occupied, budget)]
+    held = shown.held(step, live)
+    hole, pieces = term("largest hole"), term("free", "fragmentation")
+    room = (
+        f"{hole} {format_bytes(max(free))} of {format_bytes(sum(free))} {pieces}"
+        if free
+        else "no hole: the memory is full"
+    )
+    whole = f"{format_bytes(budget)} {term('live', 'occupancy')}"
+    most = shown.report.occupancy[step]
+    if most > held and len(shown.memories) == 1:  # before parameters that have run leave
+        whole += f", up to {format_bytes(most)} in this step"
+    return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
+
+
+def story_rows(shown: Shown, step: int, selection: str) -> list[Row]:
+    """A row for each thing that happened in a step."""
+    rows = []
+    for sentence in step_story(shown, step):
+        mark, colour = MARKS[sentence.mark]
+        key = tensor_selection(sentence.tensor) if sentence.tensor else ""
+        key = group_selection(sentence.group) if sentence.group else key
+        row = {"text": sentence.text, "mark": mark, "chip": colour, "ink": ink_on(colour)}
+        rows.append({**row, "key": key, "on": bool(key) and key == selection})
+    return rows
+
+
+def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = None) -> list[Row]:
+    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work,
+    or a fused group and `why` it is one, where that is known.
+
+    With nothing selected: the tensors that move most for want of memory, or the largest; before
+    them what the best of all planners won against.
+    """
+    graph, kind = shown.graph, kind_of(shown)
+    if not selection:
+        return [*tried_rows(shown), *kind.largest(shown)]
+    if (rows := kind.of_part(shown, selection, why or {})) is not None:
+        return rows
+    if selection.startswith(TENSOR):
+        name = selection.removeprefix(TENSOR)
+        return _tensor_rows(shown, name) if name in graph.tensors else []
+    operators = selected_operators(graph, selection)
+    return _operator_rows(shown, operators[0]) if operators else []
+
+
+def _tensor_rows(shown: Shown, name: str) -> list[Row]:
+    graph, tensor = shown.graph, shown.graph.tensors[name]
+    shape = "×".join(map(str, tensor.shape)) or "scalar"
+    rows = [fact(f"{name}: {tensor.kind} {shape}", format_bytes(graph.size_bytes(name)))]
+    for operator in selected_operators(graph, tensor_selection(name)):
+        made = name in graph.operators[graph.index[operator]].outputs
+        rows.append(link("made by" if made else "read by", operator, operator_selection(operator)))
+    return [*rows, *kind_of(shown).of_tensor(shown, name)]
+
+
+def _operator_rows(shown: Shown, name: str) -> list[Row]:
+    graph = shown.graph
+    operator = graph.operators[graph.index[name]]
+    rows = [fact(f"{name}: {operator.kind}", f"{operator.macs / 1e6:.4g} M MACs")]
+    if operator.block:
+        rows.append(fact(f"in {operator.block}", ""))
+    rows += kind_of(shown).part_of(shown, name)
+    for word, tensors in (("reads", operator.inputs), ("writes", operator.outputs)):
+        for tensor in tensors:
+            row = link(word, tensor, tensor_selection(tensor))
+            rows.append({**row, "cells": [format_bytes(graph.size_bytes(tensor))]})
+    return [*rows, *kind_of(shown).of_operator(shown, name)]

@@ -1,0 +1,106 @@
+"""The lecturer's part of the step bar: play, the next step that moves something, larger words."""
+
+from __future__ import annotations
+
+import panel as pn
+import param
+
+from app.session.session import Session
+from app.widgets.buttons import button
+from app.widgets.component import Component
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.style import COMPACT
+
+NEAR = (2, 2)
+CURSOR = "cursor-slider"
+PLAY, PAUSE = "▶ play", "❚❚ pause"
+PACES = {"fast": 0.5, "1.5 s": 1.5, "3 s": 3.0, "6 s": 6.0}
+LARGE = """
+td { padding: 1px 4px; line-height: 1.3; }
+:host(.teach) { font-size: 20px; }
+:host(.teach) td { padding: 5px 6px; line-height: 1.3; }
+:host(.teach) .chip { min-width: 22px; height: 22px; line-height: 22px; font-size: 14px; }
+"""
+HEIGHTS = {False: 57, True: 156}
+
+
+class Player(Component):
+    """Moves the cursor's slider, a Bokeh model of the name `CURSOR`, on by itself, and stops."""
+
+    playing = param.Boolean(default=False, doc="Whether it moves; false again at the end.")
+    pace = param.Number(default=1.5, doc="Seconds for each step.")
+    slider = param.String(default=CURSOR, doc="The slider's name.")
+
+    _esm = """
+export function render({ model }) {
+  let timer = null;
+  const slider = () => Bokeh.documents.map((d) => d.get_model_by_name(model.slider)).find(Boolean);
+  const later = () => { timer = setTimeout(go, 1000 * model.pace); };
+  const go = () => {
+    const cursor = slider();
+    if (!model.playing || !cursor) return;
+    if (cursor.value >= cursor.end) { model.playing = false; return; }
+    cursor.value = Math.round(cursor.value) + 1;
+    later();
+  };
+  const turn = () => {
+    clearTimeout(timer);
+    const cursor = slider();
+    if (!model.playing || !cursor) return;
+    if (cursor.value >= cursor.end) cursor.value = cursor.start;
+    later();
+  };
+  model.on('playing', turn);
+  model.on('remove', () => clearTimeout(timer));
+  return document.createElement('span');
+}
+"""
+
+
+class TeachingBar(pn.viewable.Viewer):
+    """Buttons right of the cursor's slider; the client moves the cursor while it plays."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.player = Player(width=0, height=0, margin=0)
+        self.player.param.watch(lambda event: self._played(event.new), "playing")
+        self.pace = pn.widgets.Select(
+            options=PACES,
+            value=1.5,
+            css_classes=["pace"],
+            stylesheets=[COMPACT],
+            width=66,
+            margin=(2, 2),
+        )
+        self.pace.param.watch(lambda event: self.player.param.update(pace=event.new), "value")
+        self.play = button(
+            PLAY, "play", session.teaching.play, description="move on by itself: space", margin=NEAR
+        )
+        self.teach = button(
+            "Aa teach",
+            "teach",
+            session.teaching.toggle,
+            description="large words for a lecture: t",
+            margin=NEAR,
+        )
+        about = "next step in which something moves on or off chip: n"
+        self.event = button(
+            "⇥ next move", "next-event", session.teaching.to_event, description=about, margin=NEAR
+        )
+        follow(session.look, ["playing", "teaching"], lambda: self._show())
+        self._show()
+
+    def _played(self, playing: bool) -> None:
+        self.session.look.playing = playing
+
+    def _show(self) -> None:
+        look = self.session.look
+        self.player.playing = look.playing
+        self.play.label = PAUSE if look.playing else PLAY
+        self.pace.visible = look.teaching
+        self.teach.color = "primary" if look.teaching else "default"
+
+    def __panel__(self) -> pn.Row:
+        return seen(pn.Row, self.event, self.play, self.pace, self.teach, self.player, margin=0)

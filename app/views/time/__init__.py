@@ -1,0 +1,1 @@
+"""When everything happens: the timeline and the one cursor."""

@@ -1,0 +1,120 @@
+"""Fused groups along an axis of steps or seconds: a coloured piece with a name for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS, Range1d
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.colours import DARK_INK, group_colour, ink_on
+from app.model.groups import group_line, members_words
+from app.widgets.glyphs import put, tappable, tell
+from app.widgets.palette import Theme, tooltip
+
+INKS = {"dark": DARK_INK, "light": "#ffffff"}
+COLUMNS = ("left", "right", "colour", "ink", "name", "who", "line", "dark", "light")
+FIT_NAMES = """
+if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
+const wide = plot.inner_width / (range.end - range.start);
+const data = source.data;
+const fits = (i) => (data.right[i] - data.left[i]) * wide > 6.4 * data.name[i].length + 3;
+for (const ink of ['dark', 'light'])
+  data[ink] = data.name.map((name, i) => data.ink[i] === ink && fits(i) ? name : '');
+source.change.emit();
+"""
+
+
+class GroupBands:
+    """A row of pieces in a figure: hover tells of a group, a tap selects it."""
+
+    def __init__(self, tap: Callable[[int], None]) -> None:
+        self.tap = tap
+        self.source = ColumnDataSource({name: [] for name in COLUMNS})
+        self.chosen = ColumnDataSource({"left": [], "right": []})
+        self.source.selected.on_change("indices", self._tapped)
+
+    def draw(
+        self, plot: figure, theme: Theme, x_range: Range1d, across: Mapping[str, Any], middle: Any
+    ) -> None:
+        """Add the glyphs: `across` places a piece across the axis, `middle` its name."""
+        kind = "hbar" if "y" in across else "quad"
+        named = {k: v for k, v in across.items() if k == "y_range_name"}
+        sides = {"left": "left", "right": "right", **across}
+        pieces = put(
+            plot,
+            kind,
+            **sides,
+            source=self.source,
+            fill_color="colour",
+            fill_alpha=0.9,
+            line_color=theme.panel,
+            line_width=1,
+        )
+        around = {"fill_color": None, "line_color": theme.text, "line_width": 2}
+        put(plot, kind, **sides, source=self.chosen, **around)
+        for ink, colour in INKS.items():
+            put(
+                plot,
+                "text",
+                x="left",
+                y=middle,
+                **named,
+                text=ink,
+                source=self.source,
+                text_color=colour,
+                text_font_size="10px",
+                text_font_style="bold",
+                text_baseline="middle",
+                x_offset=3,
+            )
+        tell(plot, [pieces], tooltip("@name: @who", "@line"))
+        tappable(plot, [pieces])
+        fit = CustomJS(args={"plot": plot, "range": x_range, "source": self.source}, code=FIT_NAMES)
+        x_range.js_on_change("end", fit)
+        plot.js_on_change("inner_width", fit)
+        self.source.js_on_change("data", fit)
+
+    def show(
+        self,
+        shown: Shown,
+        places: Sequence[tuple[float, float]],
+        why: Mapping[str, Any],
+    ) -> None:
+        """The groups of a plan, each from where to where."""
+        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        for k, (group, (left, right)) in enumerate(zip(shown.groups, places, strict=True)):
+            colour = group_colour(k)
+            ink = "dark" if ink_on(colour) == DARK_INK else "light"
+            words = (group.name, members_words(group), group_line(shown, group, why))
+            row = (left, right, colour, ink, *words, "", "")
+            for name, value in zip(COLUMNS, row, strict=True):
+                columns[name].append(value)
+        self.source.data = columns
+
+    def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
+        """Say more in the hovers, of what is known by now."""
+        self.source.data["line"] = [group_line(shown, group, why) for group in shown.groups]
+
+    def highlight(self, numbers: Sequence[int]) -> None:
+        """Outline groups."""
+        data: dict[str, Any] = self.source.data
+        self.chosen.data = {side: [data[side][k] for k in numbers] for side in ("left", "right")}
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new:
+            self.source.selected.indices = []
+            self.tap(new[0])
+
+
+def step_places(shown: Shown) -> list[tuple[float, float]]:
+    """Where groups are on an axis of steps."""
+    return [(float(g.start_step), float(g.stop_step)) for g in shown.groups]
+
+
+def second_places(shown: Shown, serial: bool) -> list[tuple[float, float]]:
+    """Where groups compute on an axis of seconds."""
+    seconds = shown.serial_step_seconds if serial else shown.step_seconds
+    return [(seconds[g.start_step][0], seconds[g.stop_step - 1][1]) for g in shown.groups]

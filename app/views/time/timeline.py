@@ -1,0 +1,264 @@
+"""The timeline: what each engine does and when, and where it waits and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from bokeh.core.properties import value as constant
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    FactorRange,
+    Range1d,
+)
+from bokeh.plotting import figure
+
+import planners as sp
+from app.kinds.bars_of_time import (
+    COLUMNS,
+    ENGINES,
+    FULL,
+    MOST,
+    STALL_COLUMNS,
+    WAITS,
+    Bars,
+    Columns,
+    lane_name,
+)
+from app.kinds.registry import kind_of
+from app.kinds.whole import engines_of
+from app.model.checked_plan import Shown
+from app.model.colours import PLAIN
+from app.model.groups import chosen_groups
+from app.model.state import selected_operators, selected_tensors
+from app.model.units import seconds_text
+from app.views.memory.address_map import AXIS_WIDTH
+from app.views.time.group_bands import GroupBands, second_places
+from app.widgets.glyphs import put, tappable, tell
+from app.widgets.hatched import hatched
+from app.widgets.palette import Theme, cursor_band, dress, tooltip
+
+GROUPS = "groups"
+ACROSS = 530  # pixels of the time axis, about, in a window of 1280
+FORMAT_SECONDS = """
+const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
+const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
+const maximumFractionDigits = Math.min(9, Math.max(0, digits));
+return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit;
+"""
+
+
+class Timeline:
+    """A figure with one lane an engine; waiting is drawn in front of what waited."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        select: Callable[[str, str, int], None],
+        select_group: Callable[[int], None],
+        x_range: Range1d | None = None,
+    ) -> None:
+        self.theme, self.select = theme, select
+        self.bars: Bars | None = None
+        self.drawn: tuple[float, float] | None = None
+        self.tensors: set[str] = set()
+        self.operators: set[str] = set()
+        self.groups = GroupBands(select_group)
+        self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
+        self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
+        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
+        self.times = ColumnDataSource({"start": [], "stop": []})
+        self.x_range = x_range or Range1d(0, 1)
+        self.lanes = FactorRange(factors=["compute"])
+        self.cursor = cursor_band(theme)
+        self.figure = self._figure(theme)
+        for side in ("start", "end"):
+            self.x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
+        self.source.selected.on_change("indices", self._tapped)
+
+    def _figure(self, theme: Theme) -> figure:
+        plot = figure(
+            height=206,
+            sizing_mode="stretch_width",
+            x_range=self.x_range,
+            y_range=self.lanes,
+            tools="xwheel_zoom,xpan,box_zoom,reset,save",
+            active_scroll=None,
+            x_axis_label="time",
+            css_classes=["timeline"],
+        )
+        dress(plot, theme)
+        plot.ygrid.grid_line_color = None
+        plot.min_border_left = AXIS_WIDTH
+        plot.xaxis.formatter = CustomJSTickFormatter(
+            code=FORMAT_SECONDS, args={"range": self.x_range}
+        )
+        self._glyphs(plot, theme)
+        lane = constant(GROUPS)
+        self.groups.draw(plot, theme, self.x_range, {"y": lane, "height": 0.8}, lane)
+        plot.add_layout(self.cursor)
+        return plot
+
+    def _glyphs(self, plot: figure, theme: Theme) -> None:
+        where = {"left": "left", "right": "right", "y": "lane"}
+        waits = hatched(
+            plot,
+            "hbar",
+            self.stalls,
+            (PLAIN, WAITS, FULL),
+            **where,
+            height="height",
+            fill_color="colour",
+            fill_alpha="alpha",
+            line_color=None,
+            hatch_color="colour",
+            hatch_alpha=0.9,
+            hatch_scale=7,
+            hatch_weight=1.6,
+        )
+        self.layers = bars = hatched(
+            plot,
+            "hbar",
+            self.source,
+            [hatch for _, _, hatch in ENGINES.values()],
+            **where,
+            height=0.72,
+            fill_color="colour",
+            fill_alpha=0.9,
+            line_color=theme.panel,
+            line_width=0.6,
+            hatch_color=theme.panel,
+            hatch_alpha=0.5,
+            hatch_scale=8,
+        )
+        put(
+            plot,
+            "hbar",
+            **where,
+            height=0.86,
+            source=self.chosen,
+            fill_color=None,
+            line_color=theme.text,
+            line_width=2,
+        )
+        tell(plot, bars, tooltip("@label", "@what", "@when", "step @step", "@cause"))
+        tell(plot, waits, tooltip("@what", "@when", "@cause"))
+        tappable(plot, bars)
+
+    def show(self, shown: Shown, serial: bool) -> None:
+        """Draw a plan's intervals, overlapped or one after the other."""
+        trace = shown.serial_trace if serial else shown.trace
+        seconds = shown.serial_step_seconds if serial else shown.step_seconds
+        self.bars, kind = None, kind_of(shown)
+        self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
+        engines = [lane_name(e) for e in reversed(kind.lanes(shown, trace))]
+        self.lanes.factors = [*engines, *([GROUPS] if kind.banded else [])]
+        self.groups.show(shown, second_places(shown, serial), {})
+        end = trace.makespan_s * 1.01
+        self.x_range.update(start=0, end=end, reset_start=0, reset_end=end)
+        self.bars = kind.bars(shown, trace)
+        self.drawn = None
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw each interval in sight, or, of too many, what follows closely as one."""
+        if self.bars is None:
+            return
+        start, stop = float(self.x_range.start), float(self.x_range.end)
+        if self.bars.count(start, stop) > MOST:
+            self._draw(self.bars.bundles(start, stop))
+            self.drawn = None
+            return
+        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+            self._edge()
+            return
+        around = stop - start  # so that a little panning needs nothing new
+        wide = (start - around, stop + around)
+        self.drawn = wide if self.bars.count(*wide) <= MOST else (start, stop)
+        self._draw(self.bars.columns(*self.drawn))
+
+    def _draw(self, found: tuple[Columns, Columns]) -> None:
+        self.source.data, self.stalls.data = found
+        self._edge()
+        self._outline()
+
+    def _edge(self) -> None:
+        """Gaps between the bars in sight; of narrow ones nothing but the gaps would be seen."""
+        data: dict[str, Any] = self.source.data
+        start, stop = float(self.x_range.start), float(self.x_range.end)
+        sides = zip(data["left"], data["right"], strict=True)
+        inside = [(left, right) for left, right in sides if left < stop and right > start]
+        thin = narrow(inside, 2 * (stop - start) / ACROSS)
+        line = ("colour", 1.2) if thin else (self.theme.panel, 0.6)
+        for layer in self.layers:
+            layer.look(line_color=line[0], line_width=line[1])
+
+    def place(self, step: int) -> None:
+        """Put the cursor on a step's compute; between plans the client does it."""
+        data: dict[str, Any] = self.times.data
+        if step < len(data["start"]):
+            self.cursor.update(left=data["start"][step], right=data["stop"][step])
+
+    def highlight(self, shown: Shown, selection: str) -> None:
+        """Outline the selected operators, and transfers of the selected tensors."""
+        self.tensors = set(selected_tensors(shown.graph, selection))
+        self.operators = set(selected_operators(shown.graph, selection))
+        self.groups.highlight(chosen_groups(shown, selection))
+        self._outline()
+
+    def _outline(self) -> None:
+        data: dict[str, Any] = self.source.data
+        hits = [
+            i
+            for i, (kind, label) in enumerate(zip(data["kind"], data["label"], strict=True))
+            if label in (self.operators if kind == "operator" else self.tensors)
+        ]
+        bars = [(data["lane"][i], data["left"][i], data["right"][i]) for i in hits]
+        self.chosen.data = together(bars, float(self.x_range.end - self.x_range.start) / ACROSS)
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new:
+            data: dict[str, Any] = self.source.data
+            self.source.selected.indices = []
+            hit = new[0]
+            self.select(data["kind"][hit], data["label"][hit], data["step"][hit] - 1)
+
+
+def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
+    """Outlines of bars (lane, left, right), one for narrow ones side by side: many would hide what
+    they are about. `pixel` is how long about a pixel takes."""
+    found: list[tuple[str, float, float]] = []
+    for lane, left, right in sorted(bars):
+        if (
+            found
+            and found[-1][0] == lane
+            and left - found[-1][2] < 2 * pixel
+            and right - left < 8 * pixel
+        ):
+            _, first, last = found.pop()
+            left, right = first, max(last, right)
+        found.append((lane, left, right))
+    lanes, lefts, rights = zip(*found, strict=True) if found else ((), (), ())
+    return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
+
+
+def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
+    """Whether most bars, from when until when, take less than so many seconds."""
+    return 2 * sum(right - left < least for left, right in bars) > len(bars)
+
+
+def timeline_title(shown: Shown, serial: bool) -> str:
+    """How long it takes, and how busy the arithmetic is; all engines in the hover."""
+    trace = shown.serial_trace if serial else shown.trace
+    how = "one after the other" if serial else "overlapped"
+    busy = trace.busy_s.get("compute", 0.0) / (trace.makespan_s or 1.0)
+    about = f"{how}; {busy_text(trace)}"
+    return f'<span title="{about}">{seconds_text(trace.makespan_s)}, {busy:.0%} busy</span>'
+
+
+def busy_text(trace: sp.Trace) -> str:
+    """How busy each engine is, in percent of the makespan."""
+    whole = trace.makespan_s or 1.0
+    parts = [f"{lane_name(e)} {trace.busy_s[e] / whole:.0%}" for e in engines_of(trace)]
+    return "busy: " + ", ".join(parts)

@@ -1,0 +1,1 @@
+"""Fields, chips, rows and glyphs that views are made of."""

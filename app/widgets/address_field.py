@@ -1,0 +1,52 @@
+"""A small component: an address that is typed, or nudged with the arrow keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import param
+
+from app.widgets.rows import Sender
+
+
+class Address(Sender):
+    """A field for an address: Enter moves there, the arrows up and down nudge by the alignment."""
+
+    text = param.String(default="", doc="The address as it stands.")
+    name_of = param.String(default="", doc="Whose address it is.")
+    nudge = param.Integer(default=64, doc="Bytes of a nudge.")
+    locked = param.Boolean(default=False, doc="Whether it cannot be moved.")
+
+    _esm = """
+export function render({ model }) {
+  const field = document.createElement('input');
+  field.type = 'text';
+  const show = () => {
+    field.value = model.text;
+    field.disabled = model.locked;
+    field.setAttribute('aria-label', `address of ${model.name_of}`);
+    field.title = 'an address such as 0x4000 or 16 KiB, then Enter; ↑ and ↓ nudge by '
+      + `${model.nudge} bytes`;
+  };
+  field.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter') model.send_msg({ key: 'to ' + field.value });
+    else if (event.key === 'ArrowUp') model.send_msg({ key: 'by ' + model.nudge });
+    else if (event.key === 'ArrowDown') model.send_msg({ key: 'by -' + model.nudge });
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  model.on(['text', 'locked', 'name_of', 'nudge'], show);
+  show();
+  return field;
+}
+"""
+    _stylesheets: ClassVar[list[str]] = [
+        """
+input { width: 88px; height: 24px; box-sizing: border-box; font: 12px ui-monospace,
+  "DejaVu Sans Mono", monospace; padding: 1px 6px; border: 1px solid var(--sw-faint);
+  border-radius: 4px; background: var(--sw-page); color: var(--sw-text); }
+input:focus { outline: 2px solid #0072B2; }
+input:disabled { opacity: .5; }
+"""
+    ]

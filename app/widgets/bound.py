@@ -1,0 +1,118 @@
+"""A widget bound to a field of a view-model: each follows the other, and neither echoes.
+
+The field is the only holder of its value: what a widget says is taken where the field would show
+something else, and what the field then says is shown again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import param
+
+import planners as sp
+from app.widgets.following import follow
+from app.widgets.style import wrong_html
+
+Wrong = Callable[[sp.SpillwayError | None], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A widget, what it is to show (`value`), and what is done with what it says (`take`).
+
+    `take` raises `SpillwayError` for what cannot be used: that stays in the widget to be mended,
+    and `wrong` gets the reason, or None.
+    """
+
+    widget: Any
+    value: Callable[[], Any]
+    take: Callable[[Any], object]
+    wrong: Wrong | None = None
+
+    def show(self) -> None:
+        """Show what is there, unless it is shown already."""
+        wanted = self.value()
+        if self.widget.value != wanted:
+            self.widget.value = wanted
+        self._say(None)
+
+    def hear(self, said: Any) -> None:
+        """Take what a person chose or typed; what the widget was made to show is no news."""
+        if said is None:
+            return
+        if said == self.value():
+            self._say(None)
+            return
+        try:
+            self.take(said)
+        except sp.SpillwayError as error:
+            if self.wrong is None:
+                raise
+            self._say(error)
+        else:
+            self.show()
+
+    def _say(self, error: sp.SpillwayError | None) -> None:
+        if self.wrong is not None:
+            self.wrong(error)
+
+
+def bind(
+    widget: Any,
+    model: param.Parameterized,
+    field: str,
+    *,
+    to: Callable[[Any], Any] | None = None,
+    back: Callable[[Any], Any] | None = None,
+    change: Callable[..., object] | None = None,
+    wrong: Wrong | None = None,
+    also: Sequence[str] = (),
+) -> Bound:
+    """Bind a widget to a field of a view-model.
+
+    `to` makes what is shown of the field's value, `back` the field's value of what was said;
+    `change` takes the field by name, `model.param.update` unless another does more. `also` are
+    other fields on which `to` depends.
+    """
+    act = change or model.param.update
+
+    def value() -> Any:
+        held = getattr(model, field)
+        return held if to is None else to(held)
+
+    def take(said: Any) -> None:
+        act(**{field: said if back is None else back(said)})
+
+    return bind_to(widget, model, (field, *also), value, take, wrong)
+
+
+def bind_to(
+    widget: Any,
+    model: param.Parameterized,
+    fields: Sequence[str],
+    value: Callable[[], Any],
+    take: Callable[[Any], object],
+    wrong: Wrong | None = None,
+) -> Bound:
+    """Bind a widget to what several fields mean together: see `Bound`."""
+    bound = Bound(widget, value, take, wrong)
+    bound.show()
+    listen(widget, lambda said: bound.hear(said))
+    follow(model, list(fields), lambda: bound.show())
+    return bound
+
+
+def said_in(pane: Any) -> Wrong:
+    """What is wrong is said in a pane, which is empty else."""
+    return lambda error: setattr(pane, "object", wrong_html(error) if error else "")
+
+
+def listen(widget: Any, act: Callable[[Any], object]) -> None:
+    """Call `act` with each new value of a widget, of Panel or of a notebook."""
+    if isinstance(widget, param.Parameterized):
+        widget.param.watch(lambda event: act(event.new), "value")
+    else:
+        widget.observe(lambda event: act(event["new"]), "value")

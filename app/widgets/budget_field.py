@@ -1,0 +1,244 @@
+"""The budget: buttons of the named ones, a slider, and a size that is typed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import panel as pn
+
+from app.kinds.registry import kind_of_planner
+from app.model.options import always_counts
+from app.model.sizes import even_ratios, even_sizes, format_exact
+from app.session.session import Session
+from app.widgets.bound import bind_to, said_in
+from app.widgets.buttons import button
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.style import BUDGET, COMPACT, TEXT, TICKS
+from planners.core.units import format_bytes, parse_size
+
+TICKS_OF = ("least", "MR", "MH", "MP")
+ABOUT = {
+    "MR": "the largest operator: no plan exists below",
+    "MH": "halfway between MR and MP",
+    "MP": "the least peak of all orders: nothing needs to be spilled",
+}
+FUSED_ABOUT = {
+    **ABOUT,
+    "MR": "the largest operator with all of its parameters: fused plans need less",
+    "MP": "the least peak of all orders where operators are not split",
+}
+ENDS = {
+    "least memory": "the least rings that any layer fits: no plan exists below",
+    "least delay": "the least rings with the least delay: more memory is of no use",
+}
+NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
+
+
+class BudgetField(pn.viewable.Viewer):
+    """Buttons, slider and text of one budget; every one follows the others."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self._make()
+        self._bind()
+        session.problem.param.watch(lambda *_: self._show(), list(session.problem.param))
+        session.work.param.watch(lambda *_: self._show_budgets(), NAMES_OF_SIZES)
+        self._show()
+        self._show_budgets()
+
+    def _bind(self) -> None:
+        """The budget is the problem's, or that under the handle while it is moved."""
+        models, wrong = self.session.models, said_in(self.wrong)
+
+        def slide(place: int) -> None:
+            self.session.slide(self.sizes[place] * 1024)
+
+        def words() -> str:
+            under = models.work.under
+            return f"{under // 1024} KiB" if under else str(models.problem.budget)
+
+        self.handle = bind_to(self.slider, models.work, ["under"], self._place, slide)
+        self.text = bind_to(self.typed, models.work, ["under"], words, self._type, wrong)
+        follow(models.problem, "budget", lambda: self.text.show())
+
+    def _make(self) -> None:
+        self.named = {
+            name: size_button(name, text, lambda n=name: self._set_budget(n))
+            for name, text in ABOUT.items()
+        }
+        self.slider = pn.widgets.IntSlider(
+            start=0,
+            end=1,
+            step=1,
+            show_value=False,
+            tooltips=False,
+            css_classes=["budget-slider"],
+            sizing_mode="stretch_width",
+            margin=(0, 12),
+        )
+        self.ticks = pn.pane.HTML(
+            "",
+            css_classes=["budget-ticks"],
+            stylesheets=[TEXT, TICKS],
+            sizing_mode="stretch_width",
+            margin=(-4, 12, 0, 12),
+            height=14,
+        )
+        self._make_ends()
+        self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
+        self.slider.param.watch(self._slid, "value_throttled")
+        self.typed = pn.widgets.TextInput(
+            placeholder="e.g. 256 KiB, 1.5MB",
+            css_classes=["budget-typed"],
+            stylesheets=[COMPACT],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.wrong = pn.pane.HTML(
+            "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT]
+        )
+
+    def _make_ends(self) -> None:
+        """Of streamed parameters: the least memory, and the least that has the least delay."""
+        self.ends = {
+            name: size_button(name, text, lambda n=name: self._set_end(n), visible=False)
+            for name, text in ENDS.items()
+        }
+
+    def _set_end(self, name: str) -> None:
+        if (found := self.session.streams.ends) is not None:
+            self._set_budget(format_exact(found[list(ENDS).index(name)]))
+
+    def _set_budget(self, text: str) -> None:
+        self.session.let_go()
+        self.session.change(budget=text)
+        self.text.show()  # as it is understood
+
+    def _slid(self, event: Any) -> None:
+        if event.new is not None:
+            self._set_budget(f"{self.sizes[event.new]} KiB")
+
+    def _type(self, text: str) -> None:
+        """Take a size that was typed. Raises `BadInput` for what is none."""
+        name = text.strip().upper()
+        if name:
+            self._set_budget(name if name in self.named else format_exact(parse_size(text.strip())))
+
+    def _show(self) -> None:
+        """Which budget is chosen, and what the named ones are to the planner."""
+        problem = self.session.problem
+        usual = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
+        about = {**usual, **kind_of_planner(problem.planner).budgets}
+        for name, widget in self.named.items():
+            widget.description = about[name]
+            widget.color = "primary" if problem.budget == name else "default"
+        self._name_buttons()
+        self._show_ends()
+        self.handle.show()
+
+    def _show_budgets(self) -> None:
+        budgets = self.session.work.budgets
+        self._name_buttons()
+        self._show_ends()
+        self.slider.disabled = not budgets
+        least = self.session.live.least_bytes
+        if budgets and not self.session.work.under:
+            self.sizes = slider_sizes(budgets, least, self.session.streams.most_bytes)
+            self.slider.param.update(start=0, end=len(self.sizes) - 1, value=self._place())
+        named = {} if self.session.streams.offered else {**budgets}
+        named |= {"least": least} if least else {}
+        self.ticks.object = ticks_html(named, self.sizes)
+        self.handle.show()
+
+    def _name_buttons(self) -> None:
+        """With their sizes, where those on screen are of the network that is chosen."""
+        budgets = self.session.work.budgets if self.session.same_network else {}
+        for name, widget in self.named.items():
+            size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
+            unproven = name == "MP" and budgets and not budgets["MP_proven"]
+            widget.label = name + (" ≤" if unproven else "") + size
+
+    def _show_ends(self) -> None:
+        """Budgets by name say nothing of rings."""
+        streams = self.session.streams
+        for widget in self.named.values():
+            widget.visible = not streams.offered
+        for place, (name, widget) in enumerate(self.ends.items()):
+            found = streams.ends
+            widget.visible, widget.disabled = streams.offered, found is None
+            widget.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
+
+    def _place(self) -> int:
+        """Where the handle is; where no size is known, where it stands."""
+        size = self.session.models.handle_bytes
+        return place_of(size, self.sizes) if size else int(self.slider.value)
+
+    def __panel__(self) -> pn.Column:
+        return pn.Column(
+            seen(pn.Row, *self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            seen(pn.Row, *self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            self.slider,
+            self.ticks,
+            self.typed,
+            self.wrong,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+
+def slider_sizes(
+    budgets: Mapping[str, Any], least: int | None, most: int | None = None
+) -> list[int]:
+    """What the slider offers, in KiB: from below the least plan to above what is ever of use.
+
+    Where the planner's own `least` is widget it begins there, and goes on in equal ratios; up to
+    `most` where more is of no use to the planner.
+    """
+    if least and most:
+        return even_ratios(least, max(most, least + 1024))
+    high = round(max(budgets["default_peak"], budgets["MR"]) * 1.1)
+    return even_ratios(least, high) if least else even_sizes(round(budgets["MR"] * 0.8), high)
+
+
+def place_of(size: int, sizes: Sequence[int]) -> int:
+    """The place of the slider that means a size in bytes, or the nearest below it."""
+    return max(0, bisect_right(sizes, size // 1024) - 1)
+
+
+def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
+    """Where the named budgets are on the slider; those too close for two words share a tick."""
+    places: list[tuple[float, str]] = []
+    named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
+    for size, name in sorted(named, key=lambda found: found[0]):
+        share = 100 * place_of(size, sizes) / max(1, len(sizes) - 1)
+        if places and share - places[-1][0] < 9:
+            places[-1] = (places[-1][0], places[-1][1] + "·" + name)
+        else:
+            places.append((share, name))
+    marks = "".join(
+        f'<span class="{_edge(at)}" style="left:{at:.1f}%">{name}</span>' for at, name in places
+    )
+    return f'<div class="ticks">{marks}</div>'
+
+
+def _edge(at: float) -> str:
+    """Words at an end of the slider stay within it."""
+    return "first" if at < 5 else "last" if at > 85 else ""
+
+
+def size_button(name: str, about: str, act: Callable[[], object], **more: Any) -> pn.widgets.Button:
+    """A button of a budget with a name; its size is written below once it is widget."""
+    return button(
+        name,
+        f"budget-{name.replace(' ', '-')}",
+        act,
+        description=about,
+        stylesheets=[COMPACT, BUDGET],
+        sizing_mode="stretch_width",
+        margin=(2, 3),
+        **more,
+    )

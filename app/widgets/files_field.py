@@ -1,0 +1,118 @@
+"""Files: what is brought, and the plan on screen to take away."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any, ClassVar
+
+import panel as pn
+import panel.models.file_dropper  # a page knows only models that were there before it
+import param
+
+from app.model.upload_store import LARGEST, too_large
+from app.session.session import Session
+from app.widgets.style import COMPACT
+
+CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB
+LOOK = """
+.filepond--root { margin: 0; min-height: 34px; font: inherit; font-size: 12px; }
+.filepond--panel-root { background: transparent; border: 1px dashed var(--sw-faint);
+  border-radius: 4px; }
+.filepond--drop-label { color: inherit; }
+.filepond--drop-label label { font-size: 0; padding: 4px; }  /* its words are not ours */
+.filepond--drop-label label::after { font-size: 12px; line-height: 1.35; white-space: pre-line; }
+.filepond--credits { display: none; }
+"""
+WORDS = """
+.filepond--drop-label.filepond--drop-label {{ min-height: {high}px; }}
+.filepond--drop-label label::after {{ content: "{words}"; }}
+"""
+
+
+class Dropper(pn.widgets.FileDropper):
+    """A field for one file, which arrives in pieces; no more of it is taken than is allowed."""
+
+    _rename: ClassVar[dict[str, str | None]] = {"whole": None}
+
+    whole = param.Parameter(None, doc="The name and the bytes of the last file.")
+
+    def _process_event(self, event: Any) -> None:
+        data = event.data
+        if event.event_name == "delete_event":
+            return
+        name = str(data["name"])
+        if data["chunk"] == 1:
+            self._file_buffer = {name: []}
+        parts = self._file_buffer.setdefault(name, [])
+        piece = data["data"]
+        parts.append(piece if isinstance(piece, bytes) else str(piece).encode())
+        if sum(map(len, parts)) > LARGEST:
+            self._file_buffer = {}
+            self.whole = (name, None)
+        elif data["chunk"] == data["total_chunks"]:
+            self._file_buffer = {}
+            self.whole = (name, b"".join(parts))
+
+
+def dropper(name: str, words: str, **look: Any) -> Dropper:
+    """A field for one file with `words` on it and the CSS class `name`."""
+    high = 44 if "\\A" in words else 28  # the field is as high as its words
+    return Dropper(
+        label="",
+        multiple=False,
+        chunk_size=CHUNK,
+        max_file_size=f"{LARGEST // 10**6}MB",
+        previews=[],
+        layout="compact",
+        css_classes=[name],
+        stylesheets=[LOOK, WORDS.format(high=high, words=words)],
+        **look,
+    )
+
+
+class FilesField(pn.viewable.Viewer):
+    """Upload a plan or a graph; save the plan on screen."""
+
+    def __init__(self, session: Session, **params: Any) -> None:
+        super().__init__(**params)
+        self.session = session
+        self._make()
+        session.work.param.watch(lambda *_: self._show_download(), ["written"])
+        self._show_download()
+
+    def _make(self) -> None:
+        self.download = pn.widgets.FileDownload(
+            callback=self._plan_file,
+            filename="plan.json",
+            label="Save plan",
+            css_classes=["download"],
+            stylesheets=[COMPACT],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.upload = dropper(
+            "upload",
+            "Drop a file here, or browse\\A a plan · .pt2 · .onnx · .cfg · JSON",
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
+        self.upload.param.watch(self._uploaded, "whole")
+
+    def _show_download(self) -> None:
+        """A long plan is on screen before it is written down."""
+        self.download.disabled = not self.session.work.written
+
+    def _plan_file(self) -> Any:
+        shown = self.session.work.shown
+        self.download.filename = f"{shown.graph.name}-{shown.plan.budget_bytes}.plan.json"
+        return StringIO(shown.text)
+
+    def _uploaded(self, event: Any) -> None:
+        name, content = event.new
+        if content is None:
+            self.session.work.notice = too_large(LARGEST)
+        else:
+            self.session.uploads.take(content, name)
+
+    def __panel__(self) -> pn.Column:
+        return pn.Column(self.upload, self.download, sizing_mode="stretch_width", margin=0)

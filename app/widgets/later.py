@@ -1,0 +1,53 @@
+"""Parts of the page that the browser gets when they are first to be seen.
+
+What only some plans have, what is folded, what a key opens: with all of it at once a page is half
+as large again, and as much later on screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import panel as pn
+
+from app.widgets.style import BOX
+
+Box = TypeVar("Box", bound=pn.layout.base.ListPanel)
+
+
+def seen(kind: type[Box], *things: Any, **params: Any) -> Box:
+    """A row or column in which a thing is from when it is first visible.
+
+    `kind` is Panel's class of the box, `things` are in the order in which they stand.
+    """
+    whole = [pn.panel(thing) for thing in things]
+    there = [thing for thing in whole if thing.visible]
+    box = kind(*there, **params)
+
+    def show(event: Any) -> None:
+        if event.new and event.obj not in there:
+            there.append(event.obj)
+            box.objects = [thing for thing in whole if thing in there]
+
+    for thing in whole:
+        if thing not in there:
+            thing.param.watch(show, "visible")
+    return box
+
+
+def hidden_box(name: str) -> pn.Column:
+    """An empty box that is not seen."""
+    return pn.Column(
+        pn.Spacer(height=0),
+        css_classes=["box", name],
+        stylesheets=[BOX],
+        visible=False,
+        sizing_mode="stretch_width",
+    )
+
+
+def fill(box: pn.Column, rows: Callable[[], list[Any]]) -> None:
+    """Put the rows into a box that is still empty."""
+    if isinstance(box[0], pn.Spacer):
+        box.objects = rows()

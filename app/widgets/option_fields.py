@@ -1,0 +1,144 @@
+"""The fields of a planner's options, made from what its type says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from app.model.option_keys import brief, offered, read, title, type_of, typed
+from app.model.options import chosen
+from app.session.session import Session
+from app.widgets.bound import Wrong, bind_to
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.style import COMPACT, TEXT, wrong_html
+from planners.core.options import Place, Spec
+
+ROW: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+WIDE: dict[str, Any] = {
+    "sizing_mode": "stretch_width",
+    "margin": (2, 8),
+    "stylesheets": [COMPACT],
+}
+IN_A_ROW, LONG = 2, 19
+"""Fields that stand side by side, and letters of a label from which on one has its own row."""
+
+
+class OptionFields:
+    """Widgets that follow the options of one planner and change them.
+
+    `first` stands beside the time limit, `front` below it, `rest` is folded. `own` are panels for
+    options, by name, that are more than a field; `here` are values of options that are here.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        planner: str,
+        own: Mapping[str, Any],
+        here: Mapping[str, Sequence[Any]],
+    ) -> None:
+        self.session, self.planner, self.own, self.here = session, planner, own, here
+        self.specs = type_of(planner).own()
+        self.widgets: dict[str, Any] = {}
+        self._wrong: dict[str, pn.pane.HTML] = {}
+        for name, spec in self.specs.items():
+            if spec.place != "none" and name not in own:
+                self._make(spec)
+        self.why: dict[Place, Any] = {place: _faint("why-not") for place in ("front", "more")}
+        front, rest = self._at("front"), self._at("more")
+        self.first = self.widgets.get(front[0]) if front else None
+        self.front = seen(pn.Column, *self._rows(front, self.first), self.why["front"], **ROW)
+        self.rest = seen(pn.Column, *self._rows(rest), self.why["more"], **ROW)
+        self.folds = bool(rest)
+        follow(session.problem, ["options", "planner", "wishes"], lambda: self._rule_out())
+        self._rule_out()
+
+    def unusual(self) -> list[str]:
+        """What is folded and is not the usual, in a word or two each."""
+        values = chosen(self.session.problem).unusual()
+        return [brief(self.specs[n], values[n]) for n in self._at("more") if n in values]
+
+    def _at(self, place: Place) -> list[str]:
+        return [name for name, spec in self.specs.items() if spec.place == place]
+
+    def _make(self, spec: Spec) -> None:
+        widget = self.widgets[spec.name] = _widget(spec, self.here.get(spec.name, ()))
+        fields = ("options", "planner", "wishes")
+        as_text = isinstance(widget, pn.widgets.TextInput)
+        if as_text:
+            self._wrong[spec.name] = _faint(f"{widget.css_classes[-1]}-wrong", visible=False)
+
+        def value() -> Any:
+            if self.session.problem.planner != self.planner:
+                return widget.value
+            value = getattr(chosen(self.session.problem), spec.name)
+            if isinstance(widget, pn.widgets.Select) and value not in widget.options.values():
+                widget.options = offered(spec, value, self.here.get(spec.name, ()))
+            return typed(spec, value) if as_text else value
+
+        def take(said: Any) -> None:
+            self.session.choose(**{spec.name: read(spec, said) if as_text else said})
+
+        wrong = self._wrong.get(spec.name)
+        bind_to(
+            widget, self.session.problem, fields, value, take, _said_in(wrong) if wrong else None
+        )
+
+    def _rows(self, names: Iterable[str], first: Any = None) -> list[Any]:
+        """Fields two in a row, check boxes, panels and long names in their own; errors below."""
+        rows: list[list[Any]] = []
+        for name in names:
+            thing = self.own[name] if name in self.own else self.widgets[name]
+            if thing is first:
+                continue
+            typed_or_listed = isinstance(thing, pn.widgets.Select | pn.widgets.TextInput)
+            alone = not typed_or_listed or len(thing.label) > LONG
+            if alone or not rows or len(rows[-1]) == IN_A_ROW or None in rows[-1]:
+                rows.append([])
+            rows[-1] += [thing, None] if alone else [thing]
+        boxes = [pn.Row(*filter(None, row), **ROW) for row in rows]
+        return [*boxes, *(self._wrong[name] for name in names if name in self._wrong)]
+
+    def _rule_out(self) -> None:
+        """What the others leave no choice in is disabled, with a line that says why."""
+        problem = self.session.problem
+        if problem.planner != self.planner:
+            return
+        ruled_out = chosen(problem).ruled_out()
+        for name, widget in self.widgets.items():
+            widget.disabled = name in ruled_out
+        for place, pane in self.why.items():
+            names = [n for n in self._at(place) if n in ruled_out and n in self.widgets]
+            pane.object = self._why_html({name: ruled_out[name] for name in names})
+            pane.visible = bool(names)
+
+    def _why_html(self, ruled_out: Mapping[str, str]) -> str:
+        """A line for each reason, with the options that it is of."""
+        names: dict[str, list[str]] = {}
+        for name, why in ruled_out.items():
+            names.setdefault(why, []).append(title(self.specs[name]))
+        lines = [f"{escape(', '.join(of))}: {escape(why)}." for why, of in names.items()]
+        return f'<span class="faint">{"<br>".join(lines)}</span>'
+
+
+def _widget(spec: Spec, here: Sequence[Any]) -> Any:
+    look = {"label": title(spec), "css_classes": ["option", spec.name.replace("_", "-")], **WIDE}
+    if spec.kind == "flag":
+        return pn.widgets.Checkbox(value=spec.default, **look)
+    if choices := offered(spec, spec.default, here):
+        return pn.widgets.Select(options=choices, value=spec.default, **look)
+    return pn.widgets.TextInput(value=typed(spec, spec.default), placeholder=spec.empty, **look)
+
+
+def _said_in(pane: pn.pane.HTML) -> Wrong:
+    return lambda error: pane.param.update(
+        object=wrong_html(error) if error else "", visible=error is not None
+    )
+
+
+def _faint(css: str, **look: Any) -> pn.pane.HTML:
+    return pn.pane.HTML("", css_classes=[css], margin=(0, 8), stylesheets=[TEXT], **look)

@@ -1,0 +1,38 @@
+"""A mark at the head of a panel, brought into sight when the panel is opened from further down."""
+
+from __future__ import annotations
+
+import param
+
+from app.widgets.component import Component
+
+
+class Reveal(Component):
+    """Takes no room; `show` scrolls to it, below what stays at the top of the page."""
+
+    asked = param.Integer(default=0, doc="How often it was to be brought into sight.")
+
+    def __init__(self) -> None:
+        super().__init__(width=0, height=0, margin=0)
+
+    def show(self) -> None:
+        """Bring it into sight, as soon as it is there."""
+        self.asked += 1
+
+    _esm = """
+const BELOW = 150;  // pixels: the cursor and its sentences stay over whatever is scrolled
+
+export function render({ model }) {
+  const mark = document.createElement('span');
+  const scroll = () => {
+    const panel = mark.getRootNode().host;
+    if (!panel) return;
+    panel.style.scrollMarginTop = `${BELOW}px`;
+    panel.scrollIntoView({ block: 'start' });
+  };
+  const later = () => requestAnimationFrame(() => requestAnimationFrame(scroll));
+  model.on('asked', later);
+  if (model.asked) later();
+  return mark;
+}
+"""

@@ -1,0 +1,292 @@
+"""Two small components: a list of rows that can be tapped, and what only the browser can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import param
+
+from app.widgets.component import Component
+from app.widgets.style import TIP
+
+
+class Sender(Component):
+    """A component whose messages are keys: of the keyboard, or of a row."""
+
+    __abstract = True
+
+    def on_key(self, act: Callable[[str], None]) -> None:
+        """Call `act` with each key that arrives."""
+        self.on_msg(lambda event: act(str(event.data.get("key", ""))))
+
+
+class Rows(Sender):
+    """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
+
+    rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")
+    head = param.List(default=[], doc="Titles of the columns as our own HTML; none, no head.")
+    empty = param.String(default="", doc="What is said where there are no rows.")
+
+    _esm = """
+export function render({ model, el }) {
+  const root = document.createElement('div');
+  const cell = (tag, text, cls) => {
+    const node = document.createElement(tag);
+    node.textContent = text;
+    if (cls) node.className = cls;
+    return node;
+  };
+  function draw() {
+    const table = document.createElement('table');
+    if (model.head.length) {
+      const head = document.createElement('tr');
+      model.head.forEach((html, i) => {
+        const title = cell('th', '', i ? 'number' : '');
+        title.innerHTML = html;
+        head.append(title);
+      });
+      table.append(head);
+    }
+    for (const row of model.rows) {
+      const line = document.createElement('tr');
+      const first = document.createElement('td');
+      if (row.chip) {
+        const chip = cell('span', row.mark || '', 'chip');
+        chip.style.background = row.chip;
+        chip.style.color = row.ink || '#fff';
+        first.append(chip);
+      }
+      first.append(cell('span', row.text, 'text'));
+      if (row.share !== undefined) {
+        const bar = cell('span', '', 'bar');
+        bar.style.width = (100 * row.share).toFixed(1) + '%';
+        bar.style.background = row.chip;
+        first.append(bar);
+      }
+      const cells = (row.cells || []).some(Boolean) ? row.cells : [];
+      if (!cells.length) first.colSpan = 99;  // words alone have the whole line
+      line.append(first, ...cells.map((text) => cell('td', text, 'number')));
+      if (row.title) line.className = 'title';
+      if (row.key) {
+        line.tabIndex = 0;
+        line.className = row.on ? 'tap on' : 'tap';
+        line.dataset.key = row.key;
+        line.onclick = () => model.send_msg({ key: row.key });
+        line.onkeydown = (e) => { if (e.key === 'Enter') model.send_msg({ key: row.key }); };
+      }
+      table.append(line);
+    }
+    root.replaceChildren(model.rows.length ? table : cell('div', model.empty, 'empty'));
+  }
+  model.on(['rows', 'head'], draw);
+  draw();
+  return root;
+}
+"""
+    _stylesheets: ClassVar[list[str]] = [
+        TIP,
+        """
+:host { font: 12px var(--sw-font); color: var(--sw-text); overflow-y: auto; }
+table { border-collapse: collapse; width: 100%; table-layout: auto; }
+th { font-weight: 600; text-align: left; color: var(--sw-faint); padding: 1px 4px;
+  position: sticky; top: 0; background: var(--sw-panel); }
+td { padding: 2px 4px; border-top: 1px solid var(--sw-grid); vertical-align: top;
+  line-height: 1.35; }
+tr:first-child td { border-top: none; }
+td:first-child { overflow-wrap: anywhere; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.chip { display: inline-block; min-width: 14px; height: 14px; line-height: 14px; margin-right: 6px;
+  border-radius: 3px; text-align: center; font-size: 10px; font-weight: 700; padding: 0 2px;
+  vertical-align: top; margin-top: 1px; }
+.bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
+.tap { cursor: pointer; }
+.tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
+.tap:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: -2px; }
+.title td { font-weight: 600; color: var(--sw-faint); padding-top: 6px; }
+.on td { background: var(--sw-hover); }
+.on td:first-child { box-shadow: inset 3px 0 var(--sw-accent); }
+.empty { color: var(--sw-faint); padding: 4px; }
+""",
+    ]
+
+
+class Browser(Sender):
+    """What only the browser can do: keys come in as messages; the address and the clipboard go out.
+
+    Keys are messages, because a property that changes fast is merged. The address is replaced,
+    not pushed, so that the back button leaves the page.
+    """
+
+    def address(self, query: str) -> None:
+        """Put a query into the browser's address, beside what is not ours (the theme)."""
+        self._send_msg({"address": query})
+
+    def copy(self, text: str) -> None:
+        """Put a text on the clipboard, where the browser allows it."""
+        self._send_msg({"copy": text})
+
+    def file(self, name: str, zip: str = "", gzip: str = "") -> None:
+        """Save a zip whose bytes are given in base 64, or a file that is compressed so."""
+        self._send_msg({"file": zip or gzip, "name": name, "packed": bool(gzip)})
+
+    def picture(self, kind: str, name: str, only: str = "") -> None:
+        """Save the figures on screen, one below the other, as `svg` or `png`; or `only` one."""
+        self._send_msg({"picture": kind, "name": name, "only": only})
+
+    _esm = """
+const seen = (view, only) => view.model && view.model.type === 'Figure' && view.el.isConnected
+  && view.el.getBoundingClientRect().width > 0
+  && (!only || [...view.model.css_classes].includes(only));
+async function figures(kind, only) {
+  const found = [];
+  const walk = (view) => {
+    if (seen(view, only)) found.push(view);
+    for (const child of view.child_views || []) walk(child);
+  };
+  for (const root of Bokeh.index.roots) walk(root);
+  const top = (view) => view.el.getBoundingClientRect();
+  found.sort((a, b) => top(a).x - top(b).x > 99 ? 1 : top(b).x - top(a).x > 99 ? -1
+    : top(a).y - top(b).y);
+  return Promise.all(found.map(async (view) => {
+    const blob = await view.export(kind).to_blob();
+    return { blob, width: view.bbox.width, height: view.bbox.height };
+  }));
+}
+async function together(kind, only) {
+  const parts = await figures(kind, only);
+  const width = Math.max(...parts.map((p) => p.width));
+  const height = parts.reduce((sum, p) => sum + p.height, 0);
+  const look = getComputedStyle(document.documentElement);
+  const behind = look.getPropertyValue('--sw-panel').trim();
+  let y = 0;
+  if (kind === 'svg') {
+    const inner = [];
+    for (const part of parts) {
+      inner.push((await part.blob.text()).replace('<svg ', `<svg y="${y}" `));
+      y += part.height;
+    }
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`;
+    inner.unshift(`<rect width="100%" height="100%" fill="${behind}"/>`);
+    return new Blob([head, ...inner, '</svg>'], { type: 'image/svg+xml' });
+  }
+  const canvas = document.createElement('canvas');
+  const scale = window.devicePixelRatio;
+  canvas.width = width * scale; canvas.height = height * scale;
+  canvas.getContext('2d').fillStyle = behind;
+  canvas.getContext('2d').fillRect(0, 0, canvas.width, canvas.height);
+  for (const part of parts) {
+    const image = await createImageBitmap(part.blob);
+    canvas.getContext('2d').drawImage(image, 0, y, part.width * scale, part.height * scale);
+    y += part.height * scale;
+  }
+  return new Promise((done) => canvas.toBlob(done));
+}
+async function save(kind, name, only) {
+  keep(await together(kind, only), `${name}.${kind}`);
+}
+async function unpack(bytes, packed) {
+  if (!packed) return new Blob([bytes], { type: 'application/zip' });
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(text).blob();
+}
+function keep(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+export function render({ model, el }) {
+  const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbgntkowm '];
+  const pressed = (at) => at && (at.tabIndex >= 0) && at.tagName !== 'BODY';
+  document.addEventListener('keydown', (event) => {
+    const at = event.composedPath()[0];
+    const typing = at && (at.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName));
+    if (typing && event.key === 'Enter') setTimeout(() => at.blur());  // keys are the page's again
+    const undo = (event.ctrlKey || event.metaKey) && event.key === 'z' && !event.shiftKey;
+    if (undo && !typing) {
+      event.preventDefault();
+      model.send_msg({ key: 'undo' });
+    }
+    if (event.defaultPrevented) return;  // a slider in focus has taken it
+    if (event.ctrlKey || event.metaKey || event.altKey || !wanted.includes(event.key)) return;
+    if (typing && !(event.key === 'Escape')) return;
+    if (event.key === ' ' && pressed(at)) return;  // a button takes it
+    if (typing) at.blur();
+    const modal = document.getElementById('pn-Modal');
+    if (event.key === 'Escape' && modal && modal.style.display === 'block') {
+      modal.style.display = 'none';
+      return;
+    }
+    event.preventDefault();
+    if (event.key === '/') focusSearch(document);
+    else model.send_msg({ key: event.key });
+  });
+  document.addEventListener('click', (event) => {  // what a tap hides keeps its words on screen
+    const path = event.composedPath(), at = path.findIndex((on) => on.tagName === 'BUTTON');
+    for (const on of at < 0 ? [] : path.slice(at, at + 4))
+      if (on instanceof Element) on.dispatchEvent(new MouseEvent('mouseleave'));
+  });
+  document.addEventListener('focusin', (event) => {  // typing replaces what a field holds
+    const at = event.composedPath()[0];
+    if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
+  });
+  const named = (view) => {  // what shows a sign or a placeholder alone, for those who listen
+    const { model } = view, kind = (model.css_classes || [])[0] || '';
+    const told = (model.tooltip || model.description || {}).content || model.description;
+    const at = view.button_el || view.input_el, words = kind.replaceAll('-', ' ');
+    const about = told || (view.button_el ? '' : model.placeholder || words);
+    const silent = !/[A-Za-z]{2}/.test(model.label || model.title || '');
+    if (at && silent && about && typeof about === 'string') at.setAttribute('aria-label', about);
+    if (/Slider$/.test(model.type) && view.slider_el)
+      view.slider_el.querySelector('.noUi-handle').setAttribute('aria-label', words || 'step');
+    if (model.type === 'Figure') {
+      view.el.setAttribute('role', 'img');
+      view.el.setAttribute('aria-label', words);
+    }
+    for (const child of view.child_views || []) named(child);
+  };
+  const nameAll = () => {
+    const page = window.Bokeh && Bokeh.documents[0];
+    if (page && page.is_idle) for (const root of Bokeh.index.roots) named(root);
+    else setTimeout(nameAll, 200);
+  };
+  nameAll();
+  function focusSearch(root) {
+    for (const node of root.querySelectorAll('*')) {
+      if (node.shadowRoot) {
+        if (node.classList.contains('dag-search')) {
+          const input = node.shadowRoot.querySelector('input');
+          if (input) { input.focus(); input.select(); return true; }
+        }
+        if (focusSearch(node.shadowRoot)) return true;
+      }
+    }
+    return false;
+  }
+  model.on('msg:custom', (event) => {
+    const message = event.data || event;
+    if (message.address !== undefined) {
+      const url = new URL(window.location.href);
+      const query = new URLSearchParams(message.address);
+      const version = url.searchParams.get('v');
+      const older = version !== null && version !== query.get('v');
+      const gone = ['expanded', 'pinned', 'selection', 'wishes'];
+      for (const key of [...url.searchParams.keys()])
+        if (!query.has(key) && !['theme', 'tour'].includes(key)
+            && (older || key.includes('.') || gone.includes(key))) url.searchParams.delete(key);
+      for (const [key, value] of query) url.searchParams.set(key, value);
+      window.history.replaceState({}, '', url);
+    }
+    if (message.file !== undefined) {
+      const bytes = Uint8Array.from(atob(message.file), (letter) => letter.charCodeAt(0));
+      unpack(bytes, message.packed).then((blob) => keep(blob, message.name));
+    }
+    if (message.picture !== undefined) save(message.picture, message.name, message.only);
+    if (message.copy !== undefined && navigator.clipboard)
+      navigator.clipboard.writeText(message.copy).catch(() => {});
+  });
+  return document.createElement('span');
+}
+"""

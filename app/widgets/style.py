@@ -1,0 +1,152 @@
+"""Style sheets: denser than the template's, with the theme's colours as variables."""
+
+from __future__ import annotations
+
+from html import escape
+
+from app.widgets.palette import FONT, Theme
+
+LINK = """
+.bk-btn { background: none !important; border: none !important; text-align: left;
+  padding: 1px 0; min-height: 22px; color: var(--sw-faint) !important;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.bk-btn:hover { color: var(--sw-text) !important; }
+"""
+
+
+def variables(theme: Theme) -> str:
+    """The theme's colours, and the font, as variables that style sheets read."""
+    return f"""--sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
+  --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {theme.hover};
+  --sw-alarm: {theme.alarm}; --sw-accent: {theme.accent}; --sw-font: {FONT};"""
+
+
+def page_css(theme: Theme) -> str:
+    """Variables that components read, and the layout of the page."""
+    return f"""
+:root {{ {variables(theme)}
+  --background-color: {theme.page}; }}
+body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
+#header {{ min-height: 40px; height: 40px; padding: 0 8px; }}
+#header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; }}
+#content, #main, #sidebar {{ box-sizing: border-box; height: calc(100vh - 40px); }}
+#main {{ padding: 8px; background: {theme.page}; }}
+#sidebar {{ background: {theme.panel}; padding: 4px 0; border-right: 1px solid {theme.grid}; }}
+.bk-Tooltip {{ right: 6px; width: fit-content; max-width: 340px; }}
+#sidebar ul.nav {{ padding: 0; margin: 0; }}
+.fullscreen-button {{ display: none; }}
+.card-margin {{ margin: 0 !important; }}
+.pn-wrapper {{ padding: 0 !important; }}
+#pn-Modal {{ z-index: 1000; --dialog-width: 700px; --dialog-height: auto; }}
+.pn-modal-content {{ background: {theme.panel}; padding: 10px 14px 14px; }}
+#pn-Modal::part(control) {{ position: relative; max-height: 94vh; overflow: auto; }}
+.pn-modal-close {{ position: absolute; top: 6px; right: 6px; margin: 0; z-index: 1; }}
+"""
+
+
+BOX = """
+:host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
+  padding: 5px 4px 2px; margin: 0 0 8px 0; }
+:host(.top) { position: sticky; top: 0; z-index: 20; background: var(--sw-page);
+  padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
+@media (max-height: 800px) { :host(.top) { top: -76px; } }  /* cards scroll, the cursor stays */
+"""
+
+TIP = """
+.term { text-decoration: underline dotted 1px var(--sw-faint);
+  text-underline-offset: 2px; cursor: help; anchor-name: --term; anchor-scope: --term; }
+.term.term { margin: 0; color: inherit; font-size: inherit; }
+.term:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: 1px;
+  border-radius: 2px; }
+.term::after { content: attr(data-tip); display: none; position: fixed; z-index: 3000;
+  box-sizing: border-box; width: max-content; max-width: 290px; padding: 6px 9px;
+  margin: 1.35em 0 0; white-space: normal; text-align: left; pointer-events: none;
+  font: 400 12px/1.4 var(--sw-font); letter-spacing: 0; text-transform: none;
+  color: var(--sw-text); background: var(--sw-panel); border: 1px solid var(--sw-faint);
+  border-radius: 5px; box-shadow: 0 3px 14px rgba(0, 0, 0, .28); }
+.term:hover::after, .term:focus-visible::after { display: block; }
+@supports (position-area: bottom) {
+  .term::after { position-anchor: --term; position-area: bottom span-right; margin: 4px 0;
+    position-try-fallbacks: flip-block, flip-inline, flip-block flip-inline; }
+}
+"""
+
+TEXT = (
+    TIP
+    + """
+:host { font: 12px var(--sw-font); color: var(--sw-text); }
+h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
+  letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
+  padding-top: 7px; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 12px; }
+.legend span { white-space: nowrap; }
+.legend i { display: inline-block; width: 16px; height: 11px; margin-right: 5px;
+  border-radius: 2px; vertical-align: -1px; }
+.title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.title b, .legend b { font-size: 12.5px; }
+.title span { color: var(--sw-faint); margin-left: 8px; }
+h4.first { border-top: 0; }
+pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
+  white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
+.faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
+label { font-size: 11.5px; color: var(--sw-faint); }
+.wrong { color: var(--sw-alarm); font-weight: 600; }
+.notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
+  border-radius: 4px; line-height: 1.45; }
+.infeasible { border-left-color: #D55E00; }
+.working { line-height: 1.5; }
+.spin { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 50%;
+  border: 2px solid #0072B2; border-right-color: transparent; animation: turn 1s linear infinite; }
+.glossary dt { font-weight: 650; margin-top: 7px; }
+.glossary dd { margin: 1px 0 0 0; line-height: 1.4; color: var(--sw-faint); }
+@keyframes turn { to { transform: rotate(360deg); } }
+"""
+)
+
+KEYS = """
+table { border: 0 !important; border-collapse: collapse; font-size: 12.5px; width: 100%; }
+th { text-align: left; color: var(--sw-faint); }
+th, td { border: 0; border-bottom: 1px solid var(--sw-grid); padding: 3px 8px 3px 0; }
+code { color: var(--sw-text); background: var(--sw-hover); border-radius: 3px; padding: 1px 5px; }
+"""
+
+COMPACT = """
+:host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
+label, .bk-input-group > label { font-size: 11.5px; margin: 0 0 1px 0; color: var(--sw-faint); }
+.bk-input, select.bk-input { min-height: 28px; height: 28px; padding: 2px 8px; font-size: 12.5px; }
+select.bk-input { text-overflow: ellipsis; padding-right: 22px; }
+.bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
+.bk-btn-group > button.bk-btn { padding: 2px 8px; min-height: 24px; font-size: 11.5px; }
+.bk-btn-group > button.bk-btn:not(:only-child):not(.bk-active) { color: var(--sw-faint); }
+.bk-input-group > button.bk-btn { padding: 0; min-height: 24px; font-size: 11.5px; }
+.bk-input-group > button.bk-btn > a { padding: 2px 8px; font-size: 11.5px; line-height: 1.4286; }
+.bk-input-group:has(> button.bk-btn) > label:empty { display: none; }
+"""
+
+BUDGET = """
+.bk-btn { white-space: pre-line; text-align: center; padding: 2px 2px; font-size: 11.5px;
+  line-height: 1.25; }
+"""
+
+TICKS = """
+.ticks span.first { transform: none; border-image: none; border-top-color: transparent; }
+.ticks span.last { transform: translateX(-100%); border-image: none;
+  border-top-color: transparent; }
+.ticks { position: relative; height: 13px; font-size: 9.5px; color: var(--sw-faint); }
+.ticks span { position: absolute; transform: translateX(-50%); white-space: nowrap;
+  border-top: 4px solid var(--sw-faint); border-image: linear-gradient(to right, transparent
+  calc(50% - 1px), currentColor 0, currentColor calc(50% + 1px), transparent 0) 1; }
+"""
+
+PLOT = """
+.quiet, .key { color: var(--sw-faint); font-size: 11px; margin: 3px 0 2px; }
+.key b { color: var(--sw-accent); } .key i { color: var(--sw-alarm); font-style: normal; }
+.tick { font-size: 10px; fill: var(--sw-faint); }
+.gap { font-size: 11px; fill: var(--sw-text); font-weight: 650; }
+.axis { fill: none; stroke: var(--sw-faint); }
+"""
+
+
+def wrong_html(error: Exception) -> str:
+    """What is wrong with what was typed."""
+    return f'<span class="wrong" role="alert">{escape(str(error))}</span>'

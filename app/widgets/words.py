@@ -1,0 +1,61 @@
+"""A line or two under the budget and the planner: what they do, in words that the glossary has."""
+
+from __future__ import annotations
+
+import panel as pn
+
+from app.kinds.registry import kind_of_planner
+from app.model.glossary import marked
+from app.session.session import Session
+from app.widgets.following import follow
+from app.widgets.style import TEXT
+
+BUDGET = "Of the scratchpad: MR, MH, MP or any size."
+BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
+WORD_TERMS = {
+    "residency": "residency",
+    "home": "home",
+    "spill traffic": "spill traffic",
+    "fused groups": "fused group",
+    "tile": "tile",
+    "line buffer": "line buffer",
+    "halo": "halo",
+    "bands": "band",
+    "circular pool": "circular pool",
+    "segment": "segment",
+    "write pointer": "write pointer",
+    "ring": "ring",
+    "pipeline": "pipeline",
+    "roofline": "roofline",
+    "budget": "budget",
+}
+
+
+def planner_html(planner: str) -> str:
+    """What a planner does; nothing of one that somebody brought."""
+    words = kind_of_planner(planner).about
+    return f'<div class="faint">{marked(words, WORD_TERMS)}</div>' if words else ""
+
+
+def budget_words() -> pn.pane.HTML:
+    """What the named budgets are of."""
+    return _pane(f'<div class="faint">{marked(BUDGET, BUDGET_TERMS)}</div>', "budget-words")
+
+
+def planner_words(session: Session) -> pn.pane.HTML:
+    """What the planner that is chosen does."""
+    pane = _pane("", "planner-words")
+
+    def show() -> None:
+        pane.object = planner_html(session.problem.planner)
+        pane.visible = bool(pane.object)
+
+    follow(session.problem, "planner", show)
+    show()
+    return pane
+
+
+def _pane(html: str, name: str) -> pn.pane.HTML:
+    return pn.pane.HTML(
+        html, css_classes=[name], stylesheets=[TEXT], margin=(2, 8), sizing_mode="stretch_width"
+    )
