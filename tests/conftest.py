@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.cases import MANY, USUAL
+
 CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 UI = Path(__file__).parent / "ui"
 
-settings.register_profile("local", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)
-settings.load_profile("ci" if CI else "local")
+settings.register_profile("usual", deadline=None, max_examples=USUAL, derandomize=CI)
+settings.register_profile("all", deadline=None, max_examples=MANY, derandomize=CI)
 
 _COMMANDS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC_APPS = (
@@ -48,6 +49,16 @@ def find_chromium() -> str | None:
     return None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help="the tests marked `long` too, and four times the cases"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("all" if config.getoption("--all") else "usual")
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     """What pytest-playwright's `page` starts: the machine's own browser, without a window."""
@@ -58,10 +69,17 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": executable, "args": list(_FLAGS)}
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the browser tests and run them last: Playwright leaves an event loop running."""
-    browser = [item for item in items if UI in item.path.parents]
-    for item in browser:
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if UI in item.path.parents:
         item.add_marker(pytest.mark.ui)
-    items[:] = [item for item in items if item not in browser] + browser
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is `long`, unless it is asked for; run the browser's tests last."""
+    if not config.getoption("--all") and "long" not in config.getoption("markexpr"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+    # Playwright leaves an event loop running.
+    items.sort(key=lambda item: item.get_closest_marker("ui") is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from planners.graph.model import Graph, Operator, Tensor
+from planners.core.graph import Graph, Operator, Tensor
 
 
 def random_graph(seed: int, operators: int, largest: int = 5, outputs: int = 2) -> Graph:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import subprocess
@@ -11,9 +10,8 @@ import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -21,9 +19,6 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CONDA_NAMES = {"pytorch": "torch"}
-PLANNERS = ("cosma", "fusion", "overlap", "streaming")
-TORCH = ("torch", "torchvision", "timm")
-PAGES = ("panel", "bokeh", "holoviews")
 
 
 def requirements() -> dict[str, Requirement]:
@@ -77,123 +72,6 @@ def sources(*places: str) -> list[Path]:
 
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Every module a file imports when it runs, inside of functions too, as absolute names."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for_types = {
-        child
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for statement in node.body
-        for child in ast.walk(statement)
-    }
-    package = PurePosixPath(relative(path)).parent.parts
-    for node in ast.walk(tree):
-        if node in for_types:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            base = ".".join([*above, *([node.module] if node.module else [])])
-            # `from planners import cosma` imports planners.cosma.
-            yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
-            ("import_module", "__import__")
-        ):
-            name = node.args[0] if node.args else None
-            if isinstance(name, ast.Constant):
-                yield str(name.value)
-
-
-def offences(places: tuple[str, ...], forbidden: tuple[str, ...]) -> list[str]:
-    return [
-        f"{relative(path)} imports {name}"
-        for path in sources(*places)
-        for name in imports(path)
-        if any(name == module or name.startswith(module + ".") for module in forbidden)
-    ]
-
-
-def test_the_reader_of_imports_sees_all_forms(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
-    file = tmp_path / "planners" / "graph" / "x.py"
-    file.parent.mkdir(parents=True)
-    file.write_text(
-        "import a.b\n"
-        "from . import c\n"
-        "from ..d import e\n"
-        "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    import f\n"
-        "def g():\n    import h\n    importlib.import_module('i')\n"
-    )
-    assert set(imports(file)) == {
-        "a.b",
-        "planners.graph.c",
-        "planners.d.e",
-        "typing.TYPE_CHECKING",
-        "h",
-        "i",
-    }
-
-
-def test_the_library_and_the_view_models_import_no_pages() -> None:
-    assert offences(("planners", "app/state.py"), PAGES) == []
-
-
-def test_torch_is_imported_only_where_models_are_read_or_executed() -> None:
-    allowed = (
-        "planners/graph/importers/",
-        "planners/catalogue/",
-        "planners/simulator/execute",
-        "planners/simulator/arena.py",  # the bytes that execute computes in
-        "planners/streaming/runtime/",
-    )
-    found = offences(("planners",), TORCH)
-    assert [line for line in found if not line.startswith(allowed)] == []
-
-
-def test_the_library_never_imports_the_application() -> None:
-    # `spillway serve` starts it by name.
-    assert offences(("planners",), ("app",)) == []
-
-
-UPPER = ("planners.study", "planners.api", "planners.registry", "planners.cli")
-ALGORITHMS = tuple(f"planners.{name}" for name in PLANNERS)
-
-
-@pytest.mark.parametrize(
-    ("places", "forbidden"),
-    [
-        (("planners/simulator",), (*ALGORITHMS, *UPPER)),
-        (("planners/allocation",), (*ALGORITHMS, *UPPER, "planners.simulator")),
-        (("planners/graph",), (*ALGORITHMS, *UPPER, "planners.simulator", "planners.allocation")),
-        (("planners/catalogue",), (*ALGORITHMS, *UPPER, "planners.simulator")),
-        (
-            ("planners/machine.py", "planners/program.py", "planners/plan.py"),
-            (*ALGORITHMS, *UPPER, "planners.simulator", "planners.allocation"),
-        ),
-        (("planners/errors.py",), ("planners",)),
-        (tuple(f"planners/{name}" for name in PLANNERS), UPPER),
-    ],
-)
-def test_arrows_point_one_way(places: tuple[str, ...], forbidden: tuple[str, ...]) -> None:
-    assert offences(places, forbidden) == []
-
-
-@pytest.mark.parametrize(
-    ("module", "unwanted"), [("planners", (*PAGES, *TORCH)), ("app.state", PAGES)]
-)
-def test_a_fresh_import_stays_light(module: str, unwanted: tuple[str, ...]) -> None:
-    if not (ROOT / (module.replace(".", "/") + ".py")).exists() and module != "planners":
-        pytest.skip(f"{module} is not there")
-    code = f"import sys, {module}; print(*sorted(set(sys.modules) & set({unwanted!r})))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
 
 
 def project_files() -> list[Path]:

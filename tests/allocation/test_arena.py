@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planners.allocation import Lifetime, LinearArena, best_fit_arena, check_packing
-from planners.errors import InvalidPlan
+from planners.core.errors import InvalidPlan
 
 
 def test_blocks_go_to_the_smallest_gap_and_ties_to_the_lowest() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planners.allocation import Lifetime, read_lifetimes, write_offsets
-from planners.errors import BadInput
+from planners.core.errors import BadInput
 
 HEADER = "id,lower,upper,size\n"
 

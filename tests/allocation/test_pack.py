@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planners.allocation import Lifetime, check_packing, cp_sat, load_lower_bound, pack, skyline
-from planners.allocation.clock import Clock
+from planners.allocation import Lifetime, check_packing, cp_sat, load_lower_bound, pack
 from planners.allocation.generate import cut_rectangle, network_like
-from planners.allocation.instance import reduce
-from planners.allocation.skyline import SkylineSearch, Strategy
-from planners.errors import BadInput, InvalidPlan
+from planners.allocation.problem.instance import reduce
+from planners.allocation.skyline import search as skyline
+from planners.allocation.skyline.search import SkylineSearch, Strategy
+from planners.core.errors import BadInput, InvalidPlan
+from planners.core.progress import Clock
+from tests.cases import cases
 
 
 def fits(lifetimes: Sequence[Lifetime], capacity: int) -> bool:
@@ -51,7 +53,7 @@ def questions(draw: st.DrawFn) -> tuple[list[Lifetime], int]:
     return lifetimes, min(12, max(0, load_lower_bound(lifetimes) + slack))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400))
 @given(questions())
 def test_agrees_with_trying_all_offsets(question: tuple[list[Lifetime], int]) -> None:
     lifetimes, capacity = question
@@ -98,7 +100,7 @@ def test_a_network_is_packed(boxes: int) -> None:
     check_packing(lifetimes, packing.offsets, 1 << 10)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=cases(400))
 @given(questions(), st.booleans(), st.sampled_from([0.0, 0.9]))
 def test_the_search_alone_agrees_with_trying_all_offsets(
     question: tuple[list[Lifetime], int], leftmost: bool, noise: float

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from app.first import first_shown
-from app.jobs import Pool
-from app.results import SIZE_NAME
-from app.session import Session
-from app.shown import Shown, show
-from app.wire import from_wire, to_wire
+from app.jobs.pool import Pool
+from app.jobs.results import SIZE_NAME
+from app.model.checked_plan import Shown, show
+from app.model.wire import from_wire, to_wire
+from app.session.first import first_shown
+from app.session.session import Session
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
@@ -42,14 +42,40 @@ def drawn(fused: Shown) -> Shown:
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
-    """Two workers that also have the planners `slow` and `stubborn`."""
+def workers_find_planners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that start have the planners `slow` and `stubborn`, and keep no results."""
     paths = [str(EXTENSION), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
     monkeypatch.setenv(SIZE_NAME, "0")
+
+
+@pytest.fixture
+def fresh_pool(workers_find_planners: None) -> Iterator[Pool]:
+    """Two workers of a test's own."""
     made = Pool(2)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def kept_pool() -> Iterator[Pool]:
+    """Two workers that start once for all tests."""
+    made = Pool(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pool(kept_pool: Pool, workers_find_planners: None) -> Iterator[Pool]:
+    """Two workers with nothing to do, for tests that are not about the pool itself."""
+    yield kept_pool
+    for job in kept_pool.queue():
+        job.cancel()
+    end = time.monotonic() + 1
+    while (busy := [w for w in list(kept_pool._workers) if w.job]) and time.monotonic() < end:
+        time.sleep(0.01)
+    for worker in busy:
+        worker.kill()
 
 
 @pytest.fixture
@@ -63,10 +89,10 @@ def session(pool: Pool) -> Iterator[Session]:
 
 @pytest.fixture
 def until() -> Until:
-    """Wait until something is true, at most half a minute."""
+    """Wait until something is true; long, for a machine may be busy."""
 
     def wait(condition: Callable[[], object]) -> None:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 300
         while not condition():
             assert time.monotonic() < end, "it did not come true"
             time.sleep(0.02)

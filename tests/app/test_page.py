@@ -10,7 +10,7 @@ from bokeh.document import Document
 from panel.io.state import set_curdoc
 
 from app import page
-from app.jobs import Pool
+from app.jobs.pool import Pool
 
 
 class Watch:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.auto.candidates import OBJECTIVES, candidates, floor_of, value_of
-from planners.machine import load_machine
-from planners.units import format_quantity
+from planners.auto.candidates import candidates, floor_of, value_of
+from planners.auto.options import OBJECTIVES
+from planners.core.machine import load_machine
+from planners.core.units import format_quantity
 from tests.random_graphs import random_graph
 
 BUDGET = 200
@@ -35,7 +36,7 @@ def test_no_planner_alone_is_better(objective: str, seed: int) -> None:
         value_of(objective, plan, sp.simulate(plan)) for plan in each(graph, BUDGET, objective)
     ]
     assert value_of(objective, made, sp.simulate(made)) == pytest.approx(min(values))
-    assert made.notes[-len(made.details["auto"]) :][0].startswith(f"auto: {made.planner}")
+    assert made.notes[-len(made.details.tried) :][0].startswith(f"auto: {made.planner}")
 
 
 def test_a_plan_is_its_planners_own_and_says_what_it_won_against() -> None:
@@ -43,9 +44,9 @@ def test_a_plan_is_its_planners_own_and_says_what_it_won_against() -> None:
     made = sp.plan(graph, "auto", "1MiB", objective="traffic", time_limit=20)
     again = sp.plan(graph, made.planner, "1MiB", **made.options)
     assert again.claims.offchip_bytes == made.claims.offchip_bytes
-    rows = made.details["auto"]
-    assert [row["planner"] for row in rows] == [c.planner for c in candidates("traffic")]
-    best = min(row["value"] for row in rows if row["value"] is not None)
+    rows = made.details.tried
+    assert [row.planner for row in rows] == [c.planner for c in candidates("traffic")]
+    best = min(row.value for row in rows if row.value is not None)
     assert best == made.claims.offchip_bytes
     lines = [note for note in made.notes if note.startswith("auto: ")]
     assert len(lines) == len(rows)
@@ -78,7 +79,7 @@ def test_wrong_input() -> None:
     graph = random_graph(1, 5, largest=20)
     with pytest.raises(sp.BadInput, match="auto has no option 'schedule'; it has objective"):
         sp.plan(graph, "auto", 100, schedule="joint")
-    with pytest.raises(sp.BadInput, match="objective must be one of latency, traffic"):
+    with pytest.raises(sp.BadInput, match="objective=.speed.: choose one of latency, traffic"):
         sp.plan(graph, "auto", 100, objective="speed")
     with pytest.raises(sp.BadInput, match="always counts parameters"):
         sp.plan(graph, "auto", 100, parameters=False)
@@ -93,6 +94,6 @@ def test_a_stop_keeps_the_best_so_far() -> None:
         return not moment.stage.startswith("fusion")
 
     made = sp.plan(graph, "auto", 10_000, progress=stop_at_fusion)
-    reasons = [row["reason"] for row in made.details["auto"]]
+    reasons = [row.reason for row in made.details.tried]
     assert reasons[-1] == "not tried: no time was left"
-    assert made.details["auto"][0]["value"] is not None
+    assert made.details.tried[0].value is not None

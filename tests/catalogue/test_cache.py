@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planners.catalogue import cache, load, loading
-from planners.errors import BadInput
-from planners.graph.model import Graph, Operator, Tensor
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator, Tensor
 
 
 def tiny() -> Graph:

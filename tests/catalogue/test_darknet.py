@@ -12,12 +12,12 @@ import planners as sp
 from planners.catalogue.loading import trace
 from planners.catalogue.names import default_inputs
 from planners.catalogue.networks.darknet import NETWORKS
-from planners.errors import BadInput
-from planners.graph.importers.darknet import section_of
-from planners.graph.importers.darknet_cfg import parse, read_cfg
-from planners.graph.importers.darknet_layers import Network
-from planners.graph.model import Graph
-from planners.study.darknet_table import PRINTED, darknet_table
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.importers.darknet.cfg import parse, read_cfg
+from planners.importers.darknet.layers import Network
+from planners.importers.darknet.reader import section_of
+from planners.papers.demand_layering.darknet_table import PRINTED, darknet_table
 
 FILES = Path(__file__).parents[3] / "shared" / "data" / "darknet"
 

@@ -10,10 +10,10 @@ import torch
 from planners.catalogue.loading import trace
 from planners.catalogue.names import default_inputs
 from planners.catalogue.torch_models import _import_torchvision
-from planners.graph.importers.source_model import SourceModel
-from planners.graph.importers.torch_export import from_torch
-from planners.graph.passes import GRANULARITIES
-from tests.graph.replay import replay
+from planners.importers.passes import GRANULARITIES
+from planners.importers.torch.reader import from_torch
+from planners.importers.torch.source_model import SourceModel
+from tests.importers.replay import replay
 
 HARD = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": (108, 2_154_953_600),

@@ -14,7 +14,7 @@ from planners.catalogue import build, load, models
 from planners.catalogue.loading import trace
 from planners.catalogue.names import default_inputs, shipped_file
 from planners.catalogue.ship import FOLDER, SHIPPED
-from planners.errors import BadInput, Cancelled, SpillwayError, UnknownName
+from planners.core.errors import BadInput, Cancelled, SpillwayError, UnknownName
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import torch
 import planners as sp
 from planners.catalogue.networks.mcunet import TABLES, Table, mcunet
 from planners.catalogue.vmcu import MISPRINTS, TABLE_2, Bottleneck
-from planners.graph.model import Operator
+from planners.core.graph import Operator
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 PUBLISHED = {  # The model zoo's MACs and parameters in millions, as it prints them.

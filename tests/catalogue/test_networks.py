@@ -14,8 +14,8 @@ from planners.catalogue.networks.amoebanet_d import AmoebaNetD
 from planners.catalogue.networks.darknet import NETWORKS
 from planners.catalogue.networks.darts import Darts
 from planners.catalogue.networks.transformer import transformer
-from planners.errors import BadInput, UnknownName
-from planners.graph.passes import GRANULARITIES
+from planners.core.errors import BadInput, UnknownName
+from planners.importers.passes import GRANULARITIES
 
 OPERATORS = {
     "amoebanet_d": (1050, 770, 500),

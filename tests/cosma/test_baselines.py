@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma.baselines import BASELINES
-from planners.cosma.offline import replace_offline
-from planners.cosma.problem import Problem
-from planners.progress import Clock
-from planners.registry import COSMA
+from planners.core.progress import Clock
+from planners.cosma.baselines.offline import OfflinePolicy, replace_offline
+from planners.cosma.baselines.schemes import Policy
+from planners.cosma.model.problem import Problem
+from planners.cosma.options import SCHEMES, CosmaOptions
+from tests.cases import cases
 from tests.random_graphs import random_graph
 
 
@@ -40,7 +43,7 @@ def test_offline_schemes_are_valid_and_climbing_only_helps(
 def test_with_room_for_everything_no_scheme_moves_anything() -> None:
     graph = random_graph(4, 30, largest=200)
     room = sum(graph.size_bytes(name) + 64 for name in graph.tensors)
-    assert [cost(graph, scheme, budget=room) for scheme in BASELINES] == [0] * len(BASELINES)
+    assert [cost(graph, scheme, budget=room) for scheme in SCHEMES] == [0] * len(SCHEMES)
 
 
 def test_size_order_saves_what_the_order_of_execution_costs() -> None:
@@ -51,7 +54,7 @@ def test_size_order_saves_what_the_order_of_execution_costs() -> None:
     wires = {"a": ("x",), "b": ("a",), "c": ("b",), "d": ("c", "b")}
     ops = tuple(sp.Operator(f"op_{made}", "any", reads, (made,)) for made, reads in wires.items())
     graph = sp.Graph("split", tensors, ops, ("x",), ("d",))
-    found = {scheme: cost(graph, scheme, budget="MP", alignment=1) for scheme in BASELINES}
+    found = {scheme: cost(graph, scheme, budget="MP", alignment=1) for scheme in SCHEMES}
     assert found["size_ordered"] == found["hill_climb"] == 0
     assert found["belady"] > 0
     assert found["greedy"] > 0
@@ -82,7 +85,7 @@ def test_a_climb_beats_its_start_where_sizes_mislead() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=20)
+@settings(max_examples=cases(20))
 def test_alignment_is_kept_where_there_is_room(seed: int) -> None:
     graph = random_graph(seed, 15, largest=300)
     room = sum(graph.size_bytes(name) + 64 for name in graph.tensors)
@@ -107,5 +110,6 @@ def test_without_time_the_climb_is_its_start() -> None:
     assert cost(graph, "hill_climb", **options) == cost(graph, "size_ordered", **options)
 
 
-def test_all_are_offered_by_name() -> None:
-    assert COSMA.options["replacement"] == ("optimal", *BASELINES)
+def test_all_are_made_by_name() -> None:
+    assert CosmaOptions.spec("replacement").choices == ("optimal", *SCHEMES)
+    assert set(SCHEMES) == {*get_args(Policy), *get_args(OfflinePolicy)}

@@ -9,15 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma import dnc
-from planners.cosma.breaks import find_breaks, parts_at
-from planners.cosma.dnc import solve_parts
-from planners.cosma.fixed import solve_fixed
-from planners.cosma.orders import solve_all_orders
-from planners.cosma.parts import Boundary, boundary_after, induced, part_problem
-from planners.cosma.peak import minimum_peak
-from planners.cosma.problem import Problem
-from planners.progress import Clock
+from planners.core.progress import Clock
+from planners.cosma.model.problem import Problem
+from planners.cosma.order import divide_and_conquer as dnc
+from planners.cosma.order.breaks import find_breaks, parts_at
+from planners.cosma.order.divide_and_conquer import solve_parts
+from planners.cosma.order.joint import solve_all_orders
+from planners.cosma.order.parts import Boundary, boundary_after, induced, part_problem
+from planners.cosma.order.peak import minimum_peak
+from planners.cosma.replace.optimal import solve_fixed
+from tests.cases import cases
 from tests.random_graphs import random_graph
 
 SEEDS = st.integers(0, 10**6)
@@ -30,7 +31,7 @@ def problem(graph: sp.Graph, share: float, parameters: bool = False) -> Problem:
 
 
 @given(SEEDS, st.integers(3, 8), st.booleans(), st.floats(0, 1), st.data())
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 def test_never_below_the_optimum_and_under_a_true_bound(
     seed: int, operators: int, parameters: bool, share: float, data: st.DataObject
 ) -> None:
@@ -121,7 +122,7 @@ def test_a_large_tensor_that_crosses_a_part_takes_its_space_in_it() -> None:
 
 
 @given(SEEDS, st.integers(6, 16), st.integers(2, 5), st.floats(0, 0.6))
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 def test_bounds_of_parts_hold_for_the_whole(
     seed: int, operators: int, most: int, share: float
 ) -> None:
@@ -163,7 +164,7 @@ def wide_cells(cells: int) -> sp.Graph:
 
 
 @given(SEEDS, st.integers(4, 20), st.integers(2, 6), st.floats(0, 0.8), st.booleans())
-@settings(max_examples=30)
+@settings(max_examples=cases(30))
 def test_never_worse_than_a_known_order_of_the_whole(
     seed: int, operators: int, most: int, share: float, parameters: bool
 ) -> None:
@@ -239,9 +240,9 @@ def test_what_does_not_go_with_divide_and_conquer() -> None:
     graph = chain_of_cells(3)
     with pytest.raises(sp.BadInput, match="use schedule='dnc'"):
         sp.plan(graph, break_nodes=["y1"])
-    with pytest.raises(sp.BadInput, match="use method='search'"):
+    with pytest.raises(sp.BadInput, match="divide and conquer has a search of its own"):
         sp.plan(graph, schedule="dnc", method="ilp")
-    with pytest.raises(sp.BadInput, match="use replacement='optimal'"):
+    with pytest.raises(sp.BadInput, match="it is chosen together with the order"):
         sp.plan(graph, schedule="dnc", replacement="belady")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -15,14 +16,21 @@ WAYS: list[dict[str, Any]] = [
     *({"replacement": scheme} for scheme in ("belady", "greedy", "size_ordered", "hill_climb")),
 ]
 EXACT = [way for way in WAYS if "replacement" not in way]
+OFTEN = [way for way in WAYS if "method" not in way or way["schedule"] == "joint"]
 
 
 def named(way: dict[str, Any]) -> str:
     return "-".join(map(str, way.values()))
 
 
-every_way = pytest.mark.parametrize("way", WAYS, ids=named)
-every_exact_way = pytest.mark.parametrize("way", EXACT, ids=named)
+def ways(chosen: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    """Each way; a solver of the ILP starts in a process, so one of its schedules is usual."""
+    cases = [pytest.param(w, marks=() if w in OFTEN else pytest.mark.long) for w in chosen]
+    return pytest.mark.parametrize("way", cases, ids=named)
+
+
+every_way = ways(WAYS)
+every_exact_way = ways(EXACT)
 
 
 def graph_of(sizes: str, wires: str, outputs: str, inputs: str = "x") -> sp.Graph:
@@ -133,12 +141,17 @@ def test_a_tensor_without_elements_is_no_tensor() -> None:
         graph_of("x:3 a:0", "x>a", "a")
 
 
+@cache
+def the_best(schedule: str) -> sp.Claims:
+    return sp.plan(random_graph(8, 60, largest=99), schedule=schedule, time_limit=600).claims
+
+
 @every_way
 def test_a_thousandth_of_a_second(way: dict[str, Any]) -> None:
     graph = random_graph(8, 60, largest=99)
     claims = solved(graph, sp.budgets(graph).MR, {**way, "time_limit": 0.001}).claims
     schedule = way.get("schedule", "default")
-    best = sp.plan(graph, schedule="joint" if schedule == "dnc" else schedule).claims
+    best = the_best("joint" if schedule == "dnc" else schedule)
     assert best.status == "optimal"
     if schedule != "mpmf":  # In so little time its order is another.
         assert claims.bound_bytes <= best.objective_bytes <= claims.objective_bytes

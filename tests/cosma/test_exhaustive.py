@@ -1,6 +1,6 @@
 """Plans against every order, replacement and address: small problems, tried out in full.
 
-`SPILLWAY_CASES=1000 pytest tests/cosma/test_exhaustive.py` tries a thousand instead of a hundred.
+`SPILLWAY_CASES=1000 pytest tests/cosma/test_exhaustive.py` tries a thousand instead of fifty.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import NamedTuple
 import pytest
 
 import planners as sp
+from tests.cases import cases
 from tests.cosma.brute_force import optimum, optimum_by_size
 from tests.cosma.small_cases import CROWDED, Case, crowded_case, small_case
 
-CASES = int(os.environ.get("SPILLWAY_CASES", "100"))
+CASES = int(os.environ.get("SPILLWAY_CASES", cases(50)))
 BLOCK = 50
 BLOCKS = range(-(-CASES // BLOCK))
 

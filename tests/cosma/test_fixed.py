@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma.fixed import cost_of, solve_fixed
-from planners.cosma.joint_addresses import solve_jointly
-from planners.cosma.peak import Footprints, minimum_peak, order_peak
-from planners.cosma.problem import Problem, Run, runs
-from planners.cosma.relaxation import relax
-from planners.cosma.repair import repair
-from planners.progress import Clock, Progress
+from planners.core.progress import Clock, Progress
+from planners.cosma.model.problem import Problem, Run, runs
+from planners.cosma.order.peak import Footprints, minimum_peak, order_peak
+from planners.cosma.place.joint_addresses import solve_jointly
+from planners.cosma.replace.optimal import cost_of, solve_fixed
+from planners.cosma.replace.relaxation import relax
+from planners.cosma.replace.repair import repair
+from tests.cases import cases
 from tests.cosma.brute_force import optimum
 from tests.random_graphs import random_graph
 
@@ -211,7 +212,7 @@ def test_the_joint_model_finds_it_alone(hinted: bool) -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=10)
+@settings(max_examples=cases(10))
 def test_the_joint_model_agrees_with_windows(seed: int) -> None:
     graph = random_graph(seed, 12, largest=6)
     b = sp.budgets(graph)
@@ -221,7 +222,7 @@ def test_the_joint_model_agrees_with_windows(seed: int) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 11), st.integers(1, 12))
-@settings(max_examples=10)
+@settings(max_examples=cases(10))
 def test_windows_bound_the_whole(seed: int, first: int, steps: int) -> None:
     graph = random_graph(seed, 12, largest=6)
     problem = Problem(graph, tuple(range(12)), False, sp.budgets(graph).MR)
@@ -257,7 +258,7 @@ def _check_window(
 
 
 @given(st.integers(0, 10**6), st.integers(8, 25))
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 def test_progress_has_an_incumbent_at_once_and_both_only_improve(seed: int, operators: int) -> None:
     heard: list[Progress] = []
     plan = sp.plan(random_graph(seed, operators, largest=60), budget="MR", progress=heard.append)

@@ -12,13 +12,14 @@ import pytest
 
 import planners as sp
 from planners.cli import main
-from planners.cosma import ilp_solve
-from planners.cosma.ilp import Ilp, Kind, build
-from planners.cosma.ilp_plan import order_of
-from planners.cosma.ilp_solve import Solved, solve, solvers, write_lp, write_mps
-from planners.cosma.peak import order_peak
-from planners.cosma.problem import Problem
-from planners.errors import SpillwayError
+from planners.core.errors import SpillwayError
+from planners.cosma.ilp import solve as ilp_solve
+from planners.cosma.ilp.model import build
+from planners.cosma.ilp.plan import order_of
+from planners.cosma.ilp.solve import Solved, solve, solvers, write_lp, write_mps
+from planners.cosma.ilp.variables import Ilp, Kind
+from planners.cosma.model.problem import Problem
+from planners.cosma.order.peak import order_peak
 from tests.random_graphs import random_graph
 
 # Operators, seed, parameters, share of the way from MR to MP, schedule. The last four spill in
@@ -126,7 +127,7 @@ def test_writes_files_that_solvers_read(tmp_path: Path) -> None:
 def test_pulp_leaves_room_for_ortools() -> None:
     code = (
         "import sys\n"
-        "from planners.cosma.ilp import load_pulp\n"
+        "from planners.cosma.ilp.variables import load_pulp\n"
         "load_pulp()\n"
         "assert 'highspy' not in sys.modules\n"
         "import ortools.sat.python.cp_model\n"
@@ -179,7 +180,7 @@ def test_a_stop_ends_the_solver_s_process() -> None:
 
 
 def test_takes_no_baseline_replacement() -> None:
-    with pytest.raises(sp.BadInput, match="chooses the replacement too"):
+    with pytest.raises(sp.BadInput, match="the ILP chooses what leaves"):
         sp.plan(random_graph(1, 5), method="ilp", replacement="belady")
 
 

@@ -11,9 +11,10 @@ import os
 import pytest
 
 import planners as sp
+from tests.cases import cases
 from tests.cosma.small_cases import small_case
 
-CASES = int(os.environ.get("SPILLWAY_CASES", "100")) // 10
+CASES = int(os.environ.get("SPILLWAY_CASES", cases(100))) // 10
 OPERATORS = 10 if CASES >= 100 else 5
 
 

@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.cosma import tails
-from planners.cosma.bounds import Bound, Largest, Overflow
-from planners.cosma.joint import Search, beam
-from planners.cosma.net import Net, net_of
-from planners.cosma.problem import Problem
-from planners.cosma.relaxation import relax
-from planners.cosma.space import Space, State
-from planners.cosma.tails import NO_LIMIT, Tails
-from planners.progress import Clock
+from planners.core.progress import Clock
+from planners.cosma.model.net import Net, net_of
+from planners.cosma.model.problem import Problem
+from planners.cosma.order import suffix_bounds as tails
+from planners.cosma.order.bounds import Bound, Largest, Overflow
+from planners.cosma.order.shortest_path import Search, beam
+from planners.cosma.order.space import Space, State
+from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
+from planners.cosma.replace.relaxation import relax
+from tests.cases import cases
 from tests.random_graphs import random_graph
 
 
@@ -98,7 +99,7 @@ def test_a_route_costs_what_its_schedule_costs(
 
 
 @given(st.integers(0, 10**6), st.integers(6, 14), st.floats(0, 0.7))
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 def test_a_search_cut_short_keeps_a_true_bound(seed: int, operators: int, share: float) -> None:
     graph = random_graph(seed, operators, largest=30)
     b = sp.budgets(graph)
@@ -115,7 +116,7 @@ def test_a_search_cut_short_keeps_a_true_bound(seed: int, operators: int, share:
 
 
 @given(st.integers(0, 10**6), st.integers(4, 12), st.booleans(), st.floats(0, 0.9))
-@settings(max_examples=150)
+@settings(max_examples=cases(50))
 def test_every_bound_finds_the_same_least_cost(
     seed: int, operators: int, parameters: bool, share: float
 ) -> None:
@@ -171,7 +172,7 @@ def left_to_pay(space: Space, state: State) -> int:
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.booleans(), st.floats(0, 1))
-@settings(max_examples=25)
+@settings(max_examples=cases(25))
 def test_a_plan_over_all_orders_is_the_best_of_the_plans_for_each(
     seed: int, operators: int, parameters: bool, share: float
 ) -> None:
@@ -227,7 +228,7 @@ def test_a_stop_at_any_moment_keeps_a_plan_under_a_true_bound(moment: int) -> No
 
 
 def test_joint_takes_no_baseline_replacement() -> None:
-    with pytest.raises(sp.BadInput, match="chooses the replacement too"):
+    with pytest.raises(sp.BadInput, match="it is chosen together with the order"):
         sp.plan(random_graph(1, 5), schedule="joint", replacement="belady")
 
 
@@ -246,7 +247,7 @@ def test_a_bound_that_is_told_holds_over_all_orders() -> None:
         told.append(moment.bound_bytes or 0)
 
     below = 0
-    for seed in range(12):
+    for seed in range(cases(4)):
         graph = random_graph(seed, 30, largest=99)
         best = sp.plan(graph, schedule="joint", progress=listen).claims.noncompulsory_bytes
         assert all(bound <= best for bound in told)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.cosma import fixed
-from planners.cosma.fixed import solve_fixed
-from planners.cosma.joint_addresses import solve_jointly
-from planners.cosma.problem import Problem
-from planners.cosma.relaxation import relax
-from planners.cosma.repair import repair
-from planners.progress import Clock, Progress
+from planners.core.progress import Clock, Progress
+from planners.cosma.model.problem import Problem
+from planners.cosma.place.joint_addresses import solve_jointly
+from planners.cosma.replace import optimal as fixed
+from planners.cosma.replace.optimal import solve_fixed
+from planners.cosma.replace.relaxation import relax
+from planners.cosma.replace.repair import repair
 from tests.random_graphs import random_graph
 
 

@@ -9,21 +9,22 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.cosma.ilp_export import export_ilp
-from planners.cosma.joint import Search
-from planners.cosma.net import net_of
-from planners.cosma.orders import _largest
-from planners.cosma.space import Space
-from planners.cosma.tails import NO_LIMIT, Tails
-from planners.cosma.wished import Wished, reordered
-from planners.progress import Clock
-from planners.wishes import Wish, broken, parse
+from planners.constraints.language import Wish, broken, parse
+from planners.core.progress import Clock
+from planners.cosma.ilp.export import export_ilp
+from planners.cosma.model.constraints import Wished, reordered
+from planners.cosma.model.net import net_of
+from planners.cosma.order.joint import _largest
+from planners.cosma.order.shortest_path import Search
+from planners.cosma.order.space import Space
+from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
+from tests.cases import cases
+from tests.constraints.test_wishes import chain
 from tests.cosma.brute_force import NEVER, optimum, optimum_by_size
 from tests.cosma.small_cases import Case, crowded_case, small_case
 from tests.cosma.wishful import random_wishes
-from tests.test_wishes import chain
 
-CASES = int(os.environ.get("SPILLWAY_CASES", "60"))
+CASES = int(os.environ.get("SPILLWAY_CASES", cases(60)))
 
 
 def least(case: Case, wishes: Sequence[Wish], schedule: str, budget: int) -> int | None:
@@ -99,8 +100,8 @@ def test_what_is_in_the_way_is_minimal_and_its_need_exact(schedule: str, seeds: 
 
 
 def test_every_bound_finds_the_same_least_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planners.cosma.tails.FREE_STRIDE", 3)
-    monkeypatch.setattr("planners.cosma.tails.STRIDE", 2)
+    monkeypatch.setattr("planners.cosma.order.suffix_bounds.FREE_STRIDE", 3)
+    monkeypatch.setattr("planners.cosma.order.suffix_bounds.STRIDE", 2)
     infeasible = 0
     for seed in range(150):
         case = small_case(seed, 9)

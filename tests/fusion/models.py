@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from planners.fusion.lattice import Dag
-from planners.graph.model import Graph
-from planners.masks import bits
+from planners.core.graph import Graph
+from planners.core.masks import bits
+from planners.fusion.partition.lattice import Dag
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 import planners as sp
-from planners.errors import BudgetTooSmall
-from planners.fusion.baselines import (
+from planners.core.errors import BudgetTooSmall
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.baselines.fusers import (
     BASELINES,
     ResidentGroups,
     by_levels,
@@ -18,11 +20,9 @@ from planners.fusion.baselines import (
     no_fusion,
     oracle,
 )
-from planners.fusion.lattice import Dag
-from planners.fusion.partition import Traits, least_traffic
-from planners.fusion.search import best_partition
-from planners.masks import bits
-from planners.progress import Clock
+from planners.fusion.partition.cost_model import Traits, least_traffic
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search.exact import best_partition
 from tests.fusion.models import LineModel
 from tests.random_graphs import random_graph
 

@@ -8,13 +8,13 @@ import pytest
 
 import planners as sp
 from planners.cli import main
+from planners.core.program import Load, Store
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
 from planners.fusion.explain import Explainer, FusedGroup, groups_of
-from planners.fusion.group import GroupModel
-from planners.fusion.options import DEFAULTS
-from planners.fusion.partition import Partition
+from planners.fusion.options import FusionOptions
+from planners.fusion.partition.cost_model import Partition
 from planners.fusion.planner import plan_partition
-from planners.program import Load, Store
-from planners.progress import Clock
 from tests.fusion.networks import CASES, graph_of
 
 MACHINE = sp.load_machine("npu_small")
@@ -131,7 +131,8 @@ def test_a_plan_that_is_not_the_best_is_told() -> None:
 
 
 def test_plans_that_keep_maps_on_chip_are_told_so() -> None:
-    plan = sp.plan(sp.load("squeezenet1_0"), "fusion", 128 * 1024, joint=True)
+    graph = sp.load("squeezenet1_0", input_shape=(1, 3, 64, 64))
+    plan = sp.plan(graph, "fusion", 96 * 1024, joint=True)
     groups, why = explained(plan)
     assert sum(group.traffic_bytes for group in groups) == sp.check(plan).traffic_bytes
     pairs = [pair for k in range(len(groups)) for pair in why.neighbours(k)]
@@ -143,11 +144,11 @@ def test_plans_that_keep_maps_on_chip_are_told_so() -> None:
 
 def test_a_path_that_comes_back_is_named() -> None:
     graph = graph_of("residual", 1)
-    model = GroupModel(graph, MACHINE, DEFAULTS)
+    model = GroupModel(graph, MACHINE, FusionOptions().values())
     masks = tuple(1 << i for i in range(len(graph.operators)))
     cost = sum(model.best(mask, 10**6).traffic_bytes for mask in masks)  # type: ignore[union-attr]
     found = Partition(masks, cost, 0, "feasible")
-    plan = plan_partition(model, found, 10**6, DEFAULTS, Clock(10))
+    plan = plan_partition(model, found, 10**6, FusionOptions(), Clock(10))
     _, why = explained(plan)
     reasons = [pair.reason for k in range(len(masks)) for pair in why.neighbours(k)]
     assert any("comes back by" in reason for reason in reasons)

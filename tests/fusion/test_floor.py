@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from planners.fusion.bound import compulsory_bytes
-from planners.fusion.candidates import Candidates
-from planners.fusion.floor import Floors
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import Dag
-from planners.fusion.partition import Traits, least_traffic
-from planners.fusion.rows import RowTables
-from planners.fusion.search import best_partition, sweep_partitions
-from planners.fusion.workloads import cut, workload
-from planners.graph.model import Graph
-from planners.machine import load_machine
-from planners.masks import bits
-from planners.progress import Clock
+from planners.core.graph import Graph
+from planners.core.machine import load_machine
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.cost.floor import Floors
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.partition.cost_model import Traits, least_traffic
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search.bound import compulsory_bytes
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.exact import best_partition, sweep_partitions
+from planners.fusion.tile.rows import RowTables
+from planners.papers.optimus.workloads import cut, workload
 from tests.fusion.models import brute_force, subsets
 
 KIB = 1024

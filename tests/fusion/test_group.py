@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 import planners as sp
-from planners.fusion.emit import emit, lay_out
-from planners.fusion.floor import Floors
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import Dag
-from planners.fusion.layout import Arranger, Room
-from planners.fusion.partition import executable
-from planners.fusion.rows import box_of, rows_in, rows_of
-from planners.fusion.strips import Group, flow, heights
-from planners.fusion.ways import GroupPlan
-from planners.graph.access import needs
-from planners.program import Compute
+from planners.core.access import needs
+from planners.core.program import Compute
+from planners.fusion.cost.floor import Floors
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.layout import Arranger, Room
+from planners.fusion.emit.program import emit, lay_out
+from planners.fusion.partition.cost_model import executable
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.tile.rows import box_of, rows_in, rows_of
+from planners.fusion.tile.strips import Group, flow, heights
+from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.check import replay
 from tests.fusion.networks import CASES, graph_of
 
@@ -104,7 +104,7 @@ def test_buffers_are_what_addresses_need(name: str) -> None:
                 assert layout.size_bytes == way.buffer_bytes
 
 
-@pytest.mark.parametrize("most_bands", [1, 4])
+@pytest.mark.parametrize("most_bands", [pytest.param(1, marks=pytest.mark.long), 4])
 @pytest.mark.parametrize("name", CASES)
 def test_traffic_is_what_a_replay_moves(name: str, most_bands: int) -> None:
     """Every group and every way to run it, the other operators alone, in just enough memory."""

@@ -8,20 +8,20 @@ import pytest
 import torch
 
 import planners as sp
-from planners.fusion.emit import emit
-from planners.fusion.group import GroupModel
-from planners.fusion.held import HeldCosts
-from planners.fusion.joint import lower_bounds
-from planners.fusion.joint_addresses import lay_out_jointly
-from planners.fusion.joint_search import Route
-from planners.fusion.joint_space import Leg, Space, State, within
-from planners.fusion.lattice import Dag
-from planners.fusion.search import find_groups
-from planners.fusion.shortest import lattice
-from planners.machine import with_scratchpad
-from planners.masks import bits
-from planners.plan import Claims, Plan
-from planners.progress import Clock
+from planners.core.machine import with_scratchpad
+from planners.core.masks import bits
+from planners.core.plan import Claims, Plan
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import emit
+from planners.fusion.joint.addresses import lay_out_jointly
+from planners.fusion.joint.planner import lower_bounds
+from planners.fusion.joint.resident_cost import HeldCosts
+from planners.fusion.joint.search import Route
+from planners.fusion.joint.space import Leg, Space, State, within
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.partition.shortest import lattice
+from planners.fusion.search.exact import find_groups
 from planners.simulator.account import account
 from tests.fusion.networks import CASES, graph_of
 
@@ -164,5 +164,5 @@ def test_less_moves_than_by_groups_or_by_residency_alone() -> None:
 
 def test_joint_is_a_search_of_its_own() -> None:
     for other in ({"online": True}, {"baseline": "dnnvm"}, {"free_local_layers": True}):
-        with pytest.raises(sp.BadInput, match="joint is a search of its own"):
+        with pytest.raises(sp.BadInput, match="is a search of its own"):
             sp.plan(graph_of("chain"), "fusion", 10_000, joint=True, **other)

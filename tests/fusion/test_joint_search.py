@@ -10,13 +10,13 @@ from typing import TypeAlias
 import pytest
 
 import planners as sp
-from planners.fusion.held import HeldCosts, HeldModel
-from planners.fusion.joint_search import Search
-from planners.fusion.joint_space import Space
-from planners.fusion.lattice import Dag
-from planners.fusion.shortest import lattice
-from planners.masks import bits
-from planners.progress import Clock
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.joint.resident_cost import HeldCosts, HeldModel
+from planners.fusion.joint.search import Search
+from planners.fusion.joint.space import Space
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.partition.shortest import lattice
 from tests.fusion.models import Way, subsets, undominated
 from tests.random_graphs import random_graph
 

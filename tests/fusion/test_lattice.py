@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.errors import BadInput
-from planners.fusion.lattice import Dag, count_downsets, count_groups
-from planners.fusion.workloads import workload
-from planners.masks import bits
+from planners.core.errors import BadInput
+from planners.core.masks import bits
+from planners.fusion.partition.lattice import Dag, count_downsets, count_groups
+from planners.papers.optimus.workloads import workload
 from tests.fusion.models import random_dag, subsets
 
 

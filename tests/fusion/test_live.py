@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.fusion.group import GroupModel
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
 from planners.fusion.live import Live
-from planners.fusion.options import DEFAULTS
-from planners.fusion.search import best_partition
-from planners.progress import Clock
+from planners.fusion.options import FusionOptions
+from planners.fusion.search.exact import best_partition
 from tests.fusion.networks import CASES, graph_of
 from tests.random_graphs import random_graph
 
@@ -27,7 +27,7 @@ def agrees(graph: sp.Graph) -> None:
     live.reach(sizes[-1], Clock(60))
     for budget in (*sizes[::-1], *sizes):
         found = live.partition(budget, Clock(60))
-        model = GroupModel(graph, MACHINE, DEFAULTS)
+        model = GroupModel(graph, MACHINE, FusionOptions().values())
         wanted = best_partition(model, graph, budget, Clock(60))
         assert found.objective_bytes == wanted.objective_bytes
         assert found.status == wanted.status == "optimal"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from planners.fusion.baselines import no_fusion
-from planners.fusion.lattice import Dag
-from planners.fusion.online import (
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.fusion.baselines.fusers import no_fusion
+from planners.fusion.partition.cost_model import Traits
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search.exact import best_partition
+from planners.fusion.search.online import (
     SizeTable,
     allowed_groups,
     completed,
@@ -14,11 +18,7 @@ from planners.fusion.online import (
     online_partition,
     size_table,
 )
-from planners.fusion.partition import Traits
-from planners.fusion.search import best_partition
-from planners.fusion.workloads import workload
-from planners.masks import bits
-from planners.progress import Clock
+from planners.papers.optimus.workloads import workload
 from tests.fusion.models import LineModel, subsets
 from tests.random_graphs import random_graph
 

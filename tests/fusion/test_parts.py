@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.program import Compute
+from planners.core.program import Compute
 from tests.simulator.test_sums import whole_numbers
 
 

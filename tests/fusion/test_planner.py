@@ -12,9 +12,10 @@ import torch
 import planners as sp
 from planners.catalogue import build
 from planners.cli import main
-from planners.fusion.baselines import BASELINES
-from planners.fusion.group import GroupModel
-from planners.progress import Progress
+from planners.core.progress import Progress
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.options import FUSERS
 from tests.fusion.networks import CASES, graph_of
 
 MACHINE = sp.load_machine("npu_small")
@@ -114,9 +115,9 @@ def test_too_small_a_budget_names_the_operator_and_its_need() -> None:
         ({"schedule": "joint"}, "fusion has no option 'schedule'"),
         ({"online": "yes"}, "online must be True or False"),
         ({"baseline": "best"}, "choose one of no_fusion"),
-        ({"baseline": "dnnvm", "online": True}, "leave baseline out"),
+        ({"baseline": "dnnvm", "online": True}, "the baseline is a search of its own"),
         ({"channel_tile": 0}, "channel_tile must be"),
-        ({"time_limit": float("nan")}, "time_limit must be above zero"),
+        ({"time_limit": float("nan")}, "time_limit must be a number of seconds above 0"),
         ({"parameters": False}, "always count parameters"),
     ],
 )
@@ -188,3 +189,7 @@ def test_the_command_plans_and_refuses_in_one_line(capfd: pytest.CaptureFixture[
     code, _, error = run("--budget", "64KiB", "--schedule", "joint")
     assert code == 2
     assert "fusion has no option 'schedule'" in error
+
+
+def test_every_fuser_is_offered_by_name() -> None:
+    assert tuple(BASELINES) == FUSERS

@@ -9,11 +9,11 @@ import torch
 
 import planners as sp
 from planners.catalogue.torch_models import random_inputs, random_module
-from planners.fusion.bound import compulsory_bytes
-from planners.fusion.group import GroupModel
-from planners.fusion.search import sweep_partitions
-from planners.fusion.workloads import workload
-from planners.progress import Clock
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.search.bound import compulsory_bytes
+from planners.fusion.search.exact import sweep_partitions
+from planners.papers.optimus.workloads import workload
 
 KIB = 1024
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.fusion.candidates import Candidates
-from planners.fusion.group import GroupModel
-from planners.fusion.partition import Traits
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.partition.cost_model import Traits
+from planners.fusion.search.candidates import Candidates
 from tests.fusion.networks import CASES, graph_of
 
 MACHINE = sp.load_machine("npu_small")

@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.fusion.rows import RowTables, box_of, rows_in, rows_of
-from planners.graph.access import needs
+from planners.core.access import needs
+from planners.fusion.tile.rows import RowTables, box_of, rows_in, rows_of
 
 
 @pytest.mark.parametrize("name", ["maxvit_t", "swin_t", "vit_b_16", "squeezenet1_1"])

@@ -9,17 +9,23 @@ from dataclasses import dataclass, field
 import pytest
 
 import planners as sp
-from planners.errors import BadInput, BudgetTooSmall
-from planners.fusion import search
-from planners.fusion.algorithm1 import bottom_up, top_down
-from planners.fusion.bound import compulsory_bytes, forced_bytes, read_bytes
-from planners.fusion.candidates import Candidates, looks
-from planners.fusion.cover import cheapest_cover, prices
-from planners.fusion.lattice import Dag
-from planners.fusion.partition import GroupModel, Partition, Traits, executable, least_traffic
-from planners.fusion.search import best_partition, sweep_partitions
-from planners.masks import bits
-from planners.progress import Clock, Progress
+from planners.core.errors import BadInput, BudgetTooSmall
+from planners.core.masks import bits
+from planners.core.progress import Clock, Progress
+from planners.fusion.baselines.algorithm1 import bottom_up, top_down
+from planners.fusion.partition.cost_model import (
+    GroupModel,
+    Partition,
+    Traits,
+    executable,
+    least_traffic,
+)
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search import exact as search
+from planners.fusion.search.bound import compulsory_bytes, forced_bytes, read_bytes
+from planners.fusion.search.candidates import Candidates, looks
+from planners.fusion.search.exact import best_partition, sweep_partitions
+from planners.fusion.search.set_partition import cheapest_cover, prices
 from tests.fusion.models import LineModel, RandomModel, brute_force, subsets
 from tests.random_graphs import random_graph
 

@@ -8,21 +8,21 @@ import pytest
 import torch
 
 import planners as sp
-from planners.conflicts import consistent
-from planners.fusion import search
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import Dag
-from planners.fusion.options import DEFAULTS
-from planners.fusion.partition import Traits
-from planners.fusion.search import best_partition
-from planners.fusion.wished import Wished
-from planners.progress import Clock
-from planners.wishes import Wish, broken
+from planners.constraints.conflicts import consistent
+from planners.constraints.language import Wish, broken
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.options import FusionOptions
+from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.cost_model import Traits
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.search import exact as search
+from planners.fusion.search.exact import best_partition
+from tests.constraints.test_wishes import chain
 from tests.fusion.models import LineModel, RandomModel, brute_force
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_search import GROWS, NOTHING, all_costs, need, sized, verify
 from tests.random_graphs import random_graph
-from tests.test_wishes import chain
 
 MACHINE = sp.load_machine("npu_small")
 
@@ -132,7 +132,7 @@ def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
     with pytest.raises(sp.WishesConflict) as found:
         sp.plan(graph, "fusion", "40KiB", time_limit=20, wishes=wishes)
     assert found.value.wishes == (wishes[1],)
-    model = GroupModel(graph, MACHINE, DEFAULTS)
+    model = GroupModel(graph, MACHINE, FusionOptions().values())
     mask = Wished.of([Wish("fuse", (ops[2].name, ops[20].name))], graph).classes[0]
     assert min(p.buffer_bytes for p in model.staircase(mask)) == found.value.need_bytes
     assert found.value.have_bytes == 40 * 1024

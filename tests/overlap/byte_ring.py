@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from planners.graph.model import Graph, Operator, Part, Tensor
-from planners.overlap.layout import Layout
+from planners.core.details.pool import PoolLayout
+from planners.core.graph import Graph, Operator, Part, Tensor
 
 Reads = list[list[int]]
 """For each element of the output, in torch's order, the elements that it reads, in torch's."""
@@ -119,7 +119,7 @@ def told(name: str, reads: tuple[str, ...], shape: tuple[int, ...], *relation: o
 
 
 def runs_right(
-    graph: Graph, layout: Layout, known: dict[str, tuple[str, dict[str, Reads]]]
+    graph: Graph, layout: PoolLayout, known: dict[str, tuple[str, dict[str, Reads]]]
 ) -> bool:
     """Whether operators that run alone in the layout's pool find all that they read.
 

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from planners.graph.model import Graph, Operator, Part, Tensor
+from planners.core.graph import Graph, Operator, Part, Tensor
 from tests.overlap.byte_ring import Reads, moved, window_reads
 
 Known = dict[str, tuple[str, dict[str, Reads]]]

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from planners.graph.model import Graph, Operator, Part, Tensor
-from planners.overlap.candidates import Candidate
-from planners.overlap.layout import Buffer, Layout, Run
+from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.core.graph import Graph, Operator, Part, Tensor
+from planners.overlap.kernels.candidates import Candidate
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
@@ -121,17 +121,19 @@ def _slid(
     )
 
 
-def apart(graph: Graph, at: int) -> Layout:
+def apart(graph: Graph, at: int) -> PoolLayout:
     """Each operator alone and each tensor on bytes of its own, the first at `at`, in a ring."""
     sizes = {n: graph.size_bytes(n) for n, t in graph.tensors.items() if t.kind != "parameter"}
     pool_bytes, offsets = sum(sizes.values()), {}
     for name, size in sizes.items():
         offsets[name] = at % pool_bytes
         at += size
-    return Layout(pool_bytes, offsets, tuple(Run("alone", (op.name,)) for op in graph.operators))
+    return PoolLayout(
+        pool_bytes, offsets, tuple(Run("alone", (op.name,)) for op in graph.operators)
+    )
 
 
-def chained(graph: Graph, runs: Sequence[Candidate]) -> Layout:
+def chained(graph: Graph, runs: Sequence[Candidate]) -> PoolLayout:
     """Runs of which each reads what the one before made, each output as near as it may be.
 
     The pool has just the bytes that the neediest run takes, with its buffers behind its tensors.
@@ -152,7 +154,7 @@ def chained(graph: Graph, runs: Sequence[Candidate]) -> Layout:
         needs.append(end - at)
     pool_bytes = max(needs)
     wrapped = {name: offset % pool_bytes for name, offset in offsets.items()}
-    return Layout(
+    return PoolLayout(
         pool_bytes,
         wrapped,
         tuple(

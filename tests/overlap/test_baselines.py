@@ -6,8 +6,9 @@ import pytest
 
 import planners as sp
 from planners.catalogue.names import CATALOGUE
-from planners.errors import BadInput
-from planners.overlap.baselines import (
+from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.core.errors import BadInput
+from planners.overlap.baselines.frameworks import (
     hmcos,
     is_depthwise,
     lifetimes,
@@ -15,8 +16,7 @@ from planners.overlap.baselines import (
     tinyengine,
     workspace,
 )
-from planners.overlap.modules import Bottleneck, bottleneck
-from planners.study.reproduce_vmcu_paper import PUBLISHED_KIB
+from planners.papers.vmcu.paper import PUBLISHED_KIB
 from tests.random_graphs import random_graph
 
 BLOCK = bottleneck(Bottleneck("t", 4, 2, 6, 2, 3))  # A, D, E: 32 bytes; B, C: 96

@@ -8,18 +8,20 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
+from planners.allocation.overlapping.circular import keeps
+from planners.allocation.overlapping.model import PoolProblem
+from planners.core.details.pool import PoolLayout
+from planners.core.errors import BadInput, InvalidPlan
+from planners.core.graph import Graph, Operator, Part, Tensor
+from planners.core.progress import Clock
+from planners.core.records import plain, read
 from planners.cosma.memory import least_memory
-from planners.cosma.problem import Problem
-from planners.errors import BadInput, InvalidPlan
-from planners.graph.model import Graph, Operator, Part, Tensor
-from planners.overlap import dag, stretches
-from planners.overlap.dag import best_layout, shared_bytes
-from planners.overlap.layout import Layout
-from planners.overlap.orders import all_distances
-from planners.overlap.places import Part as Blocks
-from planners.overlap.places import keeps
-from planners.overlap.stretches import blocks_of
-from planners.progress import Clock
+from planners.cosma.model.problem import Problem
+from planners.overlap.order.orders import all_distances
+from planners.overlap.place import stretches
+from planners.overlap.place.stretches import blocks_of
+from planners.overlap.search import dag
+from planners.overlap.search.dag import best_layout, shared_bytes
 from tests.overlap.byte_ring import runs_right
 from tests.overlap.random_nets import random_net
 from tests.overlap.test_orders import all_orders
@@ -59,7 +61,7 @@ def least_of_all(graph: Graph) -> int:
     distances = all_distances(graph)
     best = None
     for order in all_orders(graph):
-        part = Blocks(blocks_of(graph, order), distances, 0, 1)
+        part = PoolProblem(blocks_of(graph, order), distances)
         pool = 1
         while (best is None or pool < best) and not _fits(part, pool):
             pool += 1
@@ -68,7 +70,7 @@ def least_of_all(graph: Graph) -> int:
     return best
 
 
-def _fits(part: Blocks, pool: int) -> bool:
+def _fits(part: PoolProblem, pool: int) -> bool:
     if pool < max(block.size for block in part.blocks):
         return False
     return any(
@@ -121,7 +123,7 @@ def test_a_chain_takes_its_largest_layer_and_drifts_round_the_pool() -> None:
     assert found.layout.pool_bytes == max(takes) < max(a + b for a, b in itertools.pairwise(sizes))
     assert f"op{takes.index(max(takes))}" in {item.operator for item in found.shared}
     assert all(item.distance_bytes == distances[item.output, item.input] for item in found.shared)
-    assert Layout.from_json(found.layout.to_json()) == found.layout
+    assert read(PoolLayout, plain(found.layout), "layout") == found.layout
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "squeezenet1_1", "vgg11"])
@@ -146,7 +148,7 @@ def test_tensors_apart_where_that_is_better(monkeypatch: pytest.MonkeyPatch) -> 
     """Should no places be found that use what is shared, COSMA's packing is there."""
     graph = random_graph(3, 10, largest=9)
 
-    def clumsy(part: Blocks, *_: object) -> tuple[int, tuple[int, ...]]:
+    def clumsy(part: PoolProblem, *_: object) -> tuple[int, tuple[int, ...]]:
         ends = list(itertools.accumulate(block.size for block in part.blocks))
         return ends[-1], (0, *ends[:-1])
 

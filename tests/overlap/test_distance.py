@@ -8,10 +8,16 @@ import random
 import numpy as np
 import pytest
 
-from planners.errors import BadInput
-from planners.graph.model import Graph, Operator, Part
-from planners.overlap import distance as module
-from planners.overlap.distance import buffered_distance, distance, footprint, order, segment_bytes
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator, Part
+from planners.overlap.model import distance as module
+from planners.overlap.model.distance import (
+    buffered_distance,
+    distance,
+    footprint,
+    order,
+    segment_bytes,
+)
 from tests.overlap.byte_ring import (
     Reads,
     moved,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.overlap.bottleneck import recomputing
-from planners.overlap.candidates import Candidate, line
-from planners.overlap.chain import Way
-from planners.overlap.front import Point
-from planners.overlap.modules import Bottleneck, bottleneck
-from planners.overlap.packing import Question, pack
+from planners.allocation.overlapping.linear import pack_overlapping
+from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.core.progress import Clock
+from planners.overlap.kernels.bottleneck import recomputing
+from planners.overlap.kernels.candidates import Candidate, line
+from planners.overlap.options import OverlapOptions
+from planners.overlap.place.packing import packing_of
 from planners.overlap.planner import finished, of_point
-from planners.overlap.turning import turned
-from planners.progress import Clock
+from planners.overlap.search.chain import Way
+from planners.overlap.search.front import Point
+from planners.overlap.search.join_layouts import turned
 
 SHAPES = (
     Bottleneck("residual", 5, 4, 12, 4, 3),
@@ -26,7 +28,7 @@ SHAPES = (
 
 def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
     """The plan that has this run only."""
-    packed = pack(Question(graph, [run], graph.outputs))
+    packed = pack_overlapping(packing_of(graph, [run], graph.outputs))
     assert packed is not None
     way = Way(0, len(graph.operators), (run,), packed, run.extra_macs)
     layout = turned(graph, [way], way.size_bytes)
@@ -36,7 +38,9 @@ def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
         [of_point(graph, Point(way.size_bytes, 0, (way,)))],
     )
     bound = packed.bound_bytes
-    return finished(graph, machine, way.size_bytes, layout, bound, points, options, Clock(9))
+    return finished(
+        graph, machine, way.size_bytes, layout, bound, points, OverlapOptions.of(options), Clock(9)
+    )
 
 
 @pytest.mark.parametrize("module", SHAPES, ids=lambda module: module.name)

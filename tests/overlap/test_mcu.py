@@ -8,12 +8,12 @@ import pytest
 
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, bottleneck, pointwise
-from planners.errors import BadInput
-from planners.machine import load_machine
-from planners.overlap.layout import Layout, Run
-from planners.overlap.mcu import cost, plan_cost
-from planners.overlap.saved import layout_of
-from planners.overlap.work import Work, tinyengine_work, work
+from planners.core.details.pool import PoolLayout, Run
+from planners.core.errors import BadInput
+from planners.core.machine import load_machine
+from planners.overlap.cost.mcu import cost, plan_cost
+from planners.overlap.cost.work import Work, tinyengine_work, work
+from planners.overlap.emit.saved import layout_of
 
 DONE = Work(
     macs=2_000_000,
@@ -56,7 +56,7 @@ def test_copies_cost_more_than_modulo_operations_on_the_paper_s_small_board() ->
     machine = load_machine("stm32f411")
     for case in POINTWISE.values():
         graph = pointwise(case)
-        ours = cost(work(graph, Layout(0, {}, (Run("alone", ("conv",)),))), machine)
+        ours = cost(work(graph, PoolLayout(0, {}, (Run("alone", ("conv",)),))), machine)
         theirs = cost(tinyengine_work(graph), machine)
         # The paper measured 18.5 to 40.0 %, loops unrolled in full included.
         assert 0 < 1 - ours.latency_s / theirs.latency_s < 0.185
@@ -69,7 +69,7 @@ def test_a_plan_is_costed_by_its_own_layout_and_machine() -> None:
     found = plan_cost(least)
     assert found.machine == "stm32f746"
     assert found.work == work(graph, layout_of(least))
-    assert found.work.repeated_macs == least.details["front"][-1]["extra_macs"] > 0
+    assert found.work.repeated_macs == least.details.pool.front[-1].extra_macs > 0
     assert found.seconds.repeated == found.work.repeated_macs / 432e6
     still = plan_cost(sp.plan(graph, "overlap", 10**6, machine="stm32f746"))
     assert still.work.repeated_macs == 0

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.errors import BadInput, UnknownName
-from planners.overlap.modules import MISPRINTS, POINTWISE, TABLE_2, Bottleneck, bottleneck, named
+from planners.catalogue.vmcu import (
+    MISPRINTS,
+    POINTWISE,
+    TABLE_2,
+    Bottleneck,
+    bottleneck,
+    named,
+)
+from planners.core.errors import BadInput, UnknownName
 
 
 def shape(graph: sp.Graph, tensor: str) -> tuple[int, ...]:

@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from planners.graph.model import Graph
-from planners.masks import bits
-from planners.overlap.orders import SharedFootprints, all_distances, least_orders, most_shared
-from planners.progress import Clock
+from planners.core.graph import Graph
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.cosma.order.peak import Footprints
+from planners.overlap.order.orders import all_distances, least_orders, most_shared, shared_bytes
 from tests.overlap.random_nets import random_net
 
 
@@ -42,7 +43,7 @@ def test_what_an_output_shares_with_its_dying_inputs() -> None:
 def test_the_search_finds_the_least_footprint_of_all_orders(seed: int) -> None:
     graph, _ = random_net(seed, 6)
     distances = all_distances(graph)
-    prints = SharedFootprints(graph, distances)
+    prints = Footprints(graph, False, shares=shared_bytes(graph, distances))
     shared, apart, orders = least_orders(graph, distances, Clock(10))
     assert shared.proven
     assert shared.peak_bytes == min(map(prints.peak, all_orders(graph))) == prints.peak(orders[0])
@@ -53,7 +54,7 @@ def test_the_search_finds_the_least_footprint_of_all_orders(seed: int) -> None:
 def test_footprints_shrink_where_more_ran_before(seed: int) -> None:
     """What makes it right to run at once what raises nothing."""
     graph, _ = random_net(seed, 7)
-    prints = SharedFootprints(graph, all_distances(graph))
+    prints = Footprints(graph, False, shares=shared_bytes(graph, all_distances(graph)))
     rng = random.Random(seed)
     orders = all_orders(graph)
     for _ in range(20):

@@ -1,71 +1,14 @@
-"""Offsets with overlap against all offsets tried, and the front against all paths."""
+"""The front of a network's blocks against all paths."""
 
 from __future__ import annotations
 
-import itertools
-import random
-from math import inf
-
 import pytest
 
-from planners.graph.model import Graph, Operator, Tensor
-from planners.overlap.candidates import Candidate, Need
-from planners.overlap.chain import cuts
-from planners.overlap.front import all_ways, front
-from planners.overlap.modules import TABLE_2, Bottleneck, bottleneck
-from planners.overlap.packing import Held, Question, pack
-from planners.progress import Clock
+from planners.catalogue.vmcu import TABLE_2, Bottleneck, bottleneck
+from planners.core.progress import Clock
+from planners.overlap.search.chain import cuts
+from planners.overlap.search.front import all_ways, front
 from tests.overlap.test_tight import random_module
-
-
-def random_question(seed: int) -> Question:
-    """Three runs over a few small tensors, some of which die where an output may lie on them."""
-    rng = random.Random(seed)
-    most = 3
-    names = [f"t{i}" for i in range(4)]
-    tensors = {n: Tensor(n, (rng.randint(1, most),), "input") for n in names}
-    reader = Operator("op", "random", tuple(names), ("o",))
-    tensors["o"] = Tensor("o", (1,))
-    graph = Graph("sizes", tensors, (reader,), tuple(names), ("o",))
-    runs = []
-    for at in range(3):
-        reads = tuple(dict.fromkeys([names[at], rng.choice(names[: at + 1])]))
-        distances = {name: rng.randint(0, 3) for name in reads if rng.random() < 0.8}
-        needs = (Need("b", 1, rng.randint(1, 2)),) if at == 1 and rng.random() < 0.7 else ()
-        runs.append(Candidate("alone", (at,), reads, (names[at + 1],), needs, distances))
-    return Question(graph, runs, [names[-1]])
-
-
-def least_by_force(question: Question) -> int:
-    """The least extent over all offsets."""
-    held, best = question.held, inf
-    most = sum(item.size_bytes for item in held)
-    for offsets in itertools.product(*(range(most - i.size_bytes + 1) for i in held)):
-        extent = max(at + i.size_bytes for at, i in zip(offsets, held, strict=True))
-        if extent < best and all(
-            _apart(question, a, x, b, y)
-            for (a, x), (b, y) in itertools.combinations(zip(held, offsets, strict=True), 2)
-        ):
-            best = extent
-    return int(best)
-
-
-def _apart(question: Question, a: Held, x: int, b: Held, y: int) -> bool:
-    if a.last < b.first or b.last < a.first:
-        return True
-    if x + a.size_bytes <= y or y + b.size_bytes <= x:
-        return True
-    over = question.distance.get((a.name, b.name))
-    under = question.distance.get((b.name, a.name))
-    return (over is not None and x + over <= y) or (under is not None and y + under <= x)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_packing_equals_all_offsets(seed: int) -> None:
-    question = random_question(seed)
-    packed = pack(question)
-    assert packed is not None
-    assert packed.size_bytes == packed.bound_bytes == least_by_force(question)
 
 
 @pytest.mark.parametrize("seed", range(12))

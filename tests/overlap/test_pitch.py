@@ -9,24 +9,24 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.errors import BadInput
-from planners.graph.model import Graph
-from planners.overlap.bottleneck import recomputing
-from planners.overlap.candidates import Pull, alone, line
-from planners.overlap.int8 import execute_int8, random_net
-from planners.overlap.layout import Layout, Run
-from planners.overlap.options import CHOICES, checked
-from planners.overlap.orders import all_distances
-from planners.overlap.pitch import placed_anew, segments
+from planners.backends.int8 import execute_int8, random_net
+from planners.core.details.pool import PoolLayout, Run
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.overlap.cost.work import Kernels, work
+from planners.overlap.emit.saved import layout_of
+from planners.overlap.kernels.bottleneck import recomputing
+from planners.overlap.kernels.candidates import Pull, alone, line
+from planners.overlap.model.segments import Segments
+from planners.overlap.options import OverlapOptions
+from planners.overlap.order.orders import all_distances
+from planners.overlap.place.padding import placed_anew, segments
 from planners.overlap.planner import Offer, finished
-from planners.overlap.segments import Segments
-from planners.overlap.work import Kernels, work
-from planners.progress import Clock
-from planners.registry import OVERLAP
+from tests.backends.c.test_code import COMPILER, needs_compiler, runs_right
+from tests.backends.int8.test_int8_plans import pruned
 from tests.overlap.random_nets import random_net as some_net
 from tests.overlap.small_nets import Builder, chained
-from tests.overlap.test_code import COMPILER, needs_compiler, runs_right
-from tests.overlap.test_int8_plans import pruned
 
 RULES = ("min", "gcd")
 EVERY = ("pixel", *RULES)
@@ -49,9 +49,9 @@ def mixed() -> Graph:
     return b.graph(b.linear(b.global_average(x), 5))
 
 
-def planned(graph: Graph, **options: object) -> tuple[sp.Plan, Layout]:
+def planned(graph: Graph, **options: object) -> tuple[sp.Plan, PoolLayout]:
     plan = sp.plan(graph, "overlap", "1MB", **options)
-    return plan, Layout.from_json(plan.details["layout"])
+    return plan, layout_of(plan)
 
 
 @pytest.mark.parametrize(("rule", "segment", "pitch"), [("min", 16, 32), ("gcd", 8, None)])
@@ -140,7 +140,7 @@ def test_distances_of_padded_pixels_are_tight() -> None:
         d = Pull(graph, [0]).distance("x", padding)
         size = max(Segments(graph, "x").span_bytes(pitches[0]) + d, 20 * pitches[1])
         net = random_net(graph, 1)
-        layout = Layout(size, {out: 0, "x": d}, (Run("alone", ("conv2d.0",)),), padding)
+        layout = PoolLayout(size, {out: 0, "x": d}, (Run("alone", ("conv2d.0",)),), padding)
         assert execute_int8(layout, net).bit_exact
         close = replace(layout, offsets={out: 0, "x": d - 1})
         spoilt += not execute_int8(close, net, seed=1).bit_exact
@@ -171,18 +171,14 @@ def test_a_padded_tensor_cannot_be_read_as_one_vector(tmp_path: Path) -> None:
 
 def test_modulo_operations_are_one_for_each_segment() -> None:
     graph = pointwise(16, 24)
-    counts = {rule: planned(graph, segment=rule)[0].details["modulos"] for rule in EVERY}
+    counts = {rule: planned(graph, segment=rule)[0].details.pool.modulos for rule in EVERY}
     assert counts == {"pixel": 16 * 2, "min": 16 * (1 + 2), "gcd": 16 * (2 + 3)}
     layout = planned(graph, segment="min")[1]
     assert work(graph, layout, Kernels(segment_bytes=1)).modulos == 16 * (16 + 24)
 
 
-def test_the_registry_knows_the_rules() -> None:
-    assert OVERLAP.options == CHOICES
-
-
 def test_unknown_rules_are_refused() -> None:
-    with pytest.raises(BadInput, match="segment 'max' is none of pixel, min, gcd"):
+    with pytest.raises(BadInput, match="segment='max': choose one of pixel, min, gcd"):
         planned(pointwise(4, 4), segment="max")
 
 
@@ -196,7 +192,7 @@ def blocks() -> Graph:
     return b.graph(b.conv(b.conv(y, 9), 4))
 
 
-def in_form(graph: Graph, form: str) -> Layout:
+def in_form(graph: Graph, form: str) -> PoolLayout:
     """Both blocks run in a form, apart on bytes of their own."""
     forms = [alone(graph, 0)]
     for first, stop in ((1, 5), (5, 8)):
@@ -214,7 +210,7 @@ def test_every_form_runs_padded(form: str, tmp_path: Path) -> None:
     assert layout.pitches
     assert {run.form for run in layout.runs} == {"alone", form}
     offer = Offer(layout.pool_bytes, 0, 0, (graph.operators[0].name,), lambda: layout)
-    chosen = checked({"segment": "min"})
+    chosen = OverlapOptions.of({"segment": "min"})
     machine = sp.load_machine("stm32f411")
     sp.check(finished(graph, machine, layout.pool_bytes, layout, 0, [offer], chosen, clock))
     net = random_net(graph, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.overlap.dag import best_layout
+from planners.core.progress import Clock
 from planners.overlap.planner import tractable_distances
-from planners.progress import Clock
+from planners.overlap.search.dag import best_layout
 from tests.overlap.random_nets import random_net
 
 
@@ -20,7 +20,7 @@ def test_random_networks_have_valid_plans(operators: int, options: dict[str, obj
         report = sp.check(plan)
         assert plan.claims.objective_bytes <= sp.budgets(graph).MP
         assert (
-            report.peak_bytes <= plan.claims.objective_bytes == plan.details["layout"]["pool_bytes"]
+            report.peak_bytes <= plan.claims.objective_bytes == plan.details.pool.layout.pool_bytes
         )
 
 
@@ -30,7 +30,7 @@ def test_repeated_work_buys_ram() -> None:
     least = sp.plan(graph, "overlap", plain.claims.objective_bytes - 1)
     assert sp.check(plain).macs == graph.macs < sp.check(least).macs
     assert least.claims.objective_bytes < plain.claims.objective_bytes
-    extra = {point["ram_bytes"]: point["extra_macs"] for point in least.details["front"]}
+    extra = {point.ram_bytes: point.extra_macs for point in least.details.pool.front}
     assert sp.check(least).macs - graph.macs == extra[least.claims.objective_bytes]
 
 
@@ -44,9 +44,9 @@ def test_unknown_options_are_refused() -> None:
     graph = sp.load("vmcu:S4")
     with pytest.raises(sp.BadInput, match="overlap has no option 'bands'"):
         sp.plan(graph, "overlap", "1MB", bands=4)
-    with pytest.raises(sp.BadInput, match="objective 'speed' is none of macs, ram, latency"):
+    with pytest.raises(sp.BadInput, match="objective='speed': choose one of macs, ram, latency"):
         sp.plan(graph, "overlap", "1MB", objective="speed")
-    with pytest.raises(sp.BadInput, match="'fuse' is yes or no"):
+    with pytest.raises(sp.BadInput, match="fuse must be True or False, not 'never'"):
         sp.plan(graph, "overlap", "1MB", fuse="never")
 
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import planners as sp
-from planners.overlap.coarse import Coarse, steps_of
-from planners.overlap.int8 import execute_int8
-from planners.overlap.int8 import random_net as random_net_of
-from planners.overlap.layout import Layout
-from planners.overlap.orders import all_distances
-from planners.program import Compute
-from planners.progress import Clock
+from planners.backends.int8 import execute_int8
+from planners.backends.int8 import random_net as random_net_of
+from planners.core.program import Compute
+from planners.core.progress import Clock
+from planners.overlap.emit.saved import layout_of
+from planners.overlap.order.orders import all_distances
+from planners.overlap.search.coarse import Coarse, steps_of
 from tests.overlap.byte_ring import runs_right
 from tests.overlap.random_nets import random_net
 
@@ -35,8 +35,8 @@ def test_random_networks_within_every_kind_of_budget(seed: int, fuse: bool) -> N
         claims = plan.claims
         assert claims.status == "feasible"
         assert claims.bound_bytes <= claims.objective_bytes <= budget
-        assert report.peak_bytes <= claims.objective_bytes == plan.details["layout"]["pool_bytes"]
-        layout = Layout.from_json(plan.details["layout"])
+        assert report.peak_bytes <= claims.objective_bytes == plan.details.pool.layout.pool_bytes
+        layout = layout_of(plan)
         if all(run.form == "alone" for run in layout.runs):
             assert runs_right(graph, layout, known)
     assert computes(plan) == len(graph.operators)
@@ -114,7 +114,7 @@ def test_rows_run_bit_for_bit_where_sums_are_exact() -> None:
     for budget in range(least, most, (most - least) // 8):
         plan = sp.plan(graph, "overlap", budget, objective="latency")
         assert sp.execute(plan, module, (data,)).bit_exact
-        seen |= {(run["form"], run.get("rows", 0)) for run in plan.details["layout"]["runs"]}
+        seen |= {(run.form, run.rows) for run in plan.details.pool.layout.runs}
     assert len({rows for _, rows in seen}) > 3
     assert {"alone", "line"} <= {form for form, _ in seen}
 
@@ -124,7 +124,7 @@ def test_kernels_that_go_by_pixels_are_exact_in_the_same_places(name: str) -> No
     graph = sp.load(name, input_shape=[(1, 3, 32, 32)])
     net, seen = random_net_of(graph, 0), set()
     for plan in plans_of(graph):
-        layout = Layout.from_json(plan.details["layout"])
+        layout = layout_of(plan)
         assert execute_int8(layout, net).bit_exact
         seen |= {run.rows for run in layout.runs}
     assert len(seen) > 2
@@ -163,7 +163,7 @@ def test_segments_by_a_rule_are_refused() -> None:
 
 
 def test_a_saved_plan_is_the_same_plan(tmp_path: object) -> None:
-    from planners.overlap.saved import proven_layout
+    from planners.overlap.emit.saved import proven_layout
 
     graph = sp.load("vmcu:S8")
     budget = sp.plan(graph, "overlap", "1MB").claims.objective_bytes * 3 // 2

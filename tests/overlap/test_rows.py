@@ -8,15 +8,16 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
-from planners.graph.model import Graph
-from planners.overlap.candidates import Candidate, alone
-from planners.overlap.chain import Way
-from planners.overlap.distance import distance
-from planners.overlap.layout import Layout
-from planners.overlap.packing import Question, pack
-from planners.overlap.row_lines import alone_in_rows, line_in_rows
-from planners.overlap.rows import Rows, blocks, in_place, row_distance, spans_read
-from planners.overlap.turning import turned
+from planners.allocation.overlapping.linear import pack_overlapping
+from planners.core.details.pool import PoolLayout
+from planners.core.graph import Graph
+from planners.overlap.kernels.candidates import Candidate, alone
+from planners.overlap.kernels.row_lines import alone_in_rows, line_in_rows
+from planners.overlap.model.distance import distance
+from planners.overlap.model.rows import Rows, blocks, in_place, row_distance, spans_read
+from planners.overlap.place.packing import packing_of
+from planners.overlap.search.chain import Way
+from planners.overlap.search.join_layouts import turned
 from tests.overlap.byte_ring import addresses
 from tests.overlap.random_nets import random_net
 from tests.overlap.test_tight import random_module, tight_distances, valid
@@ -109,10 +110,10 @@ def test_a_ring_of_a_row_less_is_not_enough() -> None:
     assert tried > 10
 
 
-def _roomy(graph: Graph, run: Candidate) -> Layout:
+def _roomy(graph: Graph, run: Candidate) -> PoolLayout:
     """A run and the rest alone, as they are packed."""
     rest = [alone(graph, p) for p in range(max(run.operators) + 1, len(graph.operators))]
-    packed = pack(Question(graph, [run, *rest], graph.outputs))
+    packed = pack_overlapping(packing_of(graph, [run, *rest], graph.outputs))
     assert packed is not None
     way = Way(0, len(graph.operators), (run, *rest), packed, 0)
     return turned(graph, [way], packed.size_bytes)

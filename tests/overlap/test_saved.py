@@ -11,29 +11,38 @@ import pytest
 
 import planners as sp
 from planners.cli import main
-from planners.errors import BadInput
-from planners.overlap.saved import layout_of, proven_layout
+from planners.core.errors import BadInput
+from planners.overlap.emit.saved import layout_of, proven_layout
 
 Spoil = Callable[[dict[str, Any]], object]
 RANGE = "not a whole number of"
 SPOILT: list[tuple[Spoil, str]] = [
-    (lambda x: x["offsets"].update(A=-5), f"offset of 'A' is -5, {RANGE} 0"),
-    (lambda x: x["offsets"].update(A=1.5), f"offset of 'A' is 1.5, {RANGE} 0"),
+    (lambda x: x["offsets"].update(A=-5), f"layout.offsets['A'] is -5, {RANGE} 0"),
+    (lambda x: x["offsets"].update(A=1.5), f"layout.offsets['A'] is 1.5, {RANGE} 0"),
     (lambda x: x["offsets"].update(A=x["offsets"]["A"] + 1), "not that of its program"),
     (lambda x: x["offsets"].update(zz=1), "the layout places 'zz', which is no tensor"),
     (lambda x: x["offsets"].clear(), "the layout has no place for 'A'"),
-    (lambda x: x.update(pool_bytes=10**15), f"pool_bytes is 1000000000000000, {RANGE} 1"),
+    (
+        lambda x: x.update(pool_bytes=10**15),
+        f"layout.pool_bytes is 1000000000000000, {RANGE} 1",
+    ),
     (lambda x: x.update(pool_bytes=x["pool_bytes"] - 1), "not that of its program"),
-    (lambda x: x.update(pitches={"A": 0}), f"pitch of 'A' is 0, {RANGE} 1"),
+    (lambda x: x.update(pitches={"A": 0}), f"layout.pitches['A'] is 0, {RANGE} 1"),
     (lambda x: x.update(pitches={"A": 500}), "not that of its program"),
-    (lambda x: x.update(runs=3), "a list or an object is something else"),
-    (lambda x: x.pop("runs"), "'runs' is missing"),
+    (lambda x: x.update(runs=3), "layout.runs is 3, not a list"),
+    (lambda x: x.pop("runs"), "layout: 'runs' is missing"),
     (lambda x: x["runs"].clear(), "does not suit 'vmcu:S4'"),
-    (lambda x: x["runs"][0].update(form="spiral"), "form 'spiral' is none of alone, line"),
+    (
+        lambda x: x["runs"][0].update(form="spiral"),
+        "runs[0].form is 'spiral', not one of alone, line",
+    ),
     (lambda x: x["runs"][0].update(operators=[]), "does not suit 'vmcu:S4'"),
     (lambda x: x["runs"][0].update(operators=["no"]), "the layout runs 'no', which the graph"),
-    (lambda x: x["runs"][0].pop("operators"), "'operators' is missing"),
-    (lambda x: x["runs"][0].update(buffers=[{"tensor": "B"}]), "'offset' is missing"),
+    (lambda x: x["runs"][0].pop("operators"), "runs[0]: 'operators' is missing"),
+    (
+        lambda x: x["runs"][0].update(buffers=[{"tensor": "B"}]),
+        "runs[0].buffers[0]: 'offset' is missing",
+    ),
 ]
 
 

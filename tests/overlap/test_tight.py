@@ -9,15 +9,16 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
-from planners.graph.model import Graph
-from planners.overlap.bottleneck import recomputing
-from planners.overlap.candidates import Candidate, alone, line
-from planners.overlap.chain import Way
-from planners.overlap.emit import emit
-from planners.overlap.layout import Layout
-from planners.overlap.modules import Bottleneck, bottleneck
-from planners.overlap.packing import Question, pack
-from planners.overlap.turning import turned
+from planners.allocation.overlapping.linear import pack_overlapping
+from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.core.details.pool import PoolLayout
+from planners.core.graph import Graph
+from planners.overlap.emit.program import emit
+from planners.overlap.kernels.bottleneck import recomputing
+from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.place.packing import packing_of
+from planners.overlap.search.chain import Way
+from planners.overlap.search.join_layouts import turned
 from planners.simulator.check import replay
 
 MACHINE = sp.load_machine("stm32f411")
@@ -44,14 +45,15 @@ def runs_of(graph: Graph) -> list[Candidate]:
     return found
 
 
-def layout_with(graph: Graph, run: Candidate, distance: int) -> Layout | None:
+def layout_with(graph: Graph, run: Candidate, distance: int) -> PoolLayout | None:
     """A run and the rest alone, in a roomy pool, the run's output `distance` before its input."""
     rest = [alone(graph, p) for p in range(max(run.operators) + 1, len(graph.operators))]
     runs = [run, *rest]
-    question = Question(graph, runs, graph.outputs)
-    if (run.writes[0], "A") not in question.distance:
+    packing = packing_of(graph, runs, graph.outputs)
+    dies = next(block.last for block in packing.blocks if block.name == "A") == 0
+    if not dies or (run.writes[0], "A") not in packing.distances:
         return None
-    packed = pack(question)
+    packed = pack_overlapping(packing)
     assert packed is not None
     way = Way(0, len(graph.operators), tuple(runs), packed, run.extra_macs)
     roomy = 4 * sum(graph.size_bytes(t) for t in graph.tensors)
@@ -68,10 +70,10 @@ def layout_with(graph: Graph, run: Candidate, distance: int) -> Layout | None:
         buffers.append(replace(buffer, offset=at))
         at += buffer.size_bytes
     changed = (replace(layout.runs[0], buffers=tuple(buffers)), *layout.runs[1:])
-    return Layout(roomy, others | first, changed)
+    return PoolLayout(roomy, others | first, changed)
 
 
-def valid(graph: Graph, layout: Layout) -> bool:
+def valid(graph: Graph, layout: PoolLayout) -> bool:
     try:
         replay(graph, emit(graph, MACHINE, layout))
     except sp.InvalidPlan as error:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planners.catalogue.vmcu import Bottleneck, Pointwise, bottleneck, pointwise
-from planners.errors import BadInput
-from planners.overlap.layout import Form, Layout, Run
-from planners.overlap.work import (
+from planners.core.details.pool import Form, PoolLayout, Run
+from planners.core.errors import BadInput
+from planners.overlap.cost.work import (
     Kernels,
     Work,
     expanded_pixels,
@@ -27,14 +27,14 @@ UNDER = 10 * 10
 """Pixels under the windows of a 3×3 kernel over 4×4: 2 + 3 + 3 + 2 along each axis."""
 
 
-def run(form: Form, channels: int = 0) -> Layout:
+def run(form: Form, channels: int = 0) -> PoolLayout:
     operators = ("expand", "depthwise", "project", "add")
-    return Layout(0, {}, (Run(form, operators, channels=channels),))
+    return PoolLayout(0, {}, (Run(form, operators, channels=channels),))
 
 
 def test_a_pointwise_convolution() -> None:
     graph = pointwise(Pointwise("p", 3, 5, 4))
-    layout = Layout(0, {}, (Run("alone", ("conv",)),))
+    layout = PoolLayout(0, {}, (Run("alone", ("conv",)),))
     macs = 9 * 5 * 4
     # A pixel is loaded and one is stored, nine times.
     assert work(graph, layout, Kernels(1, 1)) == Work(macs, 0, macs, 36, macs, 18)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import torch
 
 import planners as sp
-from planners.graph.access import needs, share_of_macs
-from planners.program import (
+from planners.core.access import needs, share_of_macs
+from planners.core.boxes import common
+from planners.core.program import (
     Box,
     Compute,
     Instruction,
@@ -21,7 +22,6 @@ from planners.program import (
     Release,
     Store,
 )
-from planners.simulator.boxes import common
 from tests.simulator.programs import HOST, at, home
 from tests.simulator.summed import split
 

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 import planners as sp
-from planners.machine import load_machine
-from planners.plan import Claims, Plan
-from planners.program import (
+from planners.core.machine import load_machine
+from planners.core.plan import Claims, Plan
+from planners.core.program import (
     Box,
     Compute,
     Instruction,
@@ -152,7 +152,7 @@ class SegmentsInPool:
 
     def program(self) -> Program:
         return Program(
-            (Memory("pool", self.pool, circular=True), HOST),
+            (Memory("pool", self.pool, circular=True, level="scratchpad"), HOST),
             tuple(self.instructions()),
             {"input": "host", "output": "host"},
             ("load", *(f"pixel {i}" for i in range(self.pixels)), "store"),

@@ -9,8 +9,8 @@ from math import prod
 import torch
 
 import planners as sp
-from planners.graph.access import needs, reduced, share_of_macs
-from planners.program import (
+from planners.core.access import needs, reduced, share_of_macs
+from planners.core.program import (
     Box,
     Compute,
     Instruction,

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.plan import Plan
-from planners.program import Compute, Instruction, Load, Operand, Region, Release, Store
+from planners.core.plan import Plan
+from planners.core.program import Compute, Instruction, Load, Operand, Region, Release, Store
 from planners.simulator.residency import Residency
 from tests.random_graphs import random_graph
 
@@ -105,6 +105,31 @@ def missing_operand(plan: Plan, report: sp.CheckReport, rng: random.Random) -> l
     return items
 
 
+def load_on_compute(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    return _on(plan, Load, "compute", rng)
+
+
+def load_outwards(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    return _on(plan, Load, "dma_out", rng)
+
+
+def store_inwards(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    return _on(plan, Store, "dma_in", rng)
+
+
+def store_in_storage(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    """`storage` serves a memory that no store of these programs goes to."""
+    return _on(plan, Store, "storage", rng)
+
+
+def compute_on_dma(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    return _on(plan, Compute, rng.choice(["dma_in", "dma_out", "storage"]), rng)
+
+
+def unknown_engine(plan: Plan, report: sp.CheckReport, rng: random.Random) -> list[Instruction]:
+    return _on(plan, rng.choice([Load, Store, Compute]), rng.choice(["teleport", "DMA_IN"]), rng)
+
+
 KINDS: dict[Corruption, set[str]] = {
     overlap: {"overlap"},
     early_release: {"not resident"},
@@ -115,6 +140,12 @@ KINDS: dict[Corruption, set[str]] = {
     out_of_range: {"out of range"},
     moved_while_resident: {"moved", "out of range"},
     missing_operand: {"missing operand"},
+    load_on_compute: {"engine"},
+    load_outwards: {"engine"},
+    store_inwards: {"engine"},
+    store_in_storage: {"engine"},
+    compute_on_dma: {"engine"},
+    unknown_engine: {"engine"},
 }
 
 
@@ -183,6 +214,15 @@ def _without(plan: Plan, kind: type[Any], rng: random.Random) -> list[Instructio
     items = list(plan.program.instructions)
     places = [i for i, item in enumerate(items) if isinstance(item, kind)]
     del items[rng.choice(places)]
+    return items
+
+
+def _on(plan: Plan, kind: type[Any], engine: str, rng: random.Random) -> list[Instruction]:
+    """An instruction of a kind runs on another engine."""
+    items = list(plan.program.instructions)
+    places = [i for i, item in enumerate(items) if isinstance(item, kind)]
+    at = rng.choice(places)
+    items[at] = replace(items[at], engine=engine)
     return items
 
 

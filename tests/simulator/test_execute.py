@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import planners as sp
-from planners.program import Load
+from planners.core.program import Load
 
 
 def test_resnet50_runs_bit_for_bit_in_an_arena_of_its_budget() -> None:

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.graph.importers.source_model import SourceModel
-from planners.program import Box
+from planners.core.program import Box
+from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute_parts import compute_part
-from tests.graph.moved import MOVED, padded
-from tests.graph.test_access import SPECIAL, Case, broadcasts, cut, windows
+from tests.core.moved import MOVED, padded
+from tests.core.test_access import SPECIAL, Case, broadcasts, cut, windows
 
 # What is computed apart, whatever the part.
 APART: dict[str, Case] = {

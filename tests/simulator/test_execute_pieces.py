@@ -8,7 +8,17 @@ import pytest
 import torch
 
 import planners as sp
-from planners.program import Compute, Load, Memory, Operand, Program, Region, Release, Store, whole
+from planners.core.program import (
+    Compute,
+    Load,
+    Memory,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Store,
+    whole,
+)
 from planners.simulator.execute import execute
 from tests.simulator.programs import HOST, plan_of
 

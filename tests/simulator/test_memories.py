@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.plan import Plan
-from planners.program import Compute, Load, Memory, Operand, Program, Region, Release, Store, whole
+from planners.core.plan import Plan
+from planners.core.program import (
+    Compute,
+    Load,
+    Memory,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Store,
+    whole,
+)
 from planners.simulator.check import replay
 from tests.random_graphs import random_graph
 from tests.simulator.programs import HOST

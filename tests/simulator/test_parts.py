@@ -13,9 +13,9 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.plan import Plan
-from planners.program import Compute, Instruction, Operand, Piece, Release, Store
-from planners.program_json import program_from_json, program_to_json
+from planners.core.plan import Plan
+from planners.core.program import Compute, Instruction, Operand, Piece, Release, Store
+from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.account import account
 from planners.simulator.check import replay
 from planners.simulator.energy import energy

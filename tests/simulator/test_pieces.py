@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import planners as sp
-from planners.program import Compute
-from planners.program_json import program_from_json, program_to_json
+from planners.core.program import Compute
+from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.check import replay
 from planners.simulator.execute import execute
 from planners.simulator.timing import schedule

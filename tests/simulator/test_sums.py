@@ -13,10 +13,10 @@ import torch
 from torch import nn
 
 import planners as sp
-from planners.graph.access import needs, reduced
-from planners.plan import Plan
-from planners.program import Compute, Instruction, Operand, Piece, Release, Store
-from planners.program_json import program_from_json, program_to_json
+from planners.core.access import needs, reduced
+from planners.core.plan import Plan
+from planners.core.program import Compute, Instruction, Operand, Piece, Release, Store
+from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.check import replay
 from planners.simulator.energy import energy
 from planners.simulator.execute import execute

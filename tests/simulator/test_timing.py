@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planners as sp
-from planners.errors import BadInput
-from planners.program import Barrier, Compute, Instruction, Load, Memory, Program, whole
-from planners.program_json import program_from_json, program_to_json
+from planners.core.machine import Engine
+from planners.core.program import (
+    Barrier,
+    Compute,
+    Instruction,
+    Load,
+    Memory,
+    Program,
+    Store,
+    whole,
+)
+from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator.energy import energy
 from planners.simulator.hazards import START, Event, Hazards
 from planners.simulator.timing import Interval, schedule
@@ -116,15 +125,43 @@ def test_energy_counts_each_byte_and_mac_once() -> None:
     assert found["host"] == pytest.approx(expected * 1e-12)
 
 
-def test_a_machine_without_an_engine_of_the_program_is_named() -> None:
-    plan = sp.plan(random_graph(4, 5))
+def on(plan: sp.Plan, kind: type, engine: str) -> sp.Plan:
+    """The plan with all its instructions of a kind on an engine."""
     items = [
-        replace(item, engine="teleport") if isinstance(item, Load) else item
+        replace(item, engine=engine) if isinstance(item, kind) else item
         for item in plan.program.instructions
     ]
-    broken = replace(plan, program=replace(plan.program, instructions=tuple(items)))
-    with pytest.raises(sp.BadInput, match="no engine 'teleport'"):
-        sp.simulate(broken)
+    return replace(plan, program=replace(plan.program, instructions=tuple(items)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "engine", "reason"),
+    [
+        (
+            Load,
+            "teleport",
+            r"step 1, instruction 0: x\[.*: machine 'npu_small' has no engine 'tele",
+        ),
+        (Load, "compute", "engine 'compute' moves nothing from host to scratchpad"),
+        (Load, "dma_out", "engine 'dma_out' moves nothing from host to scratchpad"),
+        (Store, "dma_in", "engine 'dma_in' moves nothing from scratchpad to host"),
+        (Compute, "dma_in", "engine 'dma_in' computes nothing"),
+    ],
+)
+def test_an_instruction_on_the_wrong_engine_is_named(kind: type, engine: str, reason: str) -> None:
+    broken = on(sp.plan(random_graph(4, 5)), kind, engine)
+    for reading in (sp.check, sp.simulate):
+        with pytest.raises(sp.InvalidPlan, match=reason):
+            reading(broken)
+
+
+def test_another_machine_without_an_engine_of_the_program_is_named() -> None:
+    plan = sp.plan(random_graph(4, 5))
+    extra = replace(plan.machine, engines=(*plan.machine.engines, Engine("second", 1e9)))
+    moved = replace(on(plan, Load, "second"), machine=extra)
+    sp.check(moved)
+    with pytest.raises(sp.BadInput, match="'npu_small' has no engine 'second'"):
+        sp.simulate(moved, "npu_small")
 
 
 def test_a_faster_memory_never_makes_a_plan_slower() -> None:
@@ -182,9 +219,13 @@ def test_a_memory_may_be_a_part_of_another_of_the_machine() -> None:
     assert program_from_json(program_to_json(moved)) == moved
 
 
-@pytest.mark.parametrize("seconds", [[float("nan")], [-1.0], ["1"], 5])
-def test_seconds_of_a_plan_that_are_none_are_said(seconds: object) -> None:
-    plan = sp.plan(random_graph(1, 4), budget="MP")
-    broken = replace(plan, details={"seconds": seconds})
-    with pytest.raises(BadInput, match="details: seconds"):
-        sp.simulate(broken)
+@pytest.mark.parametrize("objective", [{}, {"objective": "traffic_then_latency"}])
+def test_seconds_that_a_plan_gives_its_instructions_are_not_believed(
+    objective: dict[str, str],
+) -> None:
+    plan = sp.plan(random_graph(1, 4), budget="MP", **objective)
+    count = len(list(plan.program.instructions))
+    edited = plan.to_json() | {"details": {"seconds": [0.0] * count}}
+    for broken in (replace(plan, details=edited["details"]), sp.Plan.from_json(edited)):
+        assert sp.simulate(broken).makespan_s == sp.simulate(plan).makespan_s > 0
+        assert sp.simulate(broken).times == "roofline of npu_small"

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from planners.streaming.algorithm1 import Ring
-from planners.streaming.layers import Layer
+from planners.streaming.model.layers import Layer
 from planners.streaming.several import Layout, Task, task
+from tests.streaming.algorithm1 import Ring
 
 
 @dataclass(frozen=True)

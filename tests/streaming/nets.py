@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
-from planners.graph.model import Graph, Operator, Tensor
-from planners.streaming.layers import Layer
-from planners.streaming.table import Table
+from planners.core.graph import Graph, Operator, Tensor
+from planners.core.program import Program
+from planners.simulator.given_times import seconds_of
+from planners.streaming.model.layers import Layer, units_of
+from planners.streaming.model.table import Table
+from planners.streaming.model.times import given_times
+from planners.streaming.schedule.pipelines import Schedule
 
 
 def random_layers(random: Random, most: int = 12, largest: int = 12) -> list[Layer]:
@@ -44,3 +48,10 @@ def chain(layers: list[Layer], random: Random) -> tuple[Graph, Table]:
     graph = Graph("chain", tensors, tuple(operators), ("x",), outputs)
     samples = {o.name: [(a.read_s, a.copy_s, a.kernel_s)] for o, a in zip(operators, layers)}
     return graph, Table(graph, samples, "test")
+
+
+def clock_of(graph: Graph, times: Table, made: Schedule, program: Program) -> list[float | None]:
+    """Seconds of a program's instructions by a table, operators whole."""
+    given = given_times(graph, times, units_of(graph), made.layers)
+    assert given is not None
+    return seconds_of(program, graph, given)

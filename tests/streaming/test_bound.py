@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from planners.machine import load_machine
-from planners.progress import Clock
-from planners.streaming.bound import band, delay_with, drawn, guaranteed_bound, upper
-from planners.streaming.choose import choose
-from planners.streaming.options import checked
+from planners.core.machine import load_machine
+from planners.core.progress import Clock
+from planners.streaming.options import StreamingOptions
+from planners.streaming.search.bound import band, delay_with, drawn, guaranteed_bound, upper
+from planners.streaming.search.choose import choose
 from tests.streaming.nets import chain, random_layers
 
 
@@ -18,7 +18,7 @@ from tests.streaming.nets import chain, random_layers
 def test_ten_thousand_draws_are_within_the_bound(pipeline: str) -> None:
     random = Random(5)
     joint = pipeline == "joint"
-    options = checked({"pipeline": "exact" if joint else pipeline, "joint": joint})
+    options = StreamingOptions.of({"pipeline": "exact" if joint else pipeline, "joint": joint})
     machine, closest = load_machine("jetson_xavier_980pro"), 0.0
     for _ in range(10):
         graph, times = chain(random_layers(random, most=7), random)
@@ -37,7 +37,7 @@ def test_ten_thousand_draws_are_within_the_bound(pipeline: str) -> None:
 def test_without_samples_or_spread_nothing_bounds_the_times() -> None:
     graph, times = chain(random_layers(Random(6)), Random(6))
     machine = load_machine("jetson_xavier_980pro")
-    choice = choose(graph, machine, times, 10_000, checked({}), Clock(5.0, None))
+    choice = choose(graph, machine, times, 10_000, StreamingOptions.of({}), Clock(5.0, None))
     assert guaranteed_bound(graph, times, choice) is None
     found = band(graph, times, choice, 50)
     assert found.least_s == pytest.approx(found.largest_s) == pytest.approx(choice.delay_s)

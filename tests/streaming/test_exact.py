@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from planners.errors import BadInput
-from planners.streaming.algorithm1 import simulate_algorithm1
-from planners.streaming.exact import (
+from planners.core.errors import BadInput
+from planners.streaming.model.layers import Layer
+from planners.streaming.schedule.exact import (
     Point,
     curve_three_stages,
     curve_two_stages,
@@ -16,9 +16,15 @@ from planners.streaming.exact import (
     front_two_stages,
     pareto,
 )
-from planners.streaming.layers import Layer
-from planners.streaming.pipelines import asynchronous, minimal_delay, sizes_of, sweep, zero_copy
-from planners.streaming.ring import breakpoints, places
+from planners.streaming.schedule.pipelines import (
+    asynchronous,
+    minimal_delay,
+    sizes_of,
+    sweep,
+    zero_copy,
+)
+from planners.streaming.schedule.ring import breakpoints, places
+from tests.streaming.algorithm1 import simulate_algorithm1
 from tests.streaming.nets import random_layers
 
 

@@ -8,17 +8,17 @@ from random import Random
 import pytest
 
 import planners as sp
-from planners.errors import BudgetTooSmall
-from planners.machine import load_machine
-from planners.progress import Clock
+from planners.core.errors import BudgetTooSmall
+from planners.core.machine import load_machine
+from planners.core.progress import Clock
 from planners.simulator.check import replay
 from planners.simulator.timing import schedule as timed
-from planners.streaming.emit import emit
-from planners.streaming.joint import Load, joint_front, load_of, place_jointly
-from planners.streaming.layers import units_of
-from planners.streaming.pipelines import Schedule
-from planners.streaming.schedule import two_stages
-from tests.streaming.nets import chain, random_layers
+from planners.streaming.emit.program import emit
+from planners.streaming.model.layers import units_of
+from planners.streaming.place.joint import Load, joint_front, load_of, place_jointly
+from planners.streaming.schedule.pipelines import Schedule
+from planners.streaming.schedule.recurrence import two_stages
+from tests.streaming.nets import chain, clock_of, random_layers
 
 XAVIER = "jetson_xavier_980pro"
 
@@ -87,12 +87,12 @@ def test_addresses_give_the_delay_of_the_bound_and_the_scoreboard_agrees() -> No
         best = [point for point in front if point[0] <= budget][-1]
         tight += (found.size_bytes, found.ends.delay_s) == best
         made = Schedule("joint", layers, (found.weights,), found.ends, 0.0, found.reads_before)
-        emitted = emit(graph, machine, units, made, found.activations, times)
-        report = replay(graph, emitted.program)
+        program = emit(graph, machine, units, made, found.activations)
+        report = replay(graph, program)
         assert report.extent_bytes <= found.size_bytes <= budget
         kernels = [
             i.stop_s
-            for i in timed(emitted.program, machine, seconds=emitted.seconds)
+            for i in timed(program, machine, seconds=clock_of(graph, times, made, program))
             if i.engine == "compute"
         ]
         # Never later; earlier only where there was more room than the delay needs.
@@ -107,9 +107,9 @@ def test_one_memory_is_smaller_and_no_slower() -> None:
     joint = sp.plan(graph, "streaming", "64MiB", XAVIER, joint=True)
     report = sp.check(joint)
     assert report.extent_bytes == joint.claims.objective_bytes < apart.claims.objective_bytes
-    found = joint.details["streaming"]
-    assert found["delay_s"] == apart.details["streaming"]["delay_s"]
-    assert sp.simulate(joint).makespan_s == pytest.approx(found["delay_s"])
+    found = joint.details.streamed
+    assert found.delay_s == apart.details.streamed.delay_s
+    assert sp.simulate(joint).makespan_s == pytest.approx(found.delay_s)
     assert sp.execute(joint).max_abs_error == 0.0
 
 

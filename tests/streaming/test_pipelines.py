@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from planners.streaming.algorithm1 import simulate_algorithm1
-from planners.streaming.layers import Layer
-from planners.streaming.pipelines import asynchronous, fixed, sizes_of, timed, zero_copy
+from planners.streaming.model.layers import Layer
+from planners.streaming.schedule.pipelines import asynchronous, fixed, sizes_of, timed, zero_copy
+from tests.streaming.algorithm1 import simulate_algorithm1
 from tests.streaming.nets import random_layers
 
 

@@ -9,19 +9,21 @@ from random import Random
 import pytest
 
 import planners as sp
-from planners.errors import BadInput, BudgetTooSmall
-from planners.machine import load_machine
-from planners.program import Load
-from planners.progress import Clock
+from planners.core.errors import BadInput, BudgetTooSmall
+from planners.core.machine import load_machine
+from planners.core.program import Load
+from planners.core.progress import Clock
 from planners.simulator.account import account
 from planners.simulator.check import replay
 from planners.simulator.timing import schedule as timed
-from planners.streaming.activations import pack_activations
-from planners.streaming.algorithm1 import simulate_algorithm1
-from planners.streaming.emit import emit, start_of, stored_s
-from planners.streaming.layers import layers_of, units_of
-from planners.streaming.pipelines import PIPELINES, asynchronous, fixed, zero_copy
-from tests.streaming.nets import chain, random_layers
+from planners.streaming.emit.program import emit, start_of, stored_s
+from planners.streaming.model.layers import units_of
+from planners.streaming.model.times import times_of
+from planners.streaming.options import PIPELINES
+from planners.streaming.place.activations import pack_activations
+from planners.streaming.schedule.pipelines import asynchronous, fixed, zero_copy
+from tests.streaming.algorithm1 import simulate_algorithm1
+from tests.streaming.nets import chain, clock_of, random_layers
 
 XAVIER = "jetson_xavier_980pro"
 
@@ -40,16 +42,14 @@ def test_the_scoreboard_is_algorithm_1_on_random_networks() -> None:
         else:
             made = asynchronous(times.of(units, 3), cpu, gpu, twice=twice)
             ends = simulate_algorithm1(made.layers, cpu, gpu, twice=twice)
-        emitted = emit(
-            graph, machine, units, made, pack_activations(graph, Clock(1.0, None)), times
-        )
-        found = timed(emitted.program, machine, seconds=emitted.seconds)
+        program = emit(graph, machine, units, made, pack_activations(graph, Clock(1.0, None)))
+        found = timed(program, machine, seconds=clock_of(graph, times, made, program))
         kernels = [i.stop_s for i in found if i.engine == "compute"]
         assert kernels == pytest.approx(ends, abs=1e-9)
         assert found[-1].stop_s == pytest.approx(ends[-1], abs=1e-9)
-        report = replay(graph, emitted.program)
+        report = replay(graph, program)
         assert report.noncompulsory_bytes == 0
-        assert report.peak_bytes == account(graph, emitted.program).peak_bytes
+        assert report.peak_bytes == account(graph, program).peak_bytes
 
 
 @pytest.mark.parametrize("kind", ["pre", "seq", "sync"])
@@ -59,10 +59,10 @@ def test_the_scoreboard_gives_the_closed_forms(kind: str) -> None:
         graph, times = chain(random_layers(random, most=8), random)
         made = fixed(kind, times.of(units_of(graph)))
         activations = pack_activations(graph, Clock(1.0, None))
-        emitted = emit(graph, machine, units_of(graph), made, activations, times)
-        found = timed(emitted.program, machine, seconds=emitted.seconds)
+        program = emit(graph, machine, units_of(graph), made, activations)
+        found = timed(program, machine, seconds=clock_of(graph, times, made, program))
         assert found[-1].stop_s == pytest.approx(made.delay_s + made.preload_s, abs=1e-9)
-        replay(graph, emitted.program)
+        replay(graph, program)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_plans_take_the_planned_time(pipeline: str, machine: str, slices: int) -
     graph = sp.load("squeezenet1_1", bytes_per_element=4)
     plan = sp.plan(graph, "streaming", "64MiB", machine, pipeline=pipeline, slices=slices)
     sp.check(plan)
-    found = plan.details["streaming"]
+    found = plan.details.streamed
     trace = sp.simulate(plan)
-    assert trace.makespan_s == pytest.approx(found["delay_s"] + found["preload_s"], rel=1e-9)
-    assert plan.claims.objective_bytes == sum(found["rings"].values()) + found["activation_bytes"]
-    assert sum(layer["size_bytes"] for layer in found["layers"]) == 4 * graph.parameter_count
+    assert trace.makespan_s == pytest.approx(found.delay_s + found.preload_s, rel=1e-9)
+    assert plan.claims.objective_bytes == sum(found.rings.values()) + found.activation_bytes
+    assert sum(layer.size_bytes for layer in found.layers) == 4 * graph.parameter_count
     again = sp.Plan.from_json(plan.to_json())
     assert sp.simulate(again).makespan_s == trace.makespan_s
     assert sp.simulate(plan, machine).makespan_s == trace.makespan_s
@@ -103,12 +103,12 @@ def test_exact_has_no_more_delay_than_any_sweep_within_the_budget() -> None:
     graph = sp.load("resnet18", bytes_per_element=4)
     for budget in ("24MiB", "32MiB", "48MiB"):
         delays = {
-            name: sp.plan(graph, "streaming", budget, XAVIER, pipeline=name).details["streaming"]
+            name: sp.plan(graph, "streaming", budget, XAVIER, pipeline=name).details.streamed
             for name in ("exact", "2s", "2s-md", "async-md")
         }
-        best = min(found["delay_s"] for found in delays.values())
-        assert delays["exact"]["delay_s"] == best
-        front = delays["exact"]["front"]
+        best = min(found.delay_s for found in delays.values())
+        assert delays["exact"].delay_s == best
+        front = delays["exact"].front
         assert all(a[0] < b[0] and a[1] > b[1] for a, b in zip(front, front[1:]))
 
 
@@ -116,10 +116,7 @@ def test_slices_need_less_memory() -> None:
     graph = sp.load("resnet18", bytes_per_element=4)
     whole = sp.plan(graph, "streaming", "64MiB", "jetson_xavier", pipeline="2s")
     cut = sp.plan(graph, "streaming", "64MiB", "jetson_xavier", pipeline="2s", slices=4)
-    assert (
-        3.9 * cut.details["streaming"]["rings"]["shared"]
-        < whole.details["streaming"]["rings"]["shared"]
-    )
+    assert 3.9 * cut.details.streamed.rings["shared"] < whole.details.streamed.rings["shared"]
 
 
 def test_the_largest_layer_is_named_where_nothing_fits() -> None:
@@ -146,15 +143,15 @@ def test_parameters_that_operators_share_are_read_again_and_never_twice_at_once(
         layers = times.of(units_of(graph), 2)
         made = zero_copy(layers, 2 * max(layer.size_bytes for layer in layers))
         activations = pack_activations(graph, Clock(1.0, None))
-        emitted = emit(graph, machine, units_of(graph), made, activations, times)
-        replay(graph, emitted.program)
+        program = emit(graph, machine, units_of(graph), made, activations)
+        replay(graph, program)
 
 
 def test_joined_loads_are_one_transfer() -> None:
     graph = sp.load("resnet18", bytes_per_element=4)
     plan = sp.plan(graph, "streaming", "64MiB", XAVIER, pipeline="2s", times="roofline")
     assert any(item.joined for item in plan.program.instructions if isinstance(item, Load))
-    layers = layers_of(graph, plan.machine)
+    layers = times_of(graph, plan.machine).of(units_of(graph), overlapped=False)
     machine = load_machine(XAVIER)
     largest = max(layers, key=lambda layer: layer.size_bytes)
     assert largest.size_bytes / largest.read_s < machine.engine("storage").bytes_per_s
@@ -163,8 +160,6 @@ def test_joined_loads_are_one_transfer() -> None:
 def test_inputs_and_outputs_take_their_time() -> None:
     graph = sp.load("squeezenet1_1", bytes_per_element=4)
     machine = load_machine("npu_small")
-    from planners.streaming.times import times_of
-
     times, units = times_of(graph, machine), units_of(graph)
     start = start_of(graph, machine, units, times)
     assert start.kernels[0] == graph.size_bytes("x") / 8e9
@@ -175,12 +170,12 @@ def test_inputs_and_outputs_take_their_time() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"pipeline": "3s"}, "choose one of pre, seq"),
+        ({"pipeline": "3s"}, "choose one of exact, pre, seq"),
         ({"ring": "1MiB"}, "a ring size goes with async or 2s"),
         ({"slices": -1}, "slices must be a whole number"),
         ({"pipeline": "sync", "twice": True}, "no rings that could be mapped twice"),
         ({"parameters": False}, "always count parameters"),
-        ({"spread": float("nan")}, "spread must be a share"),
+        ({"spread": float("nan")}, "spread must be a number from 0 to 1,000,000"),
         ({"pipe": "2s"}, "streaming has no option 'pipe'"),
         ({"times": "nowhere.csv"}, "cannot read times from nowhere.csv"),
     ],

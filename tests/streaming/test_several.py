@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from planners.errors import BadInput, BudgetTooSmall
-from planners.streaming.layers import Layer
-from planners.streaming.ring import breakpoints, places
+from planners.core.errors import BadInput, BudgetTooSmall
+from planners.streaming.model.layers import Layer
+from planners.streaming.schedule.ring import breakpoints, places
 from planners.streaming.several import (
     POLICIES,
     Analysis,

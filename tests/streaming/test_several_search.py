@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from planners.progress import Clock
-from planners.streaming.layers import Layer
+from planners.core.progress import Clock
+from planners.streaming.model.layers import Layer
 from planners.streaming.several import (
     POLICIES,
     Layout,

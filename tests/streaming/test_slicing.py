@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import planners as sp
-from planners.machine import load_machine, with_numbers
-from planners.streaming.exact import front_two_stages
-from planners.streaming.layers import sliced_units, units_of
-from planners.streaming.pipelines import fixed, minimal_delay, sizes_of, sweep, zero_copy
-from planners.streaming.slicing import divided
-from planners.streaming.times import times_of
+from planners.core.machine import load_machine, with_numbers
+from planners.streaming.model.layers import sliced_units, units_of
+from planners.streaming.model.slicing import divided
+from planners.streaming.model.times import times_of
+from planners.streaming.schedule.exact import front_two_stages
+from planners.streaming.schedule.pipelines import fixed, minimal_delay, sizes_of, sweep, zero_copy
 
 MIB = 2**20
 
@@ -91,12 +91,12 @@ def test_the_planner_chooses_slices_that_are_no_worse_than_any_of_one_size(joint
         sp.plan(graph, "streaming", "12MiB", "jetson_xavier_980pro", slices=n, **options)
         for n in (2, 3, 4, 0)
     ]
-    found = [plan.details["streaming"]["delay_s"] for plan in plans]
+    found = [plan.details.streamed.delay_s for plan in plans]
     assert min(found) == found[-1]
     sp.check(plans[-1])
     rows: dict[str, int] = {}
-    for layer in plans[-1].details["streaming"]["layers"]:
-        for name, box in zip(layer["parameters"], layer.get("boxes", ()), strict=False):
+    for layer in plans[-1].details.streamed.layers:
+        for name, box in zip(layer.parameters, layer.boxes or (), strict=False):
             rows[name] = rows.get(name, 0) + box[0][1] - box[0][0]
     assert rows
     assert all(graph.tensors[name].shape[0] == count for name, count in rows.items())

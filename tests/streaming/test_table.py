@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 import planners as sp
-from planners.errors import BadInput
-from planners.graph.model import Graph
-from planners.streaming.layers import units_of
-from planners.streaming.slicing import divided
-from planners.streaming.table import read_table
+from planners.core.errors import BadInput
+from planners.core.graph import Graph
+from planners.streaming.model.layers import units_of
+from planners.streaming.model.slicing import divided
+from planners.streaming.model.table import read_table
 from tests.streaming.nets import chain, random_layers
 
 HEAD = "layer,read_s,copy_s,kernel_s\n"
@@ -38,7 +38,7 @@ def test_a_plan_takes_the_times_of_the_table(tmp_path: Path) -> None:
     plan = sp.plan(graph, "streaming", "1KiB", "npu_small", pipeline="seq", times=path)
     streams = [bool(op.parameters) for op in graph.operators]
     expected = sum(2 + (i + 1.5) * s for i, s in enumerate(streams))
-    assert plan.details["streaming"]["delay_s"] == expected
+    assert plan.details.streamed.delay_s == expected
     assert sp.simulate(plan).makespan_s == expected
     assert sp.simulate(sp.Plan.from_json(plan.to_json())).makespan_s == expected
     # On another machine the plan takes that machine's times.
@@ -53,10 +53,10 @@ def test_samples_give_the_median_the_bound_and_the_band(tmp_path: Path) -> None:
     assert {layer.kernel_s for layer in table.of(units_of(graph))} == {3.0}
     assert {layer.kernel_s for layer in table.largest(units_of(graph))} == {9.0}
     plan = sp.plan(graph, "streaming", "1KiB", "npu_small", times=path, draws=500, seed=1)
-    found, band = plan.details["streaming"], plan.details["streaming"]["band"]
-    assert band["least_s"] < found["delay_s"] < band["largest_s"] <= found["bound_s"]
+    found, band = plan.details.streamed, plan.details.streamed.band
+    assert band.least_s < found.delay_s < band.largest_s <= found.bound_s
     again = sp.plan(graph, "streaming", "1KiB", "npu_small", times=path, draws=500, seed=1)
-    assert again.details["streaming"]["band"] == band
+    assert again.details.streamed.band == band
 
 
 def test_a_slice_takes_its_share(tmp_path: Path) -> None:

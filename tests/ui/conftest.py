@@ -10,10 +10,11 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"
@@ -62,8 +63,8 @@ def wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None:
     pytest.fail(f"the server did not come up: {log.read_text()[-2000:]}")
 
 
-@pytest.fixture
-def open_page(page: Page, server: str) -> Iterator[Open]:
+@contextmanager
+def visiting(page: Page, server: str) -> Iterator[Open]:
     """Open the explorer and wait for its plan; nothing may go wrong in the browser meanwhile."""
     wrong: list[str] = []
     foreign: list[str] = []
@@ -83,6 +84,22 @@ def open_page(page: Page, server: str) -> Iterator[Open]:
     yield visit
     assert wrong == []
     assert foreign == []
+
+
+@pytest.fixture
+def open_page(page: Page, server: str) -> Iterator[Open]:
+    """A page of a journey's own."""
+    with visiting(page, server) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def open_for_all(browser: Browser, server: str) -> Iterator[Open]:
+    """A page that journeys of a file go on with, one after the other: to open one takes long."""
+    context = browser.new_context()
+    with visiting(context.new_page(), server) as visit:
+        yield visit
+    context.close()
 
 
 def outside(url: str) -> bool:

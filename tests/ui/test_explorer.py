@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 60_000
@@ -47,8 +48,15 @@ OUTLINED = (
 )
 
 
-def test_a_plan_is_there_at_first_paint(open_page: Any) -> None:
-    page = open_page()
+@pytest.fixture(scope="module")
+def first(open_for_all: Any) -> Page:
+    """The first plan, for the journeys that go on from one another, down to the budget MP."""
+    page: Page = open_for_all()
+    return page
+
+
+def test_a_plan_is_there_at_first_paint(first: Page) -> None:
+    page = first
     shows(page, "badge", "proven optimal")
     shows(page, "name", "vit_b_16")
     shows(page, "peak", "738.8 KiB")
@@ -57,8 +65,132 @@ def test_a_plan_is_there_at_first_paint(open_page: Any) -> None:
     assert page.title() == "Spillway"
 
 
-def test_another_budget_is_planned_at_once(open_page: Any) -> None:
-    page = open_page()
+def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
+    page = first
+    start = step(page)
+    page.locator(".step-after button").click()
+    at_step(page, start + 1)
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    at_step(page, start + 4)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, start + 3)
+    bands = models(page, BANDS)
+    assert bands.count(start + 2) == 2
+    assert len(bands) == 3
+    page.keyboard.press("]")
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 3} of")
+    expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
+
+
+def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(first: Page) -> None:
+    page = first
+    start = step(page)
+    box = page.locator(".memory .bk-Canvas").first.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + 0.35 * box["height"])
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start} of")
+    assert step(page) > 60
+    expect(page).to_have_url(re.compile("selection=tensor"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".live tr.on")).to_have_count(0)
+
+
+def test_a_selection_is_followed_by_the_other_views(first: Page) -> None:
+    page = first
+    assert models(page, OUTLINED) == 0
+    page.locator(".live tr.tap").first.click()
+    expect(page.locator(".live tr.on")).to_have_count(1)
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        + OUTLINED
+        + " > 0; }"
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator(".live tr.on")).to_have_count(0)
+
+
+def test_keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(
+    first: Page,
+) -> None:
+    page = first
+    expect(page.locator(".step-before button")).to_have_attribute("aria-label", re.compile("←"))
+    expect(page.locator(".budget-typed input")).to_have_attribute("aria-label", re.compile("KiB"))
+    handle = page.locator(".stepper .noUi-handle")
+    expect(handle).to_have_attribute("aria-label", "step")
+    before = int(page.locator(".step-title .now b").inner_text())
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
+    page.wait_for_timeout(400)
+    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
+    assert page.locator(".budget-typed input").input_value() == "MR"
+
+
+def test_a_block_opens_in_place(first: Page) -> None:
+    page = first
+    nodes = "all.find(m => m.type === 'ColumnDataSource' && m.data.is_block)"
+    before = models(page, f"{nodes}.data.x.length")
+    models(page, f"{nodes}.selected.indices = [{nodes}.data.is_block.indexOf(true)]")
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        f"{nodes}.data.x.length > {before}; }}"
+    )
+
+
+def test_an_upload_that_is_no_plan_is_never_shown(first: Page) -> None:
+    page = first
+    page.locator(".upload input").set_input_files(
+        {"name": "x.json", "mimeType": "application/json", "buffer": b'{"format": "else"}'}
+    )
+    expect(page.locator(".message")).to_contain_text("not a plan", timeout=PATIENCE_MS)
+    shows(page, "name", "vit_b_16")
+
+
+def test_a_size_that_is_none_is_refused_in_words(first: Page) -> None:
+    page = first
+    page.locator(".budget-typed input").fill("256 elephants")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".budget-wrong")).to_contain_text("'256 elephants' is not a size")
+    shows(page, "peak", "738.8 KiB")
+
+
+def test_an_infeasible_budget_says_why_and_offers_the_nearest(first: Page) -> None:
+    page = first
+    page.locator(".budget-typed input").fill("500 KiB")
+    page.locator(".budget-typed input").press("Enter")
+    message = page.locator(".message")
+    expect(message).to_contain_text("No plan fits this budget", timeout=PATIENCE_MS)
+    expect(message).to_contain_text("need 738.8 KiB")
+    expect(message).to_contain_text("short by 238.8 KiB")
+    expect(message).to_contain_text("What binds: linear_2")
+    shows(page, "peak", "738.8 KiB")
+    page.locator(".nearest button").click()
+    expect(message).to_be_hidden(timeout=PATIENCE_MS)
+    expect(page).to_have_url(re.compile("budget=MR"))
+
+
+def test_two_plans_are_compared_on_the_same_axes(first: Page) -> None:
+    page = first
+    page.keyboard.press("p")
+    expect(page.locator(".unpin button")).to_be_visible(timeout=PATIENCE_MS)
+    page.locator(".budget-MP button").click()
+    shows(page, "extra", "0 B")
+    spill = page.locator(".differences tr").filter(has_text="spill traffic")
+    expect(spill).to_contain_text("−3.463 MiB", timeout=PATIENCE_MS)
+    outlined = (
+        "all.filter(m => m.type === 'GlyphRenderer' && m.glyph.type === 'MultiLine')"
+        ".some(m => m.data_source.data.xs.length > 0)"
+    )
+    assert models(page, outlined)
+    page.keyboard.press("c")
+    shows(page, "extra", "3.463 MiB")
+    expect(spill).to_contain_text("+3.463 MiB", timeout=PATIENCE_MS)
+    expect(page).to_have_url(re.compile("budget=MR"), timeout=PATIENCE_MS)
+
+
+def test_another_budget_is_planned_at_once(first: Page) -> None:
+    page = first
     page.locator(".budget-MP button").click()
     shows(page, "extra", "0 B")
     shows(page, "peak", "886.5 KiB")
@@ -85,72 +217,6 @@ def test_planning_is_cancelled_and_the_best_plan_kept(open_page: Any) -> None:
     shows(page, "name", "vit_b_16")
 
 
-def test_the_cursor_moves_by_button_and_key_in_all_views(open_page: Any) -> None:
-    page = open_page()
-    start = step(page)
-    page.locator(".step-after button").click()
-    at_step(page, start + 1)
-    for _ in range(3):
-        page.keyboard.press("ArrowRight")
-    at_step(page, start + 4)
-    page.keyboard.press("ArrowLeft")
-    at_step(page, start + 3)
-    bands = models(page, BANDS)
-    assert bands.count(start + 2) == 2
-    assert len(bands) == 3
-    page.keyboard.press("]")
-    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 3} of")
-    expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
-
-
-def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(open_page: Any) -> None:
-    page = open_page()
-    start = step(page)
-    box = page.locator(".memory .bk-Canvas").first.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 0.8 * box["width"], box["y"] + 0.35 * box["height"])
-    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start} of")
-    assert step(page) > 60
-    expect(page).to_have_url(re.compile("selection=tensor"))
-
-
-def test_a_selection_is_followed_by_the_other_views(open_page: Any) -> None:
-    page = open_page()
-    assert models(page, OUTLINED) == 0
-    page.locator(".live tr.tap").first.click()
-    expect(page.locator(".live tr.on")).to_have_count(1)
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        + OUTLINED
-        + " > 0; }"
-    )
-    page.keyboard.press("Escape")
-    expect(page.locator(".live tr.on")).to_have_count(0)
-
-
-def test_an_infeasible_budget_says_why_and_offers_the_nearest(open_page: Any) -> None:
-    page = open_page()
-    page.locator(".budget-typed input").fill("500 KiB")
-    page.locator(".budget-typed input").press("Enter")
-    message = page.locator(".message")
-    expect(message).to_contain_text("No plan fits this budget", timeout=PATIENCE_MS)
-    expect(message).to_contain_text("need 738.8 KiB")
-    expect(message).to_contain_text("short by 238.8 KiB")
-    expect(message).to_contain_text("What binds: linear_2")
-    shows(page, "peak", "738.8 KiB")
-    page.locator(".nearest button").click()
-    expect(message).to_be_hidden(timeout=PATIENCE_MS)
-    expect(page).to_have_url(re.compile("budget=MR"))
-
-
-def test_a_size_that_is_none_is_refused_in_words(open_page: Any) -> None:
-    page = open_page()
-    page.locator(".budget-typed input").fill("256 elephants")
-    page.locator(".budget-typed input").press("Enter")
-    expect(page.locator(".budget-wrong")).to_contain_text("'256 elephants' is not a size")
-    shows(page, "peak", "738.8 KiB")
-
-
 def test_a_link_brings_back_problem_and_view(open_page: Any) -> None:
     page = open_page("?v=1&model=squeezenet1_1&step=7&unit=hex&selection=tensor:cat&serial=1")
     shows(page, "name", "squeezenet1_1")
@@ -171,17 +237,6 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> N
     shows(page, "extra", re.compile("^0 B"))
 
 
-def test_a_block_opens_in_place(open_page: Any) -> None:
-    page = open_page()
-    nodes = "all.find(m => m.type === 'ColumnDataSource' && m.data.is_block)"
-    before = models(page, f"{nodes}.data.x.length")
-    models(page, f"{nodes}.selected.indices = [{nodes}.data.is_block.indexOf(true)]")
-    page.wait_for_function(
-        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
-        f"{nodes}.data.x.length > {before}; }}"
-    )
-
-
 def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> None:
     page = open_page("?theme=dark")
     colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
@@ -193,15 +248,6 @@ def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> Non
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.locator("#pn-Modal")).to_contain_text("previous, next step")
-
-
-def test_an_upload_that_is_no_plan_is_never_shown(open_page: Any) -> None:
-    page = open_page()
-    page.locator(".upload input").set_input_files(
-        {"name": "x.json", "mimeType": "application/json", "buffer": b'{"format": "else"}'}
-    )
-    expect(page.locator(".message")).to_contain_text("not a plan", timeout=PATIENCE_MS)
-    shows(page, "name", "vit_b_16")
 
 
 def test_a_name_that_no_list_has_is_tried_and_the_page_says_so(open_page: Any) -> None:
@@ -223,25 +269,6 @@ def test_a_name_that_no_list_has_is_tried_and_the_page_says_so(open_page: Any) -
     expect(page.locator(".progress")).to_contain_text("fused operators", timeout=PATIENCE_MS)
 
 
-def test_two_plans_are_compared_on_the_same_axes(open_page: Any) -> None:
-    page = open_page()
-    page.keyboard.press("p")
-    expect(page.locator(".unpin button")).to_be_visible(timeout=PATIENCE_MS)
-    page.locator(".budget-MP button").click()
-    shows(page, "extra", "0 B")
-    spill = page.locator(".differences tr").filter(has_text="spill traffic")
-    expect(spill).to_contain_text("−3.463 MiB", timeout=PATIENCE_MS)
-    outlined = (
-        "all.filter(m => m.type === 'GlyphRenderer' && m.glyph.type === 'MultiLine')"
-        ".some(m => m.data_source.data.xs.length > 0)"
-    )
-    assert models(page, outlined)
-    page.keyboard.press("c")
-    shows(page, "extra", "3.463 MiB")
-    expect(spill).to_contain_text("+3.463 MiB", timeout=PATIENCE_MS)
-    expect(page).to_have_url(re.compile("budget=MR"), timeout=PATIENCE_MS)
-
-
 def test_figures_and_files_are_saved(open_page: Any, tmp_path: Path) -> None:
     page = open_page()
     page.locator(".header-button.export button").click()
@@ -253,20 +280,3 @@ def test_figures_and_files_are_saved(open_page: Any, tmp_path: Path) -> None:
         download.value.save_as(path)
         assert path.name.startswith("vit_b_16-")
         assert sign in path.read_bytes()[:200]
-
-
-def test_keys_of_a_slider_in_focus_are_its_own_and_all_that_is_heard_has_a_name(
-    open_page: Any,
-) -> None:
-    page = open_page()
-    expect(page.locator(".step-before button")).to_have_attribute("aria-label", re.compile("←"))
-    expect(page.locator(".budget-typed input")).to_have_attribute("aria-label", re.compile("KiB"))
-    handle = page.locator(".stepper .noUi-handle")
-    expect(handle).to_have_attribute("aria-label", "step")
-    before = int(page.locator(".step-title .now b").inner_text())
-    handle.focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
-    page.wait_for_timeout(400)
-    expect(page.locator(".step-title .now b")).to_have_text(str(before + 1))
-    assert page.locator(".budget-typed input").input_value() == "MR"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 90_000
@@ -25,8 +26,10 @@ def models(page: Page, expression: str) -> Any:
     )
 
 
-def fused_page(open_page: Any, query: str = FUSED) -> Page:
-    page: Page = open_page(query)
+@pytest.fixture(scope="module")
+def fused(open_for_all: Any) -> Page:
+    """Fused groups on screen, for journeys that go on from one another and end at other budgets."""
+    page: Page = open_for_all(FUSED)
     expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
     return page
 
@@ -39,10 +42,10 @@ def colours(page: Page) -> list[str]:
 
 def test_fused_groups_are_chosen_and_shown(open_page: Any) -> None:
     page = open_page("?v=1&model=squeezenet1_0&budget=MR")
-    expect(page.locator(".search select")).to_be_hidden()
+    expect(page.locator(".baseline select")).to_be_hidden()
     page.locator(".planner select").select_option(label="Optimus: fused groups")
     expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
-    expect(page.locator(".search select")).to_be_visible()
+    expect(page.locator(".baseline select")).to_be_visible()
     expect(page.locator(".parameters input")).to_be_checked()
     expect(page.locator(".parameters input")).to_be_disabled()
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Tile \d+ of \d+ of g"))
@@ -52,14 +55,30 @@ def test_fused_groups_are_chosen_and_shown(open_page: Any) -> None:
     assert limit is not None
     assert again is not None
     assert limit["x"] >= again["x"]
-    page.locator(".search select").select_option(label="baseline: no fusion")
+    page.locator(".baseline select").select_option(label="no fusion")
     expect(page.locator(".card.name")).to_contain_text("38 groups", timeout=PATIENCE_MS)
     expect(page.locator(".card.badge")).to_contain_text("heuristic")
     expect(page).to_have_url(re.compile("baseline=no_fusion"))
 
 
-def test_groups_follow_the_budget_at_once_and_the_program_after(open_page: Any) -> None:
-    page = fused_page(open_page)
+def test_a_group_says_why_its_neighbours_are_others(fused: Page) -> None:
+    page = fused
+    models(page, f"{TABS}.selected.indices = [{TABS}.data.group.indexOf(1)]")
+    expect(page).to_have_url(re.compile("selection=group%3Ag1"))
+    details = page.locator(".details")
+    expect(details).to_contain_text("why not fused with", timeout=PATIENCE_MS)
+    expect(details).to_contain_text(re.compile("does not fit: needs|costs .* more|comes back by"))
+    expect(page.locator(".story tr").first).to_contain_text("Tile 1 of")
+    details.locator("tr.tap", has_text="g0").first.click()
+    expect(page).to_have_url(re.compile("selection=group%3Ag0"))
+    models(page, f"{BANDS}.selected.indices = [2]")
+    expect(page).to_have_url(re.compile("selection=group%3Ag2"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("selection=group"))
+
+
+def test_groups_follow_the_budget_at_once_and_the_program_after(fused: Page) -> None:
+    page = fused
     expect(page.locator(".budget-ticks")).to_contain_text("least", timeout=PATIENCE_MS)
     before, handle = colours(page), page.locator(".budget-slider .noUi-handle").bounding_box()
     assert handle is not None
@@ -82,24 +101,9 @@ def test_groups_follow_the_budget_at_once_and_the_program_after(open_page: Any) 
     expect(page).not_to_have_url(re.compile(r"budget=128\+KiB"))
 
 
-def test_a_group_says_why_its_neighbours_are_others(open_page: Any) -> None:
-    page = fused_page(open_page)
-    models(page, f"{TABS}.selected.indices = [{TABS}.data.group.indexOf(1)]")
-    expect(page).to_have_url(re.compile("selection=group%3Ag1"))
-    details = page.locator(".details")
-    expect(details).to_contain_text("why not fused with", timeout=PATIENCE_MS)
-    expect(details).to_contain_text(re.compile("does not fit: needs|costs .* more|comes back by"))
-    expect(page.locator(".story tr").first).to_contain_text("Tile 1 of")
-    details.locator("tr.tap", has_text="g0").first.click()
-    expect(page).to_have_url(re.compile("selection=group%3Ag0"))
-    models(page, f"{BANDS}.selected.indices = [2]")
-    expect(page).to_have_url(re.compile("selection=group%3Ag2"))
-    page.keyboard.press("Escape")
-    expect(page).not_to_have_url(re.compile("selection=group"))
-
-
 def test_a_budget_that_no_tile_fits_names_the_least(open_page: Any) -> None:
-    page = fused_page(open_page)
+    page = open_page(FUSED)
+    expect(page.locator(".card.name")).to_contain_text("groups", timeout=PATIENCE_MS)
     page.locator(".budget-typed input").fill("2 KiB")
     page.locator(".budget-typed input").press("Enter")
     expect(page.locator(".message")).to_contain_text("No plan fits", timeout=PATIENCE_MS)

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 import planners as sp
 from app import explore
 
-pytestmark = pytest.mark.ui
 BODY = '<!doctype html><meta charset="utf-8"><body data-jp-theme-light="{light}">{html}</body>'
 
 

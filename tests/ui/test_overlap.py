@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.code_jobs import has_generator
+from app.jobs.handlers.code import has_generator
 
 PATIENCE_MS = 90_000
 POOL = "?v=1&model=mcunet_vww1&input_shape=1x3x48x48&planner=overlap&machine=stm32f746"
@@ -41,15 +41,18 @@ def pool_page(open_page: Any, budget: str = "320+KiB") -> Page:
 
 def test_a_pool_is_shown_stepped_through_and_left(open_page: Any) -> None:
     page = pool_page(open_page)
-    expect(page.locator(".pool-objective select")).to_be_visible()
-    expect(page.locator(".objective select")).to_be_hidden()
+    expect(page.locator(".objective select")).to_have_value("least work within the budget")
+    expect(page.locator(".schedule select")).to_be_hidden()
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Row \d+ of \d+ of "))
     before = models(page, f"[...{RING}.data.end]")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".story tr").first).to_contain_text(re.compile(r"Row \d+ of \d+ of "))
-    page.wait_for_timeout(500)
-    assert models(page, f"[...{RING}.data.end]") != before
+    for _ in range(40):
+        page.wait_for_timeout(500)
+        if (after := models(page, f"[...{RING}.data.end]")) != before:
+            break
+    assert after != before
     models(page, f"{BARS}.selected.indices = [{BARS}.data.run.indexOf(1)]")
     expect(page).to_have_url(re.compile("selection=run%3A"))
     expect(page.locator(".details")).to_contain_text("run 2 of")

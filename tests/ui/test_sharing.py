@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import planners as sp
-from app.standalone import write_html
+from app.outputs.standalone import write_html
 
 PATIENCE_MS = 90_000
 MODELS = (

@@ -10,22 +10,38 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from planners.core.options import Options, Rule, flag, whole
+from planners.core.progress import Progress
 from planners.cosma import plan as cosma
-from planners.progress import Progress
 
 
-def slow(graph: Any, machine: Any, budget: int, options: Mapping[str, Any], progress: Any) -> Any:
+@dataclass(frozen=True, kw_only=True)
+class SlowOptions(Options):
+    """What the slow planner lets one choose."""
+
+    pause: int = whole(
+        100, "between reports", least=1, most=1000, unit="ms", label="Pause (ms)", place="front"
+    )
+    eager: bool = flag("stops at the first report", label="as soon as it can")
+
+    def rules(self) -> Iterator[Rule]:
+        if self.eager:
+            yield Rule("pause", "it does not wait for a second report")
+
+
+def slow(graph: Any, machine: Any, budget: int, options: SlowOptions, progress: Any) -> Any:
     """Report ten times a second; plan as COSMA does once the time is over or a stop is asked."""
     began = time.monotonic()
-    while (elapsed := time.monotonic() - began) < options["time_limit"]:
-        if progress(Progress("thinking", elapsed, 1000, 500)) is False:
+    while (elapsed := time.monotonic() - began) < options.time_limit:
+        if progress(Progress("thinking", elapsed, 1000, 500)) is False or options.eager:
             break
-        time.sleep(0.1)
-    return cosma(graph, machine, budget, {**options, "time_limit": 10.0}, None)
+        time.sleep(options.pause / 1000)
+    shared = {"parameters": options.parameters, "time_limit": 10.0}
+    return cosma(graph, machine, budget, shared, None)
 
 
 def stubborn(

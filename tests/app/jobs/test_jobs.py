@@ -1,0 +1,138 @@
+"""Worker processes: results, progress, both ways to stop, and what a death costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import planners as sp
+from app.jobs.pool import Job, Pool
+from app.jobs.protocol import Answer, Request
+from app.model.state import Problem
+
+PROBLEM = {
+    "model": "squeezenet1_1",
+    "input_shape": "",
+    "granularity": "fused",
+    "bytes_per_element": 1,
+    "parameters": False,
+    "machine": "npu_small",
+    "planner": "cosma",
+    "time_limit": 30,
+    "budget": "MR",
+    "options": {},
+}
+
+
+def collect(job: Job, until: Callable[..., None]) -> list[Answer]:
+    """All messages of a job, once it has ended."""
+    found: list[Answer] = []
+    until(lambda: found.extend(job.drain()) or job.state == "ended")
+    return [*found, *job.drain()]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended but is not yet reaped does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> None:
+    messages = collect(pool.submit(Request("plan", PROBLEM)), until)
+    kinds = [m.name for m in messages]
+    assert kinds[-1] == "done"
+    plan = sp.Plan.from_json(json.loads(messages[kinds.index("plan")]["shown"].text))
+    assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
+    assert messages[kinds.index("budgets")]["MR"] == plan.budget_bytes
+    assert "progress" in kinds
+
+
+def test_a_planner_that_always_counts_parameters_is_told_to(pool: Pool, until: Any) -> None:
+    problem = {**PROBLEM, "planner": "fusion", "budget": "128KiB"}
+    messages = collect(pool.submit(Request("plan", problem)), until)
+    plan = sp.Plan.from_json(
+        json.loads(next(m for m in messages if m.name == "plan")["shown"].text)
+    )
+    assert plan.planner == "fusion"
+    assert plan.program.counts_parameters
+
+
+def test_a_budget_that_nothing_fits_in_is_a_result(pool: Pool, until: Any) -> None:
+    messages = collect(pool.submit(Request("plan", {**PROBLEM, "budget": 1000})), until)
+    found = next(m for m in messages if m.name == "infeasible")
+    assert found["need_bytes"] > found["have_bytes"] == 1000
+    assert found["operator"]
+
+
+def test_an_unknown_model_is_one_clear_line(pool: Pool, until: Any) -> None:
+    messages = collect(pool.submit(Request("plan", {**PROBLEM, "model": "resnet5O"})), until)
+    assert "resnet5O" in next(m["text"] for m in messages if m.name == "error")
+    assert messages[-1].name == "done"
+
+
+def test_a_cancelled_planner_keeps_its_best_plan(pool: Pool, until: Any) -> None:
+    job = pool.submit(Request("plan", {**PROBLEM, "planner": "slow", "time_limit": 600}))
+    seen: list[Answer] = []
+    until(lambda: seen.extend(job.drain()) or any(m.get("stage") == "thinking" for m in seen))
+    began = time.monotonic()
+    job.cancel()
+    messages = collect(job, until)
+    assert time.monotonic() - began < 2
+    assert [m.name for m in messages if m.name != "progress"] == ["plan", "cancelled"]
+
+
+def test_one_that_does_not_listen_is_ended_with_its_children(pool: Pool, until: Any) -> None:
+    job = pool.submit(Request("plan", {**PROBLEM, "planner": "stubborn"}))
+    seen: list[Answer] = []
+    until(
+        lambda: (
+            seen.extend(job.drain()) or any(m.get("stage", "").startswith("child") for m in seen)
+        )
+    )
+    child = int(seen[-1]["stage"].split()[1])
+    assert alive(child)
+    job.cancel()
+    assert collect(job, until)[-1].name == "cancelled"
+    until(lambda: not alive(child))
+
+
+def test_a_killed_worker_costs_its_job_and_nothing_else(pool: Pool, until: Any) -> None:
+    job = pool.submit(Request("plan", {**PROBLEM, "planner": "slow", "time_limit": 600}))
+    until(lambda: any(m.get("stage") == "thinking" for m in job.drain()))
+    os.kill(pool.pids[0], signal.SIGKILL)
+    last = collect(job, until)[-1]
+    assert last.name == "died"
+    assert "killed by signal 9" in last["text"]
+    again = collect(pool.submit(Request("plan", PROBLEM)), until)
+    assert "plan" in [m.name for m in again]
+
+
+def test_jobs_wait_for_a_worker_and_can_be_cancelled_while_they_do(pool: Pool, until: Any) -> None:
+    slow = {**PROBLEM, "planner": "slow", "time_limit": 600}
+    jobs = [pool.submit(Request("plan", slow)) for _ in range(3)]
+    assert [job.state for job in jobs] == ["running", "running", "queued"]
+    assert len(pool.pids) == 2
+    jobs[2].cancel()
+    assert [m.name for m in jobs[2].drain()] == ["cancelled"]
+    jobs[2].cancel()
+    assert jobs[2].drain() == []
+
+
+def test_workers_end_with_the_pool(until: Any) -> None:
+    pool = Pool(1)
+    pool.submit(Request("plan", PROBLEM))
+    pids = pool.pids
+    pool.close()
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_the_default_problem_has_the_fields_of_the_view_model() -> None:
+    names = {*PROBLEM, "upload", "machine_fields", "wishes"}
+    assert names == set(Problem().values_by_name())

@@ -1,0 +1,269 @@
+"""Links: problem and look survive the way into an address and back; nothing else gets in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+import param
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import planners as sp
+from app.model.blocks_text import blocks_named, blocks_text
+from app.model.option_keys import spec_of, type_of, unusual
+from app.model.options import SOLVER, solver_names
+from app.model.sizes import format_exact, plain_shape
+from app.model.state import Look, Problem, Work
+from app.model.url import (
+    CHOICES,
+    LONGEST,
+    OF_THE_MOMENT,
+    from_query,
+    link,
+    not_in_links,
+    pinned_in,
+    problem_of,
+    to_query,
+)
+from app.outputs.scripts import as_python
+from app.session.first import first_shown
+from app.session.pinning import Kept
+from app.session.session import Session
+from planners.core.details import MovedByHand
+from planners.core.errors import BadInput
+from planners.core.options import Spec
+from planners.study.budgets import plain_budget
+from tests.cases import cases
+
+
+def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:
+    return from_query(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)))
+
+
+def test_a_link_says_all_of_the_problem_and_the_look() -> None:
+    problem = Problem(model="resnet18", budget="256 KiB", parameters=True, time_limit=7)
+    look = Look(step=12, selection="tensor:relu_", unit="hex", serial=True, colour="MACs")
+    found, seen, wrong = read(to_query(problem, look))
+    assert wrong == []
+    assert Problem(**found).values_by_name() == problem.values_by_name()
+    assert (seen["step"], seen["selection"], seen["unit"]) == (12, "tensor:relu_", "hex")
+    assert (seen["serial"], seen["colour"]) == (True, "MACs")
+
+
+def test_an_address_without_a_version_is_the_first_page() -> None:
+    assert read("?theme=dark") == ({}, {}, [])
+
+
+def test_another_version_is_said_to_be_another() -> None:
+    assert "version" in read("?v=99&model=resnet18")[2][0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model=/etc/passwd",
+        "model=../graph.json",
+        "machine=abacus",
+        "planner=oracle",
+        "budget=lots",
+        "budget=-1",
+        "bytes_per_element=3",
+        "time_limit=0",
+        "parameters=maybe",
+        "granularity=coarse",
+        "input_shape=1x3xbig",
+        "model=timm:hf-hub:x/y",
+        "step=-2",
+    ],
+)
+def test_what_a_link_may_not_say_is_one_line_and_changes_nothing(text: str) -> None:
+    problem, look, wrong = read("?v=1&" + text)
+    assert (problem, look) == ({}, {})
+    assert len(wrong) == 1
+    assert text.split("=")[0] in wrong[0]
+
+
+def test_the_copied_python_plans_the_same() -> None:
+    problem = Problem(model="squeezenet1_1", time_limit=5)
+    names: dict[str, object] = {"print": lambda *_: None}
+    exec(as_python(problem), names)
+    assert names["plan"].graph.name == "squeezenet1_1"  # type: ignore[attr-defined]
+
+
+def test_a_plan_says_what_problem_it_answers() -> None:
+    fields = problem_of(first_shown().plan)
+    session = Session(None)  # type: ignore[arg-type]
+    assert Problem(**fields).model == session.problem.model
+    assert fields["planner"] == "cosma"
+
+
+def test_sizes_are_written_so_that_they_read_back() -> None:
+    for size in (1, 1000, 1024, 2**20, 3 * 2**19, 12345):
+        assert plain_budget(format_exact(size)) == size
+    assert plain_budget(" mr ") == "MR"
+    with pytest.raises(BadInput, match="is not a size"):
+        plain_budget("256 elephants")
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("", None),
+        ("8", 8),
+        ("1x3x224x224", [[1, 3, 224, 224]]),
+        ("1, 3, 8, 8", [[1, 3, 8, 8]]),
+        ("1×3 and 2×4", [[1, 3], [2, 4]]),
+    ],
+)
+def test_input_shapes_are_read(text: str, shape: object) -> None:
+    assert plain_shape(text) == shape
+
+
+@pytest.mark.parametrize("text", ["0", "1x", "1x-3", "big", "1x3x1e3", "and"])
+def test_what_is_no_input_shape_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="not an input shape"):
+        plain_shape(text)
+
+
+# ---- everything comes back -----------------------------------------------------------------
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12)
+
+
+def fitting_option(key: str, spec: Spec) -> st.SearchStrategy[object]:
+    """Values that an option may have, and a link may name."""
+    if key == SOLVER:
+        return st.sampled_from(solver_names())
+    if spec.choices or spec.file:
+        return st.sampled_from(spec.choices or tuple(spec.words))
+    if spec.kind == "flag":
+        return st.booleans()
+    if spec.kind == "names":
+        return st.just("auto") | st.lists(NAMES.filter(bool), max_size=4).map(tuple)
+    if spec.kind == "number":
+        return st.floats(spec.least, min(spec.most, 1e9))
+    return st.integers(int(spec.least), int(min(spec.most, 2**40)))
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        key: fitting_option(key, spec_of(key))
+        for planner in sp.planners()
+        for key in (f"{planner}.{name}" for name in type_of(planner).own())
+    },
+).map(unusual)
+
+
+def fitting(spec: param.Parameter, name: str) -> st.SearchStrategy[object]:
+    """Values that a parameter may have, and a link may name."""
+    if name in CHOICES:
+        return st.sampled_from(sorted(CHOICES[name](), key=str))
+    if name == "budget":
+        sizes = st.integers(1, 2**40).map(format_exact)
+        return st.one_of(st.sampled_from(["MR", "MH", "MP"]), sizes)
+    if name == "input_shape":
+        return st.sampled_from(["", "8", "1x3x64x64", "1x3 and 2x4"])
+    if name == "machine_fields":
+        changed = "clock_hz=123456,mac_pj=0.515625,host.read_bytes_per_s=1.25e9"
+        return st.sampled_from(["", "dma_in.latency_s=1.25e-7", changed])
+    if name == "upload":  # a file that is on the server, and here there is none
+        return st.just("")
+    if name == "expanded":
+        return st.lists(NAMES, max_size=6).map(lambda names: sorted(set(names)))
+    if name == "options":
+        return OPTIONS
+    if isinstance(spec, param.Boolean):
+        return st.booleans()
+    if isinstance(spec, param.Selector):
+        return st.sampled_from(spec.objects)
+    if isinstance(spec, param.List):
+        return st.lists(NAMES, max_size=4)
+    if isinstance(spec, param.Integer):
+        low, high = spec.bounds
+        return st.integers(low or 0, high or 2**40)
+    return NAMES
+
+
+def values_of(kind: type[param.Parameterized]) -> st.SearchStrategy[dict[str, object]]:
+    specs = {name: kind.param[name] for name in kind.param if name not in OF_THE_MOMENT}
+    return st.fixed_dictionaries({name: fitting(spec, name) for name, spec in specs.items()})
+
+
+@settings(max_examples=cases(60))
+@given(values_of(Problem), values_of(Look), st.none() | values_of(Problem))
+def test_all_of_a_page_comes_back(
+    problem: dict[str, object], look: dict[str, object], pinned: dict[str, object] | None
+) -> None:
+    query, left_out = link(Problem(**problem), Look(**look), pinned)
+    assert left_out == []
+    found, seen, wrong = read(query)
+    assert wrong == []
+    assert Problem(**found).values_by_name() == problem
+    assert {name: seen[name] for name in look} == look
+    again, wrong = pinned_in(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)), found)
+    assert wrong == []
+    assert again == (pinned or {})
+
+
+def test_blocks_are_written_once() -> None:
+    names = ["fc", "layer1", "layer1.0", "layer1.1", "layer1.1.conv", "a~b%c.d"]
+    text = blocks_text(names)
+    assert text == "0.a%7Eb%25c.d~0.fc~0.layer1~1.0~1.1~2.conv"
+    assert blocks_named(text) == sorted(names)
+    for wrong in ("1.a", "x.a", "zero", "-1.a", "0.a~3.b"):
+        with pytest.raises(ValueError):
+            blocks_named(wrong)
+
+
+def test_a_link_that_would_be_too_long_says_what_it_leaves_out() -> None:
+    many = [f"block number {i} with a long name" for i in range(400)]
+    query, left_out = link(Problem(), Look(expanded=many, selection="tensor:x"))
+    assert len(query) <= LONGEST
+    assert left_out == ["the opened blocks"]
+    assert read(query)[1]["selection"] == "tensor:x"
+    problem = Problem.of(schedule="dnc", break_nodes=many)
+    query, left_out = link(problem, Look(expanded=many), {"budget": "MH"})
+    assert len(query) <= LONGEST
+    assert left_out == ["the opened blocks", "the pinned plan", "the break nodes"]
+    assert Problem(**read(query)[0]).option("schedule") == "dnc"
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"budget": 3}', "[" * 9000, '"MR"'])
+def test_a_pinned_problem_that_is_none_is_one_line(text: str) -> None:
+    fields, wrong = pinned_in({"v": "1", "pinned": text}, {})
+    assert fields == {}
+    assert len(wrong) == 1
+    assert wrong[0].startswith("The link's pinned = ")
+    assert len(wrong[0]) < 120
+
+
+def test_a_pinned_problem_with_one_wrong_value_is_not_another_problem() -> None:
+    asked = {"v": "1", "pinned": json.dumps({"budget": "MH", "model": "/etc/passwd"})}
+    fields, wrong = pinned_in(asked, {"planner": "fusion"})
+    assert fields == {}
+    assert len(wrong) == 1
+    assert "pinned model" in wrong[0]
+    asked["pinned"] = json.dumps({"budget": "MH"})
+    fields, wrong = pinned_in(asked, {"planner": "fusion"})
+    assert wrong == []
+    assert (fields["planner"], fields["budget"]) == ("fusion", "MH")
+    assert pinned_in({}, {}) == ({}, [])
+
+
+def test_what_no_link_holds_is_said() -> None:
+    work = Work(shown=first_shown())
+    assert not_in_links(work) == []
+    assert not_in_links(work, ["the wishes"]) == ["the wishes (for want of room)"]
+    others = [Kept("a", work.shown, {}), Kept("b", work.shown, {})]
+    work.param.update(shelf=others)
+    assert not_in_links(work) == ["2 more plans of the compare shelf"]
+    work.param.update(pinned=work.shown)
+    assert not_in_links(work) == []
+    plan = work.shown.plan
+    moved = replace(plan, details=replace(plan.details, moves=(MovedByHand("a", 0, 0, 64),)))
+    work.param.update(shown=replace(work.shown, plan=moved), pinned=None, shelf=[])
+    assert not_in_links(work) == ["1 move by hand (save the plan to keep them)"]

@@ -1,0 +1,38 @@
+"""What is taken away: other tools read it, and it says what the plan says."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from app.model.checked_plan import Shown
+from app.model.file_names import file_stem
+from app.outputs.export import lifetimes_csv, trace_json
+from planners.allocation import pack
+from planners.allocation.csv_io import read_lifetimes
+
+
+def test_lifetimes_are_read_by_pack_and_fit_where_the_plan_fits(shown: Shown) -> None:
+    found = read_lifetimes(io.StringIO(lifetimes_csv(shown)))
+    assert len(found) == len(shown.report.residencies)
+    assert len({item.id for item in found}) == len(found)
+    assert any(item.id.endswith("#2") for item in found)
+    assert pack(found, shown.plan.budget_bytes).status == "packed"
+
+
+@pytest.mark.parametrize("serial", [False, True])
+def test_the_trace_has_every_interval_and_ends_with_the_plan(shown: Shown, serial: bool) -> None:
+    trace = shown.serial_trace if serial else shown.trace
+    events = json.loads(trace_json(shown, serial))["traceEvents"]
+    runs = [e for e in events if e["ph"] == "X"]
+    assert len(runs) == len(trace.intervals)
+    assert max(e["ts"] + e["dur"] for e in runs) == pytest.approx(trace.makespan_s * 1e6)
+    named = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {e["cat"] for e in runs} == set(named.values())
+    assert max(e["args"]["bytes"] for e in events if e["ph"] == "C") == shown.report.peak_bytes
+
+
+def test_file_names_are_plain(shown: Shown) -> None:
+    assert file_stem(shown) == f"vit_b_16-{shown.plan.budget_bytes}"

@@ -1,0 +1,194 @@
+"""A plan as one HTML file: complete, safe, small, and a plan again where it is loaded."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bokeh.model.util import collect_models
+
+import planners as sp
+from app.model.checked_plan import Shown
+from app.outputs.standalone import Seen, page_html, seen_of, write_html
+from app.outputs.standalone.dressing import recolouring
+from app.outputs.standalone.figures import Figures
+from app.outputs.standalone.page import script_json
+from app.outputs.standalone.telling import told_steps
+from app.widgets.palette import DARK, LIGHT
+from planners.core.pages import is_page, plan_text_in
+
+HOSTILE = '</script><img src=x onerror="window.hacked=1">\'&`${1}\\u2028'
+PLANS: dict[str, dict[str, Any]] = {
+    "cosma": {"model": "squeezenet1_1", "budget": "MR"},
+    "fusion": {"model": "squeezenet1_1", "budget": 80 * 1024},
+    "overlap": {"model": "mcunet_vww1", "budget": "64KB", "machine": "stm32f411", "side": 32},
+    "streaming": {"model": "squeezenet1_1", "budget": "4MiB"},
+}
+
+
+@cache
+def seen(planner: str) -> Seen:
+    asked = {**PLANS[planner]}
+    side = asked.pop("side", 64)
+    graph = sp.load(asked.pop("model"), input_shape=[[1, 3, side, side]])
+    return seen_of(sp.plan(graph, planner=planner, time_limit=10, **asked))
+
+
+def told(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="spillway-data">(.*?)</script>', page)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+def renamed(graph: sp.Graph, words: str) -> sp.Graph:
+    """The graph with other names of itself, of its tensors and of operators that no kind is."""
+    data = json.loads(json.dumps(graph.to_json()))
+    data["name"] = words
+    text = json.dumps(data)
+    for name in {*graph.tensors, *graph.index} - {op.kind for op in graph.operators}:
+        text = text.replace(json.dumps(name), json.dumps(f"{words}{name}"))
+    return sp.Graph.from_json(json.loads(text))
+
+
+@pytest.mark.parametrize("planner", PLANS)
+def test_a_page_has_every_view_of_a_plan_and_asks_for_nothing(planner: str) -> None:
+    shown = seen(planner).shown
+    page = page_html(seen(planner))
+    assert len(page.encode()) < 10_000_000
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=", page)
+    assert "default-src 'none'" in page
+    own = {"overlap": {"ring", "bars", "ram"}}.get(planner, set())
+    places = set(re.findall(r'<div class="plot (\w+)">', page))
+    assert places == {"dag", "map", "occupancy", "timeline"} | own
+    data = told(page)
+    assert data["steps"] == shown.steps == len(data["story"]) == len(data["live"])
+    assert all(data["story"])
+    for step in (0, shown.steps // 2, shown.steps - 1):
+        sizes = [data["book"][number]["cells"][0] for number, _ in data["live"][step]]
+        assert bool(sizes) == bool(shown.live(step))
+    for operator in shown.graph.operators:
+        assert f"operator:{operator.name}" in data["details"]
+    assert len(data["together"]) == {
+        "fusion": len(shown.groups),
+        "overlap": len(shown.pool.runs) if shown.pool else 0,
+    }.get(planner, 0)
+
+
+@pytest.mark.parametrize("planner", PLANS)
+def test_a_page_is_loaded_like_its_plan(planner: str, tmp_path: Path) -> None:
+    shown = seen(planner).shown
+    plan = sp.Plan.from_json(json.loads(shown.text))
+    size = write_html(plan, tmp_path / "plan.html", theme="dark")
+    assert size == (tmp_path / "plan.html").stat().st_size
+    again = sp.Plan.load(tmp_path / "plan.html")
+    assert again.to_json() == plan.to_json()
+    assert sp.check(again).peak_bytes == plan.claims.peak_bytes
+
+
+def test_the_wrong_theme_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+    plan = sp.Plan.from_json(json.loads(seen("cosma").shown.text))
+    with pytest.raises(sp.BadInput, match="not a theme; they are auto, light, dark"):
+        write_html(plan, tmp_path / "x.html", theme="blue")  # type: ignore[arg-type]
+    with pytest.raises(sp.BadInput, match="cannot write"):
+        write_html(plan, tmp_path / "no" / "x.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("planner", ["cosma", "fusion", "streaming"])
+def test_no_name_becomes_html(planner: str) -> None:
+    graph = renamed(sp.load("squeezenet1_1", input_shape=[[1, 3, 64, 64]]), HOSTILE)
+    budget = {"fusion": 80 * 1024, "streaming": "4MiB"}.get(planner, "MR")
+    page = page_html(seen_of(sp.plan(graph, planner=planner, budget=budget, time_limit=10)))
+    assert "<img" not in page
+    data = told(page)
+    assert any(HOSTILE in name for name in data["graph"]["tensors"])
+    tags = re.findall(r"<script[^>]*>", page)
+    assert len(tags) == 5
+    assert page.count("</script>") == 5
+    # What the figures hold is text for a parser of their own: no sign of HTML is left in it.
+    figures = page[page.index("const docs_json") : page.index("const render_items")]
+    assert "<" not in figures.replace("const docs_json", "")
+
+
+def test_json_in_a_script_reads_back() -> None:
+    text = script_json({HOSTILE: ["\u2028 <!-- & ]]>"]})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text) == {HOSTILE: ["\u2028 <!-- & ]]>"]}
+
+
+def test_both_themes_hold_the_same_and_differ_in_colours_alone() -> None:
+    light, dark = Figures(LIGHT), Figures(DARK)
+    colours = recolouring(light)
+    plots = [view.figure for view in (light.map, light.dag, light.ring)]
+    models = {model.id: model for model in collect_models(*plots)}
+    changed = {name for id, names in colours.items() if id in models for name in names}
+    assert {"text_color", "line_color", "background_fill_color", "fill_color"} <= changed
+    for pair in (pair for names in colours.values() for pair in names.values()):
+        assert pair[0] != pair[1]
+    assert len(recolouring(dark)) == len(colours)
+    assert colours[light.map.figure.id]["background_fill_color"] == [LIGHT.panel, DARK.panel]
+
+
+def test_of_long_programs_the_steps_around_the_cursor_are_told() -> None:
+    assert told_steps(10, 3, 20) == range(10)
+    assert told_steps(1000, 500, 100) == range(450, 550)
+    assert told_steps(1000, 999, 100) == range(900, 1000)
+    assert told_steps(1000, 3, 100) == range(100)
+
+
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.outputs.standalone.write.STEPS", (30,))
+    monkeypatch.setattr("app.outputs.standalone.contents.MOST_DETAILS", 10)
+    monkeypatch.setattr("app.outputs.standalone.write.MOST_PLAN_BYTES", 10)
+    page = page_html(seen("cosma"))
+    steps = seen("cosma").shown.steps
+    assert re.search(rf"Sentences and tables are there for steps \d+ – \d+ of {steps}", page)
+    assert "Details are there for 11 of" in page
+    assert "The plan&#x27;s own JSON, which is too large" in page
+    assert len(told(page)["story"]) == 30
+    with pytest.raises(sp.BadInput, match="carries no plan"):
+        plan_text_in(page)
+
+
+def test_progress_rises_to_the_end() -> None:
+    heard: list[tuple[str, float]] = []
+    page_html(seen("streaming"), lambda stage, share: heard.append((stage, share)))
+    shares = [share for _, share in heard]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert {stage for stage, _ in heard} == {
+        "drawing",
+        "telling every step",
+        "writing the page",
+        "done",
+    }
+
+
+def test_pages_without_a_plan_are_refused_in_a_line() -> None:
+    assert [is_page(text) for text in ("<!DOCTYPE html>\n<html>", "\ufeff<html>", "{}")] == [
+        1,
+        1,
+        0,
+    ]
+    whole = page_html(seen("cosma"))
+    start = whole.index('id="spillway-plan">') + len('id="spillway-plan">')
+    for change, match in (
+        (whole[:start] + "AAAA" + whole[start:], "cannot be unpacked"),
+        (whole[: start + 400] + whole[whole.index("</script>", start) :], "cut off"),
+        ("<!doctype html><p>hello</p>", "carries no plan"),
+    ):
+        with pytest.raises(sp.BadInput, match=match):
+            plan_text_in(change)
+    with pytest.raises(sp.BadInput, match="more than 1000 bytes"):
+        plan_text_in(whole, most_bytes=1000)
+
+
+def test_the_first_plan_opens_where_the_explorer_opens_it(shown: Shown) -> None:
+    data = told(page_html(seen_of(shown.plan)))
+    assert data["step"] == shown.opening_step
+    assert data["first"] == 0
+    assert data["theme"] == "auto"

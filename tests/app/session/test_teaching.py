@@ -1,0 +1,104 @@
+"""Teaching: where something moves next, what is marked, that it goes with a link and stops."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+
+from app.explorer import Explorer
+from app.kinds.registry import step_story
+from app.model.checked_plan import Shown
+from app.model.state import selected_operators, selected_tensors, tensor_selection
+from app.model.url import from_query, to_query
+from app.page import press
+from app.session.first import first_shown
+from app.session.session import Session
+from app.session.teaching import events, next_event, spoken_tensors
+from app.views.panels.teaching import HEIGHTS, PAUSE, PLAY
+from app.widgets.palette import LIGHT
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    session = Session(None)  # type: ignore[arg-type]
+    made = Explorer(session, LIGHT)
+    session.open({}, {})
+    return made
+
+
+def test_an_event_is_a_step_whose_sentences_tell_of_a_transfer(shown: Shown) -> None:
+    told = [
+        step
+        for step in range(shown.steps)
+        if any(s.mark in ("in", "out") for s in step_story(shown, step))
+    ]
+    assert events(shown) == told
+    assert 0 < len(told) < shown.steps
+    quiet = [k for k in range(shown.steps) if any(s.mark == "quiet" for s in step_story(shown, k))]
+    assert set(quiet) == set(range(shown.steps)) - set(told)
+
+
+def test_the_next_event_skips_quiet_steps(shown: Shown) -> None:
+    found = events(shown)
+    assert next_event(shown, found[0]) == found[1]
+    assert next_event(shown, found[1] - 1) == found[1]
+    assert next_event(shown, found[1], -1) == found[0]
+    assert next_event(shown, found[-1]) is None
+    assert next_event(shown, found[0], -1) is None
+
+
+def test_what_is_spoken_of_is_marked_until_something_is_selected(explorer: Explorer) -> None:
+    session = explorer.session
+    shown, look = session.work.shown, session.look
+    assert explorer.map.chosen.data["left"] == []
+    press(session, "t", None)
+    assert look.teaching
+    spoken = spoken_tensors(shown, look.step)
+    named = {s.tensor for s in step_story(shown, look.step) if s.tensor}
+    assert named <= set(look.spoken) == set(spoken)
+    assert set(explorer.map.names) == set(spoken)
+    assert len(explorer.map.chosen.data["left"]) >= len(spoken)
+    press(session, "n", None)
+    assert look.step in events(shown)
+    assert set(explorer.map.names) == set(spoken_tensors(shown, look.step)) != set(spoken)
+    look.selection = tensor_selection(spoken[0])
+    assert set(explorer.map.names) == {spoken[0]}
+    press(session, "t", None)
+    assert look.spoken == []
+    assert explorer.map.names == set()
+
+
+def test_tensors_spoken_of_are_a_selection_of_no_operator(shown: Shown) -> None:
+    first, second, *_ = shown.graph.tensors
+    chosen = f"tensors:{first}\n{second}\nno such"
+    assert selected_tensors(shown.graph, chosen) == (first, second)
+    assert selected_operators(shown.graph, chosen) == ()
+
+
+def test_words_are_large_and_a_link_keeps_them(explorer: Explorer) -> None:
+    session, stepper = explorer.session, explorer.stepper
+    assert stepper.story.height == HEIGHTS[False]
+    session.look.teaching = True
+    assert stepper.story.height == HEIGHTS[True]
+    assert "teach" in stepper.story.css_classes
+    query = to_query(session.problem, session.look)
+    given = dict(parse_qsl(query[1:]))
+    _, look, wrong = from_query(given)
+    assert look["teaching"] is True
+    assert wrong == []
+    assert "playing" not in query
+
+
+def test_space_plays_and_another_plan_stops(explorer: Explorer) -> None:
+    session, bar = explorer.session, explorer.stepper.teaching
+    press(session, " ", None)
+    assert bar.player.playing
+    assert bar.play.label == PAUSE
+    bar.player.playing = False  # as the client does at the end
+    assert not session.look.playing
+    assert bar.play.label == PLAY
+    press(session, " ", None)
+    session.show(first_shown())
+    session.work.param.trigger("shown")
+    assert not session.look.playing

@@ -1,0 +1,177 @@
+"""Fused groups in the explorer's views: drawn in pieces, selected, told of, previewed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import planners as sp
+from app.explorer import Explorer
+from app.kinds.map_rows import MapRows
+from app.model.checked_plan import Shown, show
+from app.model.colours import group_colour
+from app.model.glossary import plain
+from app.model.groups import chosen_groups
+from app.model.state import group_selection, operator_selection, tensor_selection
+from app.page import press
+from app.session.live import group_of
+from app.session.session import Session
+from app.views.panels.cards import cards_html, preview_html
+from app.views.panels.tables import detail_rows
+from app.widgets.palette import LIGHT
+
+BUDGET = 128 * 1024
+
+
+def open_explorer(shown: Shown) -> Explorer:
+    """An explorer without workers that has this plan on screen."""
+    session = Session(None)  # type: ignore[arg-type]
+    explorer = Explorer(session, LIGHT)
+    session.open({}, {})
+    session.show(shown)
+    return explorer
+
+
+def test_zooming_in_is_told_only_where_it_helps(
+    drawn: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = MapRows(drawn, drawn.memories[0])
+    assert rows.densest == max(rows.count(step, step + 1) for step in range(drawn.steps))
+    monkeypatch.setattr("app.views.memory.address_map.MOST", rows.densest - 1)
+    assert "zoom in" not in open_explorer(drawn).map.note.text
+    monkeypatch.setattr("app.views.memory.address_map.MOST", rows.densest)
+    assert "zoom in" in open_explorer(drawn).map.note.text
+
+
+def test_the_map_goes_into_pieces_where_one_zooms_in(
+    drawn: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.views.memory.address_map.MOST", 400)
+    monkeypatch.setattr("app.views.time.timeline.MOST", 400)
+    explorer = open_explorer(drawn)
+    view = explorer.map
+    whole = len(view.source.data["left"])
+    assert whole == len(MapRows(drawn, drawn.memories[0]).bundles)
+    assert "zoom in" in view.note.text
+    explorer.steps.update(start=20, end=23)
+    assert not view.note.text
+    assert all(
+        a < 26 and b > 17 for a, b in zip(view.source.data["left"], view.source.data["right"])
+    )
+    explorer.steps.update(start=0, end=drawn.steps)
+    assert len(view.source.data["left"]) == whole
+    bars = explorer.timeline
+    few = len(bars.source.data["left"])
+    bars.x_range.update(start=0.0, end=drawn.trace.makespan_s / 60)
+    assert "zoom in to see each" not in bars.source.data["cause"]
+    assert few < len(drawn.trace.intervals)
+
+
+def test_a_group_is_selected_in_all_views(drawn: Shown) -> None:
+    explorer = open_explorer(drawn)
+    look, group = explorer.session.look, drawn.groups[2]
+    explorer.dag.tabs.selected.indices = [explorer.dag.tabs.data["group"].index(2)]
+    assert look.selection == group_selection(group.name)
+    assert look.step == group.start_step
+    assert explorer.map.groups.chosen.data["left"] == [group.start_step]
+    assert len(explorer.timeline.groups.chosen.data["left"]) == 1
+    assert len(explorer.dag.chosen.data["x"]) == len(group.operators)
+    explorer.map.groups.source.selected.indices = [0]
+    assert look.selection == group_selection(drawn.groups[0].name)
+    look.selection = operator_selection(group.operators[0])
+    assert explorer.map.groups.chosen.data["left"] == [group.start_step]
+    assert f"in the fused group {group.name}" in [r["text"] for r in explorer.corner.details.rows]
+
+
+def test_a_key_goes_from_group_to_group(drawn: Shown) -> None:
+    session = open_explorer(drawn).session
+    session.look.step = drawn.groups[1].stop_step - 1
+    for k in (1, 2, 3):
+        press(session, "g", lambda: None)
+        assert session.look.selection == group_selection(drawn.groups[k].name)
+        assert session.look.step == drawn.groups[k].start_step
+    session.look.step = drawn.steps - 1
+    press(session, "g", lambda: None)
+    press(session, "g", lambda: None)
+    assert session.look.selection == "group:g0"
+
+
+def test_a_key_for_groups_does_nothing_without_any(shown: Shown) -> None:
+    session = open_explorer(shown).session
+    press(session, "g", lambda: None)
+    assert session.look.selection == ""
+
+
+def test_what_a_selection_means_in_groups(drawn: Shown) -> None:
+    group = drawn.groups[1]
+    assert chosen_groups(drawn, group_selection(group.name)) == [1]
+    assert chosen_groups(drawn, operator_selection(group.operators[0])) == [1]
+    assert chosen_groups(drawn, tensor_selection(group.output)) == []
+    assert chosen_groups(drawn, group_selection("g99")) == []
+    assert chosen_groups(drawn, "") == []
+
+
+def test_the_table_says_why_neighbours_are_apart(drawn: Shown) -> None:
+    group = drawn.groups[1]
+    rows = detail_rows(drawn, group_selection(group.name), {})
+    assert "asking what else it would cost …" in [row["text"] for row in rows]
+    pair = {"there": 0, "apart_bytes": 4096, "together_bytes": None, "reason": "does not fit"}
+    facts = {"single": "", "alone_bytes": 10240, "neighbours": [pair]}
+    rows = detail_rows(drawn, group_selection(group.name), {group.name: facts})
+    row = next(row for row in rows if row["text"] == "does not fit")
+    assert row["cells"] == ["4 KiB", "–"]
+    assert (row["key"], row["mark"]) == ("group:g0", "g0")
+    told = {row["text"]: row["cells"][-1] for row in rows}
+    assert told["each alone, they would move"] == "10 KiB"
+    single = {"single": "it needs all rows", "alone_bytes": 1, "neighbours": []}
+    rows = detail_rows(drawn, group_selection(group.name), {group.name: single})
+    assert "by itself: it needs all rows" in [row["text"] for row in rows]
+
+
+def test_hovers_say_what_operators_would_move_apart(drawn: Shown) -> None:
+    explorer = open_explorer(drawn)
+    group = next(g for g in drawn.groups if len(g.operators) > 1)
+    at = drawn.groups.index(group)
+    bands = (explorer.map.groups, explorer.timeline.groups)
+    assert all("apart" not in band.source.data["line"][at] for band in bands)
+    explorer.session.work.why = {group.name: {"alone_bytes": 2**20}}
+    assert all("apart 1 MiB" in band.source.data["line"][at] for band in bands)
+    assert any("apart 1 MiB" in line for line in explorer.dag.nodes.data["group"])
+
+
+def test_moving_the_budget_regroups_the_same_nodes(drawn: Shown) -> None:
+    explorer = open_explorer(drawn)
+    work, count = explorer.session.work, len(drawn.graph.operators)
+    before, nodes = dict(explorer.dag.regions.data), explorer.dag.nodes.data["title"]
+    work.preview = {
+        "budget_bytes": 2**20,
+        "traffic_bytes": 2**21,
+        "bound_bytes": 2**21,
+        "status": "optimal",
+        "buffer_bytes": 2**19,
+        "tiles": 9,
+        "groups": [list(range(count))],
+        "worked_s": 0.001,
+    }
+    assert set(explorer.dag.regions.data["fill"]) == {group_colour(0)}
+    assert explorer.dag.nodes.data["title"] == nodes
+    assert "at 1 MiB" in explorer.cards.object
+    assert "proven optimal" in plain(explorer.cards.object)
+    work.preview = {}
+    assert explorer.dag.regions.data == before
+    assert "preview" not in explorer.cards.object
+
+
+def test_a_budget_that_is_too_small_says_what_is_least(drawn: Shown) -> None:
+    html = preview_html(drawn, {"budget_bytes": 1024, "need_bytes": 2048})
+    assert "does not fit" in html
+    assert "2 KiB" in html
+    assert group_of({"need_bytes": 2048}, 3) is None
+    assert group_of({"groups": [[0, 2], [1]]}, 4) == [0, 1, 0, None]
+
+
+def test_cards_count_groups_and_a_rule_is_no_proof(drawn: Shown) -> None:
+    assert f"{len(drawn.groups)} groups" in plain(cards_html(drawn))
+    plan = sp.plan(drawn.graph, "fusion", BUDGET, baseline="no_fusion")
+    assert "heuristic" in cards_html(show(json.dumps(plan.to_json())))

@@ -1,0 +1,333 @@
+"""Many plans on one chart: who beats whom, bounds, what more memory buys, what is planned when."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from itertools import permutations
+from typing import Any
+
+import pytest
+from param.parameterized import discard_events
+
+import planners as sp
+from app.jobs.handlers.sweep import front_of, point
+from app.jobs.pool import Pool
+from app.model.checked_plan import Shown
+from app.model.machines import ON_MACHINE
+from app.model.options import series
+from app.model.pareto import (
+    AXES,
+    OF_NETWORK,
+    best,
+    buys,
+    floor,
+    front,
+    indexed,
+    points_csv,
+    proven_bounds,
+    stairs,
+    value,
+)
+from app.model.staircase import staircase
+from app.model.state import Look
+from app.model.url import from_query, to_query
+from app.session.session import Session
+from app.session.sweep_lines import (
+    SWEPT,
+    Line,
+)
+from app.views.fronts.pareto import FAINT, Looks, Pareto, point_columns
+from app.views.fronts.pareto_bar import compare_planners
+from app.views.fronts.pareto_panel import ParetoPanel, answer_html, finely
+from app.widgets.palette import LIGHT
+from tests.app.points import COSMA, FUSION, made
+
+KEYS = (*AXES.values(),)
+
+
+def drawn(seed: int, count: int = 60) -> list[dict[str, Any]]:
+    """Points with small random numbers, so that many are equal in one axis or in all."""
+    dice = random.Random(seed)
+    rows = [{key: dice.randint(1, 8) for key in KEYS} for _ in range(count)]
+    problems = (COSMA, FUSION)
+    return [{**made(1, 1), **row, "problem": dice.choice(problems)} for row in rows]
+
+
+@pytest.mark.parametrize("axes", list(permutations(AXES, 2)))
+def test_who_is_beaten_is_what_brute_force_says(axes: tuple[str, str]) -> None:
+    for seed in range(4):
+        points = drawn(seed)
+        places = [(value(p, axes[0]), value(p, axes[1])) for p in points]
+        unbeaten = {
+            i
+            for i, (x, y) in enumerate(places)
+            if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in places)
+        }
+        assert best(points, *axes) == unbeaten
+        corners = [places[i] for i in front(points, *axes)]
+        assert corners == sorted({places[i] for i in unbeaten})
+        columns = point_columns(indexed_all(points), *axes)
+        strong = {
+            i
+            for rows in columns.values()
+            for i, alpha in zip(rows["index"], rows["line_alpha"], strict=True)
+            if alpha > FAINT
+        }
+        assert strong == unbeaten
+
+
+def indexed_all(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**p, "index": i, "series": series(p["problem"])} for i, p in enumerate(points)]
+
+
+def test_a_staircase_is_level_until_the_next_corner() -> None:
+    assert staircase([(1, 5), (3, 2)], 4) == {"x": [1, 3, 3, 4], "y": [5, 5, 2, 2]}
+    assert staircase([], 4) == {"x": [], "y": []}
+    points = [made(x, y) for x, y in ((10, 9), (20, 9), (15, 4), (30, 5), (40, 1))]
+    assert front(points, "memory", "traffic") == [0, 2, 4]
+    assert stairs(points, "memory", "traffic")[0] == [10, 15, 15, 40, 40, 40]
+
+
+def test_a_bound_holds_for_every_order_on_the_chart_and_for_one_planner() -> None:
+    default, mpmf = [made(10, 9), made(20, 8)], [made(10, 7)]
+    for p in mpmf:
+        p["problem"] = {**COSMA, "options": {"schedule": "mpmf"}}
+    assert proven_bounds(default) == {10: 6, 20: 5}
+    assert proven_bounds(default + mpmf) == {10: 4}
+    assert proven_bounds([*default, made(10, 9, FUSION)]) == {}
+
+
+def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
+    machine, macs = shown.plan.machine, shown.graph.macs
+    report, trace = shown.report, shown.trace
+    here = made(1, 1, compulsory_bytes=report.compulsory_bytes)
+    has = {"traffic": report.traffic_bytes, "latency": trace.makespan_s, "energy": trace.energy_j}
+    for axis, found in has.items():
+        least = floor([here], axis, macs, machine)
+        assert least is not None
+        assert 0 < least <= found
+    assert floor([here], "memory", macs, machine) is None
+    assert floor([{**here, "own_times": True}], "latency", macs, machine) is None
+
+
+def test_points_of_another_machine_or_count_have_another_chart() -> None:
+    asked = {"model": "a", "machine": "m", "parameters": True}
+    other = {**asked, "parameters": False}
+    points = [
+        made(1, 9, {**COSMA, **fields}) for fields in (other, asked, {**asked, "machine": "n"})
+    ]
+    assert [p["index"] for p in indexed(points, asked)] == [1]
+    assert [p["index"] for p in indexed(points[:1], asked)] == [0]
+    twice = [made(1, 9), made(2, 8), made(1, 7)]
+    assert [p["traffic_bytes"] for p in indexed(twice)] == [7, 8]
+
+
+def test_rows_of_gains_are_best_first_and_say_what_is_lacking() -> None:
+    points = [made(100, 50), made(164, 40), made(100, 60, FUSION), made(164, 30, FUSION)]
+    third = {**COSMA, "options": {"schedule": "joint"}}
+    rows = buys([*points, made(164, 20, third)], 100, 64, "traffic", {"x": 500}, ["y"])
+    assert [row.name for row in rows] == ["fusion", "cosma", "cosma joint", "y", "x"]
+    assert [row.gain for row in rows[:3]] == [30, 10, None]
+    assert rows[0].share == 0.5
+    words = answer_html(rows, 100, 64, "traffic")
+    assert "<b>fusion</b>: 30 B less" in words
+    assert "<b>cosma joint</b>, 20 B" in words
+
+
+def test_quantities_of_neighbours_are_told_apart() -> None:
+    assert finely(0.0269724, "s") == "26.97 ms"
+    assert finely(-3.58e-5, "s", sign=True) == "−35.8 µs"
+    assert finely(2048, "B", sign=True) == "+2 KiB"
+    assert finely(4.1e-4, "J") == "410 µJ"
+
+
+def test_points_as_csv_are_bytes_seconds_and_joules() -> None:
+    problem = {**COSMA, "model": "m", "machine": "n", "options": {"schedule": "default"}}
+    rows = list(csv.DictReader(io.StringIO(points_csv([made(100, 50, problem)]))))
+    assert rows[0]["series"] == "cosma default"
+    assert (rows[0]["budget_bytes"], rows[0]["traffic_bytes"]) == ("100", "50")
+    assert (rows[0]["makespan_s"], rows[0]["status"]) == ("5.0", "optimal")
+    assert rows[0]["options"] == "schedule=default"
+
+
+def test_gains_are_asked_for_at_the_chosen_budget_though_nothing_fits_it(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.work.shown = shown
+    assert session.sweeps.budget_bytes == shown.plan.budget_bytes  # MR is not known yet
+    session.work.budgets = {"MR": 5000}
+    assert session.sweeps.budget_bytes == 5000
+    session.problem.budget = "2 KiB"
+    assert session.sweeps.budget_bytes == 2048
+
+
+def test_a_link_keeps_the_chart() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.look.param.update(across="peak", metric="energy", swept=["fusion"], more_bytes=1024)
+    session.look.wide = True
+    query = to_query(session.problem, session.look)[1:]
+    from urllib.parse import parse_qsl
+
+    _, look, wrong = from_query(dict(parse_qsl(query)))
+    assert wrong == []
+    assert (look["across"], look["metric"], look["swept"]) == ("peak", "energy", ["fusion"])
+    assert (look["more_bytes"], look["wide"]) == (1024, True)
+
+
+@pytest.fixture(scope="module")
+def small() -> sp.Graph:
+    return sp.load("mcunet_vww1", input_shape=(1, 3, 32, 32))
+
+
+@pytest.mark.parametrize("planner", ["overlap", "streaming"])
+def test_between_the_points_of_a_front_plans_are_the_same(small: sp.Graph, planner: str) -> None:
+    roomy = sp.plan(small, planner, 4 * 2**20, machine="npu_small", parameters=True)
+    sizes = front_of(roomy)
+    assert sizes
+    low = sp.plan(small, planner, sizes[-1], machine="npu_small", parameters=True)
+    two = [point(plan) for plan in (low, roomy)]
+    assert [two[0][key] for key in KEYS[1:]] == [two[1][key] for key in KEYS[1:]]
+    if len(sizes) > 1:
+        below = sp.plan(small, planner, sizes[-1] - 1, machine="npu_small", parameters=True)
+        assert point(below)["peak_bytes"] <= sizes[-2]
+
+
+def test_what_more_buys_is_what_plans_made_directly_say(
+    pool: Pool, until: Any, small: sp.Graph
+) -> None:
+    session = Session(pool)
+    session.open({}, {})
+    name = "small (uploaded)"
+    session.uploads.texts[name] = json.dumps(small.to_json())
+    session.change(model=name, planner="fusion", budget="4 KiB")
+
+    def settled() -> bool:
+        session.poll()
+        return not session.busy
+
+    until(settled)
+    session.look.more_bytes = 2048
+    session.sweeps.start(["cosma", "fusion"], wide=False)
+    until(settled)
+    assert not session.work.sweeping
+    needs = session.work.sweep["needs"]
+    points = indexed(session.work.points, session.work.shown_for)
+    rows = {row.name: row for row in buys(points, 4096, 2048, "traffic", needs)}
+    graph = session.work.shown.graph
+    direct = [
+        sp.plan(graph, "fusion", size, machine="npu_small", parameters=True)
+        for size in (4096, 6144)
+    ]
+    traffic = [sp.check(plan).traffic_bytes for plan in direct]
+    assert [rows["fusion"].now, rows["fusion"].more] == traffic
+    with pytest.raises(sp.BudgetTooSmall) as error:
+        sp.plan(graph, "cosma", 4096, machine="npu_small", parameters=True)
+    assert needs["cosma default"] == error.value.need_bytes
+    session.close()
+
+
+def test_the_large_chart_is_made_when_it_is_opened(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    panel = ParetoPanel(session, LIGHT, Looks())
+    session.open({}, {})
+    assert panel.chart is None
+    session.look.wide = True
+    assert panel.chart is not None
+    assert panel.box.visible
+    assert len(panel.list.rows) == len(session.work.points)
+    labels = [item.label.value for item in panel.chart.figure.legend[0].items]
+    assert labels[0] == "cosma default"
+    assert "plan on screen" in labels
+    session.look.metric = "energy"
+    assert "Energy" in panel.chart.figure.title.text
+    session.look.more_bytes = 100
+    assert panel.more.value == "100"
+    panel.more.value = "nonsense"
+    assert "nonsense" in panel.wrong.object
+    assert session.look.more_bytes == 100
+
+
+def test_where_nothing_fits_the_chart_is_about_what_is_chosen(shown: Shown) -> None:
+    """Another network is still on screen: its plan is no point of this chart, nor its MACs."""
+    session = Session(None)  # type: ignore[arg-type]
+    panel = ParetoPanel(session, LIGHT, Looks())
+    session.open({}, {})
+    session.look.wide = True
+    assert panel.chart is not None
+    with discard_events(session.problem):
+        session.problem.param.update(model="mobilenet_v2", budget="256 KiB")
+    assert session.charted["model"] == "vit_b_16"  # nothing is known of the other one yet
+    found = made(300_000, 5, FUSION)
+    chosen = session.fields()
+    found["problem"] = FUSION | {k: chosen[k] for k in (*OF_NETWORK, *ON_MACHINE) if k in chosen}
+    session.work.points = [found]
+    assert session.charted["model"] == "mobilenet_v2"
+    labels = [item.label.value for item in panel.chart.figure.legend[0].items]
+    assert labels == ["fusion"]
+    assert panel.chart.here.data["x"] == []
+    assert [row["text"] for row in panel.list.rows] == ["fusion in 293 KiB"]
+    session.work.infeasible = {"need_bytes": 300_000}
+    session.back()  # what is on screen is chosen again: it has no points here
+    assert session.charted["model"] == "vit_b_16"
+    assert panel.list.rows == []
+    assert panel.chart.here.data["x"] != []
+
+
+def test_a_sweep_ends_when_its_network_is_given_up(shown: Shown) -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    with discard_events(session.problem):
+        session.problem.param.update(model="mobilenet_v2", budget="256 KiB")
+    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    assert session.sweeps.busy
+    session.back()
+    assert not session.sweeps.busy
+    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    session.back()
+    assert session.sweeps.busy  # of what is on screen it goes on
+
+
+def test_opened_anew_the_large_chart_asks_what_is_not_known_yet(shown: Shown) -> None:
+    session, asked = Session(None), list[str]()  # type: ignore[arg-type]
+    session.open({}, {})
+    session.sweeps.start = lambda names, wide: asked.append(session.problem.model)  # type: ignore[method-assign, assignment, misc]
+    compare_planners(session)
+    session.work.sweep = {"budget": session.sweeps.budget_bytes, "names": ["cosma", "fusion"]}
+    compare_planners(session)
+    assert asked == ["vit_b_16"]
+    with discard_events(session.problem):  # nothing fits it: what was asked is of another network
+        session.problem.model = "mobilenet_v2"
+    compare_planners(session)
+    assert asked == ["vit_b_16", "mobilenet_v2"]
+
+
+def test_what_is_swept_at_first_can_be_chosen() -> None:
+    assert set(Look().swept) <= set(SWEPT)
+
+
+def test_planners_keep_their_looks_in_all_charts() -> None:
+    looks = Looks()
+    first, second = Pareto(LIGHT, print, looks), Pareto(LIGHT, print, looks, large=True)
+    first.show(indexed([made(1, 9, FUSION)]), None, ("memory", "traffic"))
+    second.show(indexed([made(1, 9), made(1, 8, FUSION)]), None, ("memory", "traffic"))
+    assert first.sources[0].data["series"] == second.sources[0].data["series"] == ["fusion"]
+    assert second.sources[1].data["series"] == ["cosma"]
+
+
+def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
+    pool: Pool, until: Any
+) -> None:
+    session = Session(pool)
+    session.open({}, {})
+    session.change(model="mcunet_vww1", input_shape="1x3x64x64", planner="fusion", budget="24 KiB")
+    assert not session.same_network
+    session.sweeps.start(("fusion",), wide=False)
+    assert session.sweeps.busy
+    until(lambda: session.poll() or not session.busy)
+    assert session.same_network
+    asked = {24 * 1024, 24 * 1024 + session.look.more_bytes}
+    assert {p["budget_bytes"] for p in session.work.points} == asked
+    assert not session.work.sweeping
+    session.close()

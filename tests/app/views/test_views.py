@@ -1,0 +1,377 @@
+"""Views build from a plan without a browser, and show what the plan says."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from itertools import pairwise
+from typing import Any
+
+import panel as pn
+import pytest
+
+import planners as sp
+from app.explorer import Explorer
+from app.kinds.bars_of_time import interval_columns, stall_columns
+from app.model.checked_plan import Shown, show
+from app.model.colours import contrast, family_of, ink_on
+from app.model.glossary import plain
+from app.model.option_keys import offered, type_of
+from app.model.state import COLOURS
+from app.model.units import joules_text, seconds_text
+from app.page import press, template
+from app.session.session import Session
+from app.views.dag.scene import chosen_nodes, find_operators, scene
+from app.views.dag.view import READABLE
+from app.views.panels.cards import badge, cards_html
+from app.views.panels.controls import Controls
+from app.views.panels.solver import (
+    gap_of,
+    progress_text,
+    solver_html,
+    solver_svg,
+    spark_svg,
+    stages,
+)
+from app.views.panels.status import status_html
+from app.views.time.timeline import narrow, together
+from app.widgets.budget_field import place_of, slider_sizes, ticks_html
+from app.widgets.glyphs import Layer
+from app.widgets.palette import DARK, LIGHT, sequential
+
+
+@pytest.fixture
+def explorer() -> Explorer:
+    session = Session(None)  # type: ignore[arg-type]
+    made = Explorer(session, LIGHT)
+    session.open({}, {})
+    return made
+
+
+def test_the_page_is_made_for_a_visitor() -> None:
+    page = template()
+    assert isinstance(page, pn.template.FastListTemplate)
+    assert page.sidebar
+    assert page.main
+
+
+def test_all_views_have_the_plan(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    assert len(explorer.map.source.data["tensor"]) >= len(shown.graph.operators)
+    assert len(explorer.occupancy.source.data["top"]) == shown.steps
+    assert len(explorer.timeline.source.data["label"]) == len(shown.trace.intervals)
+    assert explorer.dag.nodes.data["title"]
+    assert explorer.pareto.sources[0].data["x"]
+    assert "proven optimal" in plain(explorer.cards.object)
+
+
+def test_the_cursor_is_one_for_all_views(explorer: Explorer) -> None:
+    step = explorer.session.look.step
+    assert explorer.map.cursor.left == explorer.occupancy.cursor.left == step
+    start, stop = explorer.session.work.shown.step_seconds[step]
+    assert (explorer.timeline.cursor.left, explorer.timeline.cursor.right) == (start, stop)
+    explorer.session.cursor.step_by(1)
+    assert explorer.stepper.slider.value == step + 1
+    assert str(step + 2) in explorer.stepper.title.object
+
+
+def test_a_selection_is_one_for_all_views(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    tensor = shown.live(explorer.session.look.step)[0].tensor
+    explorer._select_tensor(tensor)
+    assert explorer.map.chosen.data["left"]
+    assert explorer.timeline.chosen.data["left"]
+    assert explorer.dag.chosen.data["x"]
+    assert any(row["on"] for row in explorer.live.rows)
+    explorer._select_tensor(tensor)
+    assert not explorer.map.chosen.data["left"]
+
+
+def test_a_block_opens_in_place_and_closes(explorer: Explorer) -> None:
+    data = explorer.dag.nodes.data
+    before = len(data["title"])
+    block = next(n for n, is_block in zip(data["title"], data["is_block"]) if is_block)
+    explorer._tap_node(block, True)
+    assert len(explorer.dag.nodes.data["title"]) > before
+    explorer._close_block(block)
+    assert len(explorer.dag.nodes.data["title"]) == before
+
+
+def test_tapping_an_operator_selects_it_and_moves_the_cursor(explorer: Explorer) -> None:
+    name = explorer.session.work.shown.plan.program.steps[2]
+    explorer._tap_node(name, False)
+    assert explorer.session.look.selection == f"operator:{name}"
+    assert explorer.session.look.step == 2
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_every_colour_has_words_beside_it(shown: Shown, colour: str) -> None:
+    drawn = scene(shown, shown.tree.comfortable(), colour)
+    assert all(drawn.nodes["second"])
+    assert len(drawn.legend) >= (1 if colour == "difference" else 2)
+
+
+def test_the_dearest_stands_out_in_both_themes_and_nothing_is_told_once() -> None:
+    assert contrast(sequential(3, 3, LIGHT), LIGHT.panel) > 10
+    assert contrast(sequential(3, 3, DARK), DARK.panel) > 10
+    graph = sp.load("squeezenet1_1")
+    free = show(json.dumps(sp.plan(graph, budget="MP").to_json()))
+    assert scene(free, (), "spill traffic").legend == [("no spill traffic", LIGHT.grid)]
+
+
+def test_lines_between_what_is_drawn_come_back_where_one_zooms_in(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(layer: Layer, name: str) -> Any:
+        return getattr(layer.renderer.glyph, name) if layer.renderer else layer._look[name]
+
+    monkeypatch.setattr("app.views.time.timeline.ACROSS", 10)
+    monkeypatch.setattr("app.views.memory.address_map.FINE", 20)
+    bars, rects = explorer.timeline, explorer.map.rects
+    explorer.session.work.param.trigger("shown")
+    assert {look(layer, "line_color") for layer in bars.layers} == {"colour"}
+    assert {look(rect, "line_alpha") for rect in rects} == {0.5}
+    bars.x_range.update(start=0.0, end=bars.x_range.end / 1e5)
+    explorer.steps.update(start=0, end=2)
+    assert {look(layer, "line_color") for layer in bars.layers} == {LIGHT.panel}
+    assert {look(rect, "line_alpha") for rect in rects} == {1.0}
+
+
+def test_a_selected_operator_in_a_closed_block_marks_the_block(shown: Shown) -> None:
+    drawn = scene(shown, (), "kind")
+    block = drawn.nodes["is_block"].index(True)
+    inside = shown.tree.nodes(())[block].members[0]
+    name = shown.graph.operators[inside].name
+    assert chosen_nodes(shown, drawn, (), f"operator:{name}") == [block]
+
+
+def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
+    assert find_operators(shown, "LAYER_NORM")
+    assert find_operators(shown, "encoder_layer_3")
+    assert find_operators(shown, "") == find_operators(shown, "no such thing") == []
+
+
+def test_bars_are_narrow_where_most_are() -> None:
+    bars = [(0, 9), (10, 11), (20, 21)]
+    assert narrow(bars, 2)
+    assert not narrow(bars, 1)
+    assert not narrow([], 1)
+
+
+def test_waits_end_where_what_waited_begins(shown: Shown) -> None:
+    starts = set(interval_columns(shown, shown.trace.intervals)["left"])
+    stalls = stall_columns(shown, shown.trace.intervals)
+    assert stalls["right"]
+    assert set(stalls["right"]) <= starts
+    assert all("waited" in cause for cause in stalls["cause"])
+
+
+def test_serial_takes_at_least_as_long(explorer: Explorer) -> None:
+    shown = explorer.session.work.shown
+    assert shown.serial_trace.makespan_s >= shown.trace.makespan_s
+    explorer.session.look.serial = True
+    assert "one after the other" in explorer.lanes_title.object
+
+
+def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    controls = Controls(session)
+    asked: list[dict[str, str]] = []
+    session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
+    controls.budget.typed.value = "256 elephants"
+    assert "&#x27;256 elephants&#x27; is not a size" in controls.budget.wrong.object
+    assert asked == []
+    controls.budget.typed.value = "256KiB"
+    assert asked == [{"budget": "256 KiB"}]
+    assert controls.budget.wrong.object == ""
+
+
+def test_keys_do_what_the_help_says(explorer: Explorer) -> None:
+    session, helped = explorer.session, []
+    last = session.work.shown.steps - 1
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0), ("End", last)):
+        press(session, key, helped.append)
+        assert session.look.step == step
+    press(session, "[", helped.append)
+    assert session.look.step in session.work.shown.peaks
+    press(session, "?", lambda: helped.append(True))
+    assert helped == [True]
+
+
+def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
+    assert badge(shown)[1] == "proven optimal"
+    assert "spill traffic" in cards_html(shown)
+    assert seconds_text(0.00123) == "1.23 ms"
+    assert joules_text(4.5e-6) == "4.5 µJ"
+    text = progress_text({"stage": "<x>", "incumbent_bytes": 100, "bound_bytes": 50})
+    assert "gap 50.0%" in text
+    assert "<x>" not in text
+    assert family_of("max_pool2d")[0] == "pooling"
+    assert ink_on("#F0E442") != ink_on("#0072B2")
+    assert DARK.panel != LIGHT.panel
+
+
+def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    session.open({}, {})
+    mr = Controls(session).budget.named["MR"]
+    known = mr.label
+    assert "KiB" in known
+    session.problem.model = "resnet18"
+    assert mr.label == "MR\n…"
+    session.problem.model = session.work.shown_for["model"]
+    assert mr.label == known
+
+
+def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    made = Explorer(session, LIGHT)
+    session.open({}, {})
+    left = weakref.ref(session)
+    del session, made
+    gc.collect()
+    assert left() is None
+
+
+def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
+    spill = next(r for r in explorer.session.work.shown.report.residencies if r.ending == "spill")
+    explorer._select_tensor(spill.tensor)
+    told = [row["text"] for row in explorer.corner.details.rows]
+    assert any(text.startswith("made by") for text in told)
+    assert any("came back" in text for text in told)
+    assert any("leaves" in text for text in told)
+    writer = next(
+        row["key"] for row in explorer.corner.details.rows if row["text"].startswith("made")
+    )
+    explorer._choose(writer)
+    assert any(row["text"].startswith("writes") for row in explorer.corner.details.rows)
+
+
+def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
+    explorer._go_to(30.7)
+    assert explorer.session.look.step == 30
+    explorer._go_to(-4.0)
+    assert explorer.session.look.step == 0
+    explorer.timeline.source.selected.indices = [12]
+    data = explorer.timeline.source.data
+    assert explorer.session.look.step == data["step"][12] - 1
+    assert explorer.session.look.selection.endswith(":" + data["label"][12])
+
+
+def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Explorer) -> None:
+    session, seen = explorer.session, explorer.dag.x_range
+    session.look.expanded = sorted(session.work.shown.tree.everything())
+    session.look.step = 0
+    end = seen.reset_end
+    assert end > 2 * READABLE
+    seen.update(start=end - READABLE, end=end)
+    session.look.expanded = session.look.expanded[:-1]
+    session.look.colour = "time"
+    assert seen.end == end
+    session.show(session.work.shown)
+    session.work.param.trigger("shown")
+    assert seen.start < 0 < seen.end == READABLE - 0.4
+    session.look.step = session.work.shown.steps - 1
+    session.work.param.trigger("shown")
+    assert seen.start > READABLE
+    assert seen.end - seen.start == pytest.approx(READABLE + 0.2)
+
+
+def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    explorer = Explorer(session, LIGHT)
+    session.open({}, {})
+    assert "fused operators" in plain(status_html(session))
+    assert "former" not in explorer.cards.object
+    session.work.planning = True
+    session.problem.model = "timm:<x>"
+    assert "still vit_b_16" in status_html(session)
+    assert "Planning timm:&lt;x&gt;, MR" in status_html(session)
+    assert "former" in explorer.cards.object
+    session.back()
+    assert "former" not in explorer.cards.object
+
+
+def test_a_shape_that_is_none_is_refused_beside_its_field() -> None:
+    session = Session(None)  # type: ignore[arg-type]
+    controls = Controls(session)
+    asked: list[dict[str, str]] = []
+    session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
+    controls.shape.value = "1x3xbig"
+    assert "is not an input shape" in controls.wrong_shape.object
+    assert asked == []
+    controls.shape.value = "2 x 3 x 96 x 96"
+    assert asked == [{"input_shape": "2 x 3 x 96 x 96"}]
+    assert controls.wrong_shape.object == ""
+
+
+def test_every_value_of_an_option_can_be_chosen() -> None:
+    for spec in (spec for name in sp.planners() for spec in type_of(name).own().values()):
+        shown = offered(spec, spec.default)
+        assert len(shown) == len({*shown.values()})
+        if spec.kind == "choice" and len(spec.choices) < 10:
+            assert set(shown.values()) == set(spec.choices)
+
+
+def test_the_solver_is_drawn_as_it_was() -> None:
+    history = [
+        {"at_s": 0.0, "stage": "import", "best": None, "bound": None},
+        {"at_s": 1.0, "stage": "solve", "best": 100, "bound": 20},
+        {"at_s": 3.0, "stage": "solve", "best": 60, "bound": 50},
+    ]
+    drawn = solver_svg(history, 4.0, 300, 100)
+    assert drawn.count("<polyline") == 2
+    for words in ("100 B", "20 B", "0 s", "4 s", "gap 16.7%"):
+        assert f">{words}</text>" in drawn
+    assert drawn.count("<polygon") == 1
+    assert spark_svg(history, 4.0, 90, 20).count("<polyline") == 2
+    assert stages(history, 4.0) == [("import", 1.0), ("solve", 3.0)]
+    told = solver_html(history, {"at_s": 4.0}, "peak memory")
+    assert "peak memory" in told
+    assert "proven bound 50 B" in plain(told)
+    assert spark_svg(history[:1], 4.0, 100, 20) == ""
+    assert "No plan and no bound yet" in solver_html(history[:1], {"at_s": 0.5}, "spill traffic")
+
+
+def test_a_gap_that_is_closed_is_no_gap() -> None:
+    moment = {"at_s": 1.0, "stage": "solve", "best": 50, "bound": 50}
+    assert ">no gap</text>" in solver_svg([moment], 2.0, 300, 100)
+    assert gap_of(0, 0) == 0.0
+    assert gap_of(10, None) is None
+    alone = solver_svg([{**moment, "bound": None}], 2.0, 300, 100)
+    assert "gap" not in alone.replace("-gap", "")
+    assert alone.count("<polyline") == 1
+
+
+def test_named_budgets_are_ticks_where_they_are_on_the_slider() -> None:
+    even = range(50, 251)
+    apart = ticks_html({"MR": 100 * 1024, "MH": 150 * 1024, "MP": 200 * 1024}, even)
+    assert [f"left:{at}%" in apart for at in (25.0, 50.0, 75.0)] == [True] * 3
+    assert "MR·MH·MP" in ticks_html(dict.fromkeys(("MR", "MH", "MP"), 10240), range(8, 13))
+    assert "span" not in ticks_html({}, [1, 2])
+
+
+def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
+    budgets = {"MR": 100 * 1024, "default_peak": 200 * 1024}
+    whole = slider_sizes(budgets, None)
+    assert whole == list(range(80, 222))
+    ratios = slider_sizes(budgets, 9 * 1024 + 1)
+    assert (ratios[0], ratios[-1]) == (10, 221)
+    assert ratios == sorted(set(ratios))
+    steps = [b / a for a, b in pairwise(ratios) if a > 100]
+    assert max(steps) < 1.1 * min(steps)
+    for sizes in (whole, ratios):
+        assert [place_of(1024 * size, sizes) for size in sizes] == list(range(len(sizes)))
+        assert place_of(0, sizes) == 0
+        assert place_of(2**40, sizes) == len(sizes) - 1
+
+
+def test_narrow_bars_side_by_side_have_one_outline() -> None:
+    narrow = [("compute", k, k + 1.0) for k in range(5)]
+    apart, wide = ("compute", 30.0, 31.0), ("compute", 31.0, 60.0)
+    found = together([*narrow, wide, apart, ("DMA in", 5.0, 6.0)], 1.0)
+    assert found["lane"] == ["DMA in", "compute", "compute", "compute"]
+    assert found["left"] == [5.0, 0, 30.0, 31.0]
+    assert found["right"] == [6.0, 5.0, 31.0, 60.0]
+    assert together([], 1.0) == {"lane": [], "left": [], "right": []}

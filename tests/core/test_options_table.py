@@ -1,0 +1,40 @@
+"""The documentation's tables of options are those that the types give."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import planners as sp
+from planners.core.options_table import options_table
+from planners.core.registry import PlannerInfo
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_tables_of_options_are_up_to_date() -> None:
+    text = (DOCS / "options.md").read_text(encoding="utf-8")
+    for name in ("cosma", "fusion", "overlap", "streaming", "auto"):
+        options = sp.planners()[name].options
+        assert options is not None
+        assert f"## {name}\n\n{options_table(options)}\n" in text, "run `spillway options`"
+
+
+def test_the_planner_of_the_documentation_takes_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (DOCS / "extending.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?MyOptions.*?)```", text, re.DOTALL)
+    assert code is not None
+    (tmp_path / "my_package.py").write_text(code.group(1), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    info = PlannerInfo("mine", "mine", "my_package:plan")
+    assert info.options is not None
+    assert [spec.flag for spec in info.options.own().values()] == ["--rows", "--eager"]
+    graph = sp.load("squeezenet1_1", input_shape=[[1, 3, 32, 32]])
+    made = info.plan(graph, sp.load_machine("npu_small"), 2**20, {"rows": 8, "eager": True})
+    assert sp.check(made).peak_bytes == made.claims.peak_bytes
+    with pytest.raises(sp.BadInput, match="rows must be a whole number from 1 on, not 0"):
+        info.plan(graph, sp.load_machine("npu_small"), 2**20, {"rows": 0})

@@ -1,0 +1,255 @@
+"""`.pt2` files: the same graph as of the module, nothing run, one exact line for what is wrong."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import planners as sp
+from planners.catalogue import build
+from planners.importers.pt2 import file as pt2_file
+
+PROGRAM = "net/models/model.json"
+Change = Callable[[dict[str, Any]], Any]
+
+
+class Net(nn.Module):
+    """In-place, split, a buffer that is not saved, several outputs, one of them a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8)
+        self.linear = nn.Linear(8, 4)
+        self.register_buffer("scale", torch.ones(8), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        y = torch.relu_(self.norm(self.conv(x)))
+        a, b = torch.split(y, [3, 5], 1)
+        y = torch.cat([b, a], 1) * self.scale.view(1, -1, 1, 1)
+        largest, _ = y.max(1)
+        return self.linear(y.mean((2, 3))), y[:, 0] + largest
+
+
+def saved(module: nn.Module, inputs: tuple[Any, ...], path: Path, **options: Any) -> Path:
+    """A module as `torch.export.save` writes it."""
+    torch.export.save(torch.export.export(module.eval(), inputs, **options), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return saved(Net(), (torch.ones(1, 3, 16, 16),), tmp_path_factory.mktemp("pt2") / "net.pt2")
+
+
+def changed(net: Path, target: Path, change: Change) -> Path:
+    """The same archive with another program."""
+    with zipfile.ZipFile(net) as old, zipfile.ZipFile(target, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry)
+            if entry.filename == PROGRAM:
+                program = json.loads(data)
+                program = change(program) or program
+                data = json.dumps(program).encode()
+            new.writestr(entry.filename, data)
+    return target
+
+
+def plain(graph: sp.Graph) -> dict[str, Any]:
+    """A graph's JSON but for where it is from."""
+    return {**graph.to_json(), "source": {}}
+
+
+@pytest.mark.parametrize("granularity", ["aten", "folded", "fused"])
+def test_a_file_gives_the_graph_of_its_module(net: Path, granularity: str) -> None:
+    inputs = (torch.ones(1, 3, 16, 16),)
+    whole = sp.from_torch(Net(), inputs, name="net", granularity=granularity)
+    assert plain(sp.from_pt2(net, granularity=granularity)) == plain(whole)
+
+
+@pytest.mark.parametrize("name", ["squeezenet1_1", "mobilenet_v2", "shufflenet_v2_x0_5"])
+def test_torchvisions_models_come_back_as_they_were(name: str, tmp_path: Path) -> None:
+    module, inputs = build(sp.load(name).source)
+    path = saved(module, inputs, tmp_path / f"{name}.pt2", strict=False)
+    for granularity in ("aten", "fused"):
+        whole = sp.from_torch(module, inputs, name=name, granularity=granularity)
+        assert plain(sp.load(path, granularity=granularity)) == plain(whole)
+
+
+def test_a_graph_of_a_file_can_be_planned_and_saved(net: Path, tmp_path: Path) -> None:
+    graph = sp.load(str(net), bytes_per_element=2)
+    assert graph.bytes_per_element == 2
+    graph.save(tmp_path / "graph.json")
+    assert sp.Graph.load(tmp_path / "graph.json").digest == graph.digest
+    assert sp.check(sp.plan(graph, budget="MP")).noncompulsory_bytes == 0
+
+
+def test_the_shapes_are_those_of_the_file(net: Path) -> None:
+    assert sp.from_pt2(net, (1, 3, 16, 16)).source["input_shape"] == [[1, 3, 16, 16]]
+    with pytest.raises(sp.BadInput, match="exported for 1x3x16x16: for other shapes"):
+        sp.from_pt2(net, [[2, 3, 16, 16]])
+
+
+def test_weights_and_pickles_are_never_opened(net: Path, tmp_path: Path) -> None:
+    poison = tmp_path / "net.pt2"
+    with zipfile.ZipFile(net) as old, zipfile.ZipFile(poison, "w") as new:
+        for entry in old.infolist():
+            data = old.read(entry) if entry.filename == PROGRAM else b"cos\nsystem\n(S'exit 1'\ntR."
+            new.writestr(entry.filename, data)
+    assert plain(sp.from_pt2(poison)) == plain(sp.from_pt2(net))
+
+
+def test_a_file_imports_no_unpickler_and_calls_no_operator(net: Path) -> None:
+    code = (
+        "import sys, torch\n"
+        "from torch.utils._python_dispatch import TorchDispatchMode\n"
+        "import planners.importers.pt2.reader as reader\n"
+        "seen = set()\n"
+        "sys.addaudithook(lambda event, args: seen.add(event))\n"
+        "called = set()\n"
+        "class Watch(TorchDispatchMode):\n"
+        "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
+        "        called.add(str(func)); return func(*args, **(kwargs or {}))\n"
+        "with Watch(): reader.from_pt2(sys.argv[1])\n"
+        "print(sorted(called), sorted(seen & {'pickle.find_class', 'os.system'}))\n"
+    )
+    run = [sys.executable, "-c", code, str(net)]
+    found = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['aten.empty.memory_format'] []"  # descriptions, on `meta`
+
+
+def test_sizes_that_are_not_fixed_are_refused(tmp_path: Path) -> None:
+    dims = {"x": {0: torch.export.Dim("batch", min=2, max=8)}}
+    path = saved(Net(), (torch.ones(4, 3, 16, 16),), tmp_path / "m.pt2", dynamic_shapes=dims)
+    with pytest.raises(sp.SpillwayError, match="dynamic shapes|fixed shapes"):
+        sp.from_pt2(path)
+
+
+def _node(program: dict[str, Any], index: int) -> Any:
+    return program["graph_module"]["graph"]["nodes"][index]
+
+
+def _set_size(program: dict[str, Any], size: Any) -> None:
+    program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][0] = size
+
+
+def _target(program: dict[str, Any], target: Any) -> None:
+    _node(program, 0)["target"] = target
+
+
+def _cycle(program: dict[str, Any]) -> None:
+    _node(program, 0)["inputs"][0]["arg"] = {"as_tensor": {"name": "linear"}}
+
+
+def _twice(program: dict[str, Any]) -> None:
+    nodes = program["graph_module"]["graph"]["nodes"]
+    nodes.append(copy.deepcopy(nodes[0]))
+
+
+WRONG: dict[str, tuple[Change, str]] = {
+    "no program": (lambda p: {"a": 1}, "no exported program"),
+    "a list": (lambda p: [1], "no exported program"),
+    "another layout": (lambda p: p.update(schema_version={"major": 99}), "with layout 99"),
+    "no layout": (lambda p: p.pop("schema_version") and None, "with layout None"),
+    "no nodes": (lambda p: p["graph_module"]["graph"].pop("nodes") and None, "malformed: KeyError"),
+    "nodes of numbers": (lambda p: p["graph_module"]["graph"].update(nodes=[1]), "malformed"),
+    "a huge dimension": (lambda p: _set_size(p, {"as_int": 10**18}), "a size of"),
+    "many elements": (lambda p: _set_size(p, {"as_int": 10**13}), "elements"),
+    "a negative dimension": (lambda p: _set_size(p, {"as_int": -1}), "a size of -1"),
+    "a dimension of NaN": (lambda p: _set_size(p, {"as_int": float("nan")}), "a size of nan"),
+    "a formula": (
+        lambda p: _set_size(p, {"as_expr": {"expr_str": "__import__('os').abort()"}}),
+        "not fixed",
+    ),
+    "a function of ours": (lambda p: _target(p, "os.system"), "'os.system', which is not ATen's"),
+    "a function of torch": (lambda p: _target(p, "torch.hub.load"), "not ATen's"),
+    "an attribute": (lambda p: _target(p, "torch.ops.aten.__init__.__call__"), "does not have"),
+    "a new operator": (lambda p: _target(p, "torch.ops.aten.frobnicate.default"), "not have"),
+    "a number": (lambda p: _target(p, 7), "not ATen's"),
+    "a cycle": (_cycle, "malformed: KeyError: 'linear'"),
+    "a name twice": (_twice, "there twice"),
+    "a hostile name": (
+        lambda p: p["graph_module"]["graph"]["inputs"].append(
+            {"as_tensor": {"name": "x; import os"}}
+        ),
+        "malformed|no name",
+    ),
+    "an unknown type": (
+        lambda p: p["graph_module"]["graph"]["tensor_values"]["x"].update(dtype=99),
+        "unknown type 99",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_what_is_wrong_is_one_line(net: Path, tmp_path: Path, how: str) -> None:
+    change, line = WRONG[how]
+    path = changed(net, tmp_path / "wrong.pt2", change)
+    with pytest.raises(sp.SpillwayError, match=line) as found:
+        sp.from_pt2(path)
+    assert "\n" not in str(found.value)
+    assert len(str(found.value)) < 400 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [(b"", "no zip"), (b"\x80\x04.", "no zip"), (b"PK\x03\x04" + b"\0" * 99, "no zip")],
+)
+def test_what_is_no_archive_is_said(tmp_path: Path, data: bytes, line: str) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(data)
+    with pytest.raises(sp.BadInput, match=line):
+        sp.from_pt2(path)
+
+
+def test_a_file_cut_short_or_missing_is_said(net: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(net.read_bytes()[:-3000])
+    with pytest.raises(sp.BadInput, match="cut short"):
+        sp.from_pt2(path)
+    with pytest.raises(sp.BadInput, match="cannot read"):
+        sp.from_pt2(tmp_path / "none.pt2")
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["a/models/x.json", "a/models/y.json"], "2 models"),
+        (["a/data.pkl"], "pickled or TorchScript"),
+        (["readme"], "no program"),
+    ],
+)
+def test_an_archive_of_another_kind_is_said(tmp_path: Path, names: list[str], line: str) -> None:
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    with pytest.raises(sp.BadInput, match=line):
+        sp.from_pt2(path)
+
+
+def test_a_zip_bomb_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pt2_file, "LARGEST_PROGRAM", 10**6)
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/models/model.json", b" " * 10**7)
+    with pytest.raises(sp.BadInput, match="more than 1000000 bytes when unpacked"):
+        sp.from_pt2(path)
+
+
+@pytest.mark.parametrize("text", ["[" * 10**5, "{", '{"a": NaN', "\udcff"])
+def test_a_program_that_is_no_json_is_said(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/models/model.json", text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(sp.BadInput, match="not JSON"):
+        sp.from_pt2(path)

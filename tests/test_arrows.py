@@ -1,0 +1,385 @@
+"""Who imports whom: the arrows of the design, computed from the source.
+
+Imports for types count, and those inside of functions. A package is a folder. Of a planner,
+`options.py` is ground (what may be asked for) and `planner.py` with `__init__.py` the roof (the
+whole method, by way of all rooms): they are rooms of their own. `core` is one with its folder of
+what plans carry.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import networkx as nx
+import pytest
+
+from planners.core import backends, services
+from planners.core.services import Service
+
+ROOT = Path(__file__).parents[1]
+PLANNERS = ("cosma", "fusion", "overlap", "streaming")
+SEVERAL = ("auto", "joined")  # planners that use several
+TORCH = ("torch", "torchvision", "timm")
+PAGES = ("panel", "bokeh", "holoviews")
+DRAWS = (*PAGES, "ipywidgets")
+
+# ---- the rules: each room, and all that it may import --------------------------------------------
+
+BELOW_PLANNERS = {"simulator", "constraints", "allocation", "core"}
+LIBRARY: Mapping[str, set[str]] = {
+    "core": set(),
+    "importers": {"core"},
+    "catalogue": {"importers", "core"},
+    "allocation": {"core"},
+    "simulator": {"core"},  # `EXECUTE` reaches importers
+    "constraints": {"simulator", "core"},  # whether a plan keeps them is seen by replaying it
+    **dict.fromkeys(PLANNERS, BELOW_PLANNERS),
+    **dict.fromkeys(SEVERAL, BELOW_PLANNERS | {*PLANNERS}),
+    # They run the plans of planners; what calls them is in `planners.core.backends`.
+    "backends": BELOW_PLANNERS | {*PLANNERS, "importers", "catalogue"},
+    **dict.fromkeys(
+        ("study", "audits"), BELOW_PLANNERS | {*PLANNERS, *SEVERAL, "importers", "catalogue"}
+    ),
+}
+LIBRARY |= {"api": {*LIBRARY} - {"backends"}}
+LIBRARY |= {"papers": {*LIBRARY} - {"backends"}}
+LIBRARY |= {"cli": {*LIBRARY} - {"backends"}}
+EXECUTE = "planners/simulator/execute"
+
+APP = (
+    *("__init__", "model", "stories", "kinds", "jobs", "session", "widgets", "views", "outputs"),
+    *("explorer", "page", "main", "__main__", "notebook", "standalone"),
+)
+ROOF = tuple(f"app/{name}.py" for name in ("page", "explorer", "main", "__main__"))
+WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", *ROOF)
+
+# Rooms that may say a planner's name, files in which it is another word, and those that say it yet:
+# these become fewer, and what is gone is taken out here.
+MAY_NAME = ("planners/core/registry.py", "planners/auto/", "planners/papers/", "app/kinds/")
+WORDS: Mapping[str, set[str]] = {
+    "planners/allocation/arena.py": {"overlap"},
+    "planners/allocation/check.py": {"overlap"},
+    "planners/backends/disk/weights.py": {"streaming"},
+    "planners/cli/reproduce.py": {"cosma"},
+    "planners/core/details/__init__.py": {"streaming"},
+    "planners/simulator/state.py": {"overlap"},
+    "planners/study/headroom.py": {"overlap"},
+}
+NAMED_YET: Mapping[str, set[str]] = {
+    "app/model/constraints.py": {"cosma", "fusion"},
+    "app/model/state.py": {"cosma", "fusion", "streaming"},
+    "app/page.py": {"streaming"},
+    "app/session/sweep_lines.py": {"cosma", "fusion", "overlap", "streaming"},
+}
+
+# Arrows that run back in `app/` today, file by file, and how many files and packages lie on cycles:
+# only ever fewer. What is gone is taken out here.
+BACK_IN_APP: set[tuple[str, str]] = set()
+FILES_IN_CYCLES, PACKAGES_IN_CYCLES = 2, 8
+PAGES_ELSEWHERE: set[str] = set()
+
+
+# ---- the reader ----------------------------------------------------------------------------------
+
+
+DYNAMIC = re.compile(r"""(?:import_module|__import__)\(\s*["']([\w.]+)["']""")
+
+
+class Import(NamedTuple):
+    """A module by its absolute name, and whether it is there for types only."""
+
+    name: str
+    for_types: bool
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def sources(*places: str) -> list[Path]:
+    """The Python files under these directories, and these files."""
+    paths = [ROOT / place for place in places]
+    return [file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))]
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def statements(node: ast.AST, for_types: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """All statements below a node, and whether they are there for types only."""
+    for block in ("body", "handlers", "cases", "orelse", "finalbody"):
+        types = block == "body" and isinstance(node, ast.If)
+        types = types and "TYPE_CHECKING" in ast.unparse(node.test)  # type: ignore[attr-defined]
+        for child in getattr(node, block, ()):
+            yield child, for_types or types
+            yield from statements(child, for_types or types)
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Every module that a file imports, as `package.module` or `package.module.name`."""
+    package = PurePosixPath(relative(path)).parent.parts
+    found = [
+        Import(name, for_types)
+        for node, for_types in statements(tree(path))
+        for name in _named(node, package)
+    ]
+    by_text = re.findall(DYNAMIC, path.read_text(encoding="utf-8"))
+    return (*found, *(Import(name, False) for name in by_text))
+
+
+def _named(node: ast.AST, package: tuple[str, ...]) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        above = package[: len(package) - node.level + 1] if node.level else ()
+        base = ".".join([*above, *([node.module] if node.module else [])])
+        # `from planners import cosma` imports planners.cosma.
+        return [f"{base}.{alias.name}" for alias in node.names]
+    return []
+
+
+def offences(places: Iterable[str], forbidden: Iterable[str], *, types: bool = False) -> list[str]:
+    return [
+        f"{relative(path)} imports {found.name}"
+        for path in sources(*places)
+        for found in imports(path)
+        if types or not found.for_types
+        if any(f"{found.name}.".startswith(f"{module}.") for module in forbidden)
+    ]
+
+
+@cache
+def arrows() -> nx.DiGraph:
+    """Files of `planners/` and `app/` as they import each other."""
+    files = {}
+    for path in sources("planners", "app"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = relative(path)
+    graph = nx.DiGraph()
+    for path in sources("planners", "app"):
+        graph.add_node(relative(path))
+        for name, _ in imports(path):
+            target = files.get(name) or files.get(name.rpartition(".")[0])
+            if target and target != relative(path):
+                graph.add_edge(relative(path), target)
+    return graph
+
+
+def inside(top: str) -> nx.DiGraph:
+    graph = arrows()
+    return graph.subgraph(file for file in graph if file.startswith(f"{top}/"))
+
+
+def room(file: str) -> str:
+    """The folder of a file; the ground and the roof of a planner are rooms of their own."""
+    folder, _, name = file.rpartition("/")
+    if folder.startswith(
+        "planners/core/"
+    ):  # what plans carry: types of `plan.py`, one room with it
+        return "planners/core"
+    if folder in {f"planners/{planner}" for planner in (*PLANNERS, *SEVERAL)}:
+        if name == "options.py":
+            return f"{folder}/options"
+        return f"{folder}/planner" if name in ("planner.py", "__init__.py") else folder
+    return folder
+
+
+def wing(file: str) -> str:
+    """The part of the design that a file is in: `core`, `cosma`, `views`, `page`."""
+    top, first, *rest = file.split("/")
+    return first if rest else "api" if top == "planners" else first.removesuffix(".py")
+
+
+def rooms(files: nx.DiGraph) -> nx.DiGraph:
+    """Rooms as their files import each other."""
+    graph = nx.DiGraph()
+    graph.add_edges_from((room(a), room(b)) for a, b in files.edges if room(a) != room(b))
+    return graph
+
+
+def cycles(graph: nx.DiGraph) -> list[list[str]]:
+    found = (sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1)
+    return sorted(found)
+
+
+def test_the_reader_sees_all_forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    file = tmp_path / "planners" / "graph" / "x.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        "import a.b\n"
+        "from . import c\n"
+        "from ..d import e\n"
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    import f\n"
+        "def g():\n    import h\n    importlib.import_module('i')\n"
+    )
+    run = {"a.b", "planners.graph.c", "planners.d.e", "typing.TYPE_CHECKING", "h", "i"}
+    assert {name for name, for_types in imports(file) if not for_types} == run
+    assert {name for name, for_types in imports(file) if for_types} == {"f"}
+
+
+# ---- the library ---------------------------------------------------------------------------------
+
+
+def test_no_cycle_of_files_in_the_library() -> None:
+    assert cycles(inside("planners")) == []
+
+
+def test_no_cycle_of_packages_in_the_library() -> None:
+    assert cycles(rooms(inside("planners"))) == []
+
+
+def test_the_arrows_of_the_library_point_one_way() -> None:
+    back = [
+        f"{a} imports {b}"
+        for a, b in sorted(inside("planners").edges)
+        if wing(a) != wing(b) and wing(b) not in LIBRARY[wing(a)]
+        if not (a.startswith(EXECUTE) and wing(b) == "importers")
+    ]
+    assert back == []
+
+
+def test_every_room_of_the_library_has_its_place() -> None:
+    assert {wing(file) for file in inside("planners")} <= {*LIBRARY}
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_the_page_of_a_planner_leads_to_every_room(planner: str) -> None:
+    """Its docstring says where each step of the method is."""
+    folder = ROOT / "planners" / planner
+    told = ast.get_docstring(tree(folder / "planner.py")) or ""
+    named = set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]*)?)`", told))
+    doors = {path.stem for path in folder.iterdir() if path.name[0] not in "._"}
+    assert doors - {"options", "planner"} <= {name.split("/")[0] for name in named}
+    for name in named:
+        if "/" in name:
+            assert (folder / name).is_dir() or (folder / f"{name}.py").is_file(), name
+    assert len(told.splitlines()) <= 32, "more than a screen"
+
+
+def test_the_library_never_imports_the_application() -> None:
+    # `spillway serve` starts it by name.
+    assert offences(["planners"], ["app"], types=True) == []
+
+
+def test_the_library_imports_no_pages() -> None:
+    assert offences(["planners"], PAGES, types=True) == []
+
+
+def test_the_application_knows_no_paper_and_no_backend() -> None:
+    assert offences(["app"], ["planners.papers", "planners.backends"], types=True) == []
+
+
+def test_torch_is_imported_only_where_models_are_read_or_executed() -> None:
+    allowed = (
+        "planners/importers/",
+        "planners/catalogue/",
+        "planners/simulator/execute",
+        "planners/backends/disk/",
+    )
+    found = offences(["planners"], TORCH)
+    assert [line for line in found if not line.startswith(allowed)] == []
+
+
+def lent() -> dict[str, Service[Any]]:
+    known = {**vars(services), **vars(backends)}
+    return {name: value for name, value in known.items() if isinstance(value, Service)}
+
+
+def protocol_of(name: str) -> Any:
+    """What a service promises: `Service[LeastPeak]` as the file says it."""
+    for module in (services, backends):
+        if name in vars(module).get("__annotations__", {}):
+            (protocol,) = get_args(get_type_hints(module)[name])
+            return protocol
+    raise LookupError(name)
+
+
+@pytest.mark.parametrize(("name", "service"), sorted(lent().items()))
+def test_a_service_is_there_and_takes_what_it_promises(name: str, service: Service[Any]) -> None:
+    """A target is a text: no type checker sees that it exists and suits its protocol."""
+    taken = inspect.signature(service.function()).parameters
+    _, *promised = inspect.signature(protocol_of(name).__call__).parameters.values()
+    for parameter in promised:
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            assert taken[parameter.name].kind in (parameter.kind, parameter.POSITIONAL_OR_KEYWORD)
+    order = [p.name for p in promised if p.kind is p.POSITIONAL_OR_KEYWORD]
+    assert [*taken][: len(order)] == order
+
+
+def test_a_planner_is_named_by_itself_and_the_registry_only() -> None:
+    """A text that is just a planner's name decides something by planner: nobody else does.
+
+    `auto` is left out: themes, rings and break nodes have that word too.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in sources("planners", "app"):
+        file = relative(path)
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Constant) and node.value in (*PLANNERS, "joined"):
+                if not file.startswith((*MAY_NAME, f"planners/{node.value}/")):
+                    found[file].add(str(node.value))
+    assert found == {**WORDS, **NAMED_YET}
+
+
+# ---- the application -----------------------------------------------------------------------------
+
+
+def test_the_arrows_of_the_application_point_one_way() -> None:
+    height = {name: i for i, name in enumerate(APP)}
+    back = {(a, b) for a, b in inside("app").edges if height[wing(b)] > height[wing(a)]}
+    assert back - BACK_IN_APP == set(), "arrows that run back"
+    assert BACK_IN_APP - back == set(), "these are gone: take them out of BACK_IN_APP"
+
+
+def test_cycles_in_the_application_become_fewer() -> None:
+    """To the file: what is gone from the count is gone for good."""
+    files = sum(map(len, cycles(inside("app"))))
+    packages = sum(map(len, cycles(rooms(inside("app")))))
+    assert (files, packages) == (FILES_IN_CYCLES, PACKAGES_IN_CYCLES)
+
+
+def test_only_what_draws_knows_panel() -> None:
+    found = {line.split()[0] for line in offences(["app"], DRAWS, types=True)}
+    elsewhere = {file for file in found if not file.startswith(WITH_PAGES)}
+    assert elsewhere == PAGES_ELSEWHERE
+
+
+@pytest.mark.parametrize("room", ["session", "jobs"])
+def test_nothing_is_imported_for_its_type_alone(room: str) -> None:
+    """A part that needs the whole only for its type reaches back into it."""
+    assert [
+        file for file in sources(f"app/{room}") if any(i.for_types for i in imports(file))
+    ] == []
+
+
+def test_parts_of_a_session_do_not_know_it() -> None:
+    """They get view-models, the jobs and what they bring about, from `session.py` alone."""
+    assert offences(["app/session"], ["app.session.session"], types=True) == []
+
+
+# ---- what an import brings with it ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"), [("planners", (*PAGES, *TORCH)), ("app.model.state", PAGES)]
+)
+def test_a_fresh_import_stays_light(module: str, unwanted: tuple[str, ...]) -> None:
+    code = f"import sys, {module}; print(*sorted(set(sys.modules) & set({unwanted!r})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
