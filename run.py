@@ -1,7 +1,7 @@
 """Set up Spillway in a virtual environment of its own, then run it.
 
     python3 run.py explorer [arguments of `python -m app`]
-    python3 run.py tests    [arguments of pytest]
+    python3 run.py tests    [--all] [arguments of pytest]
 
 Needs Python 3.11 or later and nothing else; everything goes into `.venv` beside this file, which
 a second run uses as it is. `SPILLWAY_TORCH_INDEX` is where Linux looks for a CPU build of torch
@@ -147,9 +147,11 @@ def prepare(for_tests):
 
 
 def of_pytest(given):
-    """Arguments of pytest: without any, all tests, on up to four cores, files kept together."""
+    """Arguments of pytest: where none choose, all files on up to four cores, each kept together."""
     cores = min(4, os.cpu_count() or 1)
-    return given or (["-n", str(cores), "--dist", "loadfile"] if cores > 1 else [])
+    if cores == 1 or any(argument != "--all" for argument in given):
+        return given
+    return [*given, "-n", str(cores), "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def main(arguments):

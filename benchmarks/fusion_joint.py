@@ -27,14 +27,14 @@ from typing import Any
 
 import planners as sp
 from planners.catalogue.names import TORCHVISION
-from planners.errors import BudgetTooSmall
-from planners.fusion.baselines import BASELINES
-from planners.fusion.bound import compulsory_bytes
-from planners.fusion.group import GroupModel
-from planners.fusion.joint import ALONE_SHARE, best_joint
-from planners.fusion.search import best_partition
-from planners.graph.model import Graph
-from planners.progress import Clock
+from planners.core.errors import BudgetTooSmall
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.joint.planner import ALONE_SHARE, best_joint
+from planners.fusion.search.bound import compulsory_bytes
+from planners.fusion.search.exact import best_partition
 
 KIB, MIB = 1024, 1024**2
 MACHINE = "npu_small"

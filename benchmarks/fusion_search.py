@@ -16,20 +16,20 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from planners.errors import BudgetTooSmall
-from planners.fusion.algorithm1 import bottom_up, top_down
-from planners.fusion.candidates import Candidates
-from planners.fusion.group import GroupModel
-from planners.fusion.lattice import Dag, count_downsets, count_groups
-from planners.fusion.online import online_partition, size_table
-from planners.fusion.partition import Partition, Traits, least_traffic
-from planners.fusion.search import best_partition, sweep_partitions
-from planners.fusion.workloads import cifar_resnet, workload
-from planners.graph.model import Graph
-from planners.machine import load_machine
-from planners.progress import Clock
-from planners.study.reproduce_optimus_costs import Known
-from planners.study.reproduce_optimus_paper import TABLE_5
+from planners.core.errors import BudgetTooSmall
+from planners.core.graph import Graph
+from planners.core.machine import load_machine
+from planners.core.progress import Clock
+from planners.fusion.baselines.algorithm1 import bottom_up, top_down
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.partition.cost_model import Partition, Traits, least_traffic
+from planners.fusion.partition.lattice import Dag, count_downsets, count_groups
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.exact import best_partition, sweep_partitions
+from planners.fusion.search.online import online_partition, size_table
+from planners.papers.optimus.costs import Known
+from planners.papers.optimus.paper import TABLE_5
+from planners.papers.optimus.workloads import cifar_resnet, workload
 
 KIB = 1024
 TRAITS = Traits(least_channels=16)  # The paper's T_c.

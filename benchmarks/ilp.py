@@ -22,10 +22,10 @@ from typing import NamedTuple
 from nas_like import nas_like
 
 import planners as sp
-from planners.cosma.ilp import build
-from planners.cosma.ilp_solve import solve
-from planners.cosma.problem import Problem
-from planners.errors import Cancelled
+from planners.core.errors import Cancelled
+from planners.cosma.ilp.model import build
+from planners.cosma.ilp.solve import solve
+from planners.cosma.model.problem import Problem
 
 REAL = ("alexnet", "vgg11", "resnet18", "squeezenet1_1", "mobilenet_v2", "googlenet", "vit_b_16")
 

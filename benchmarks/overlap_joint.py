@@ -19,8 +19,8 @@ from typing import Any
 
 import planners as sp
 from planners.catalogue.names import TORCHVISION
-from planners.overlap.dag import best_layout
-from planners.progress import Clock
+from planners.core.progress import Clock
+from planners.overlap.search.dag import best_layout
 
 COLUMNS = ("model", "operators", "MP", "pool", "bound", "proven", "saved", "gap", "seconds")
 

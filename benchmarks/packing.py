@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Callable
 from statistics import geometric_mean, median
 
-from planners.allocation import Lifetime, check_packing, cp_sat, pack, skyline
-from planners.allocation.clock import Clock
+from planners.allocation import Lifetime, check_packing, cp_sat, pack
 from planners.allocation.generate import cut_rectangle, network_like
-from planners.allocation.instance import reduce
+from planners.allocation.problem.instance import reduce
+from planners.allocation.skyline.search import search as skyline
+from planners.core.progress import Clock
 
 Generator = Callable[..., list[Lifetime]]
 KINDS: dict[str, tuple[Generator, int]] = {
@@ -75,7 +76,7 @@ def duel(lifetimes: list[Lifetime], capacity: int, limit_s: float) -> tuple[floa
     for solve in (skyline.solve, cp_sat.solve):
         clock = Clock(limit_s)
         all_packed = all(solve(instance, clock)[0] for instance in reduce(lifetimes, capacity))
-        seconds.append(clock.elapsed_s())
+        seconds.append(clock.elapsed_s)
     return seconds[0], seconds[1], all_packed
 
 

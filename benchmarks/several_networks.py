@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 
 import planners as sp
-from planners.progress import Clock
+from planners.core.progress import Clock
 from planners.streaming.several import (
     POLICIES,
     Found,

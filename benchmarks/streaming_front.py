@@ -19,11 +19,11 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from planners.streaming.exact import Point, front_three_stages, front_two_stages, pareto
-from planners.streaming.layers import Layer
-from planners.streaming.pipelines import with_rings
-from planners.study.reproduce_demand_layering_fronts import fronts_row
-from planners.study.reproduce_demand_layering_paper import NETWORKS
+from planners.papers.demand_layering.fronts import fronts_row
+from planners.papers.demand_layering.paper import NETWORKS
+from planners.streaming.model.layers import Layer
+from planners.streaming.schedule.exact import Point, front_three_stages, front_two_stages, pareto
+from planners.streaming.schedule.pipelines import with_rings
 
 COLUMNS = ("network", "rings", "breakpoints", "seconds", "steps", "step_seconds")
 COLUMNS += ("least_MiB", "step_least_MiB", "most_saved_MiB")

@@ -49,8 +49,8 @@ def empty(graph: sp.Graph) -> tuple[Any, Any]:
 
 def prepare(model: str, folder: Path, repeats: int, threads: int) -> dict[str, Any]:
     """Weights on disk, and a table of the layers' times."""
+    from planners.backends.disk.measure import measure_layers, write_table
     from planners.catalogue import build
-    from planners.streaming.runtime.measure import measure_layers, write_table
 
     graph = load(model)
     module, inputs = build(graph.source, seed=0)
@@ -84,10 +84,10 @@ def least_of(run: Any) -> Any:
 
 def preloaded(model: str, folder: Path, repeats: int, threads: int) -> dict[str, Any]:
     """The same network with all weights in memory."""
-    from planners.streaming.runtime.layout import layout_of
-    from planners.streaming.runtime.memory import Growth
-    from planners.streaming.runtime.preload import preload
-    from planners.streaming.runtime.run import torch_threads
+    from planners.backends.disk.layout import layout_of
+    from planners.backends.disk.memory import Growth
+    from planners.backends.disk.preload import preload
+    from planners.backends.disk.run import torch_threads
 
     graph = load(model)
     module, inputs = empty(graph)
@@ -111,7 +111,7 @@ def streamed(
     model: str, folder: Path, repeats: int, threads: int, plan: str, slices: int
 ) -> dict[str, Any]:
     """A plan streamed, as numbers."""
-    from planners.streaming.runtime.run import stream
+    from planners.backends.disk.run import stream
 
     made = sp.Plan.load(folder / plan)
     module, inputs = empty(made.graph)
@@ -136,8 +136,8 @@ def plans(graph: sp.Graph, folder: Path) -> list[tuple[str, sp.Plan, int]]:
     """The plans of a network: a label, the plan and its slices."""
     least = planned(graph, folder, pipeline="2s")
     best = planned(graph, folder, stages=2)
-    ends = [sum(plan.details["streaming"]["rings"].values()) for plan in (least, best)]
-    activations = best.details["streaming"]["activation_bytes"]
+    ends = [sum(plan.details.streamed.rings.values()) for plan in (least, best)]
+    activations = best.details.streamed.activation_bytes
     middle = planned(graph, folder, sum(ends) // 2 + activations, stages=2)
     return [
         ("least ring", least, 1),
