@@ -57,6 +57,8 @@ def test_commands_on_the_pages_exist(capfd: pytest.CaptureFixture[str]) -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages).replace("\\\n", " ")
     asked: dict[str, set[str]] = {}
     for command, rest in re.findall(r"(?:^|`)spillway ([a-z]+)([^`\n#]*)", text, re.MULTILINE):
+        if "--planner mine" in rest:
+            continue  # the example of a planner of one's own: its options are not installed here
         asked.setdefault(command, set()).update(re.findall(r"(?<!\S)--[a-z-]+", rest))
     assert len(asked) > 10
     for command, options in asked.items():

@@ -102,4 +102,4 @@ class CosmaOptions(Options):
         elif self.objective != "traffic":
             yield Rule("replacement", "the others are for traffic only")
         elif self.wishes:
-            yield Rule("replacement", "wishes go with the optimal one")
+            yield Rule("replacement", "wishes go with the optimal one: use replacement='optimal'")

@@ -174,7 +174,9 @@ def test_wishes_are_of_the_plan_in_a_file(tmp_path: object) -> None:
         ({"wishes": ["spill t0"], "objective": "peak"}, "objective='peak' spills nothing"),
         ({"wishes": ["keep w"]}, "parameters=True"),
         ({"wishes": ["keep t00"]}, "did you mean 't0'?"),
-        ({"wishes": "keep t0"}, "must be a list of texts"),
+        ({"wishes": 3}, "must be texts"),
+        ({"wishes": [3]}, "not (3,)"),
+        ({"wishes": "keep t00"}, "did you mean 't0'?"),  # a text is one wish
     ],
 )
 def test_what_cannot_be_wished_for_is_said(options: dict[str, object], says: str) -> None:

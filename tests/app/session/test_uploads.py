@@ -116,7 +116,7 @@ def test_an_onnx_file_becomes_a_model(visitor: Session, until: Any) -> None:
 
 
 def test_a_link_brings_an_upload_back_on_the_same_server(
-    visitor: Session, pool: Any, until: Any
+    visitor: Session, fresh_pool: Any, until: Any
 ) -> None:
     bring(visitor, until, CFG.encode(), "tiny.cfg")
     query = dict(
@@ -125,7 +125,7 @@ def test_a_link_brings_an_upload_back_on_the_same_server(
     given = {key: unquote_plus(value) for key, value in query.items()}
     problem, look, wrong = from_query(given)
     assert wrong == []
-    again = Session(pool)
+    again = Session(fresh_pool)
     again.open(problem, look)
     settle(again, until)
     assert again.work.shown.graph.name == "tiny"
