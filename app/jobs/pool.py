@@ -26,7 +26,7 @@ from app.jobs.protocol import Answer, Request
 from app.jobs.results import Results, drop, results, versions
 from app.model.memory import describe_death, worker_limit
 
-GRACE_S = 4.0  # a busy machine takes two to stop, check and send what it has
+GRACE_S = 4.0  # two are enough to stop, check and send what it has
 WARM_AFTER_S = 4.0
 WATCH_S = 0.2
 MOST_OWNERS = 1000
@@ -194,7 +194,7 @@ class Pool:
                 self._end(job, Answer("cancelled"))
                 return
             worker.send({"cancel": job.number})
-        self._later(GRACE_S, self._kill_if_running, worker, job)
+        self._later(GRACE_S * crowding(), self._kill_if_running, worker, job)
 
     def close(self) -> None:
         """End every worker and everything it has started."""
@@ -327,6 +327,11 @@ class Pool:
                 died = Answer("died", data={"text": text})
                 self._end(job, Answer("cancelled") if job.cancelled else died)
             self._dispatch()
+
+
+def crowding() -> float:
+    """By how much longer anything takes here than on a quiet machine: runnable processes a core."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _turn(job: Job, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
