@@ -16,7 +16,7 @@ from app.outputs.tables import differences_csv
 from app.session.live import group_of
 from app.session.session import Session
 from app.views.dag.bars import DagBar, Message
-from app.views.dag.view import Dag
+from app.views.dag.view import DagView
 from app.views.fronts.pareto import Pareto, draw
 from app.views.fronts.pareto_bar import ParetoBar
 from app.views.fronts.pareto_panel import ParetoPanel
@@ -44,11 +44,11 @@ from app.views.switches import (
     unit_switch,
 )
 from app.views.time.stepper import Stepper
-from app.views.time.timeline import Timeline, timeline_title
+from app.views.time.timeline import TimelineView, timeline_title
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.palette import Theme
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import BOX, TEXT, TIP
 
 
@@ -59,7 +59,7 @@ class Explorer(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
-        self.dag = Dag(theme, self._tap_node, self._close_block, self._select_group)
+        self.dag = DagView(theme, self._tap_node, self._close_block, self._select_group)
         self.map = AddressMap(
             theme,
             self.steps,
@@ -69,7 +69,7 @@ class Explorer(pn.viewable.Viewer):
             lambda number, offset: session.moving.drop(number, offset),
         )
         self.occupancy = Occupancy(theme, self.steps)
-        self.timeline = Timeline(theme, self._select_label, self._select_group)
+        self.timeline = TimelineView(theme, self._select_label, self._select_group)
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)
         self.compare = Comparison(session, lambda key: self._choose(key), differences_csv)
@@ -85,7 +85,7 @@ class Explorer(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
-        self.live = Rows(
+        self.live = BarRows(
             css_classes=["live"],
             head=[term("live", "lifetime") + " at the cursor", "bytes", term("address")],
             empty="nothing is on chip",

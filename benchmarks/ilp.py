@@ -25,7 +25,7 @@ import planners as sp
 from planners.core.errors import Cancelled
 from planners.cosma.ilp.model import build
 from planners.cosma.ilp.solve import solve
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 
 REAL = ("alexnet", "vgg11", "resnet18", "squeezenet1_1", "mobilenet_v2", "googlenet", "vit_b_16")
 
@@ -58,7 +58,7 @@ def compare(item: Instance, limit: float, solver: str, literal: bool) -> tuple[s
     ours = sp.plan(item.graph, budget=item.budget, schedule=item.schedule, time_limit=limit).claims
     ours_s = time.perf_counter() - began
 
-    p = Problem(item.graph, tuple(range(len(item.graph.operators))), False, item.budget)
+    p = ScheduleProblem(item.graph, tuple(range(len(item.graph.operators))), False, item.budget)
     began = time.perf_counter()
     head = (
         f"{item.graph.name:<14} {item.label} {item.schedule:<7} {len(p.schedule):>4} "

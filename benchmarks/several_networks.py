@@ -14,9 +14,9 @@ import planners as sp
 from planners.core.progress import Clock
 from planners.streaming.several import (
     POLICIES,
-    Found,
+    LeastMemory,
+    PeriodicTask,
     Policy,
-    Task,
     analyse,
     entry,
     exact,
@@ -32,7 +32,7 @@ WAYS = ((2, 1), (2, 4), (3, 1))  # stages, slices
 MIB = 2**20
 
 
-def cell(tasks: Sequence[Task], found: Found) -> str:
+def cell(tasks: Sequence[PeriodicTask], found: LeastMemory) -> str:
     """What was found of a kind of layout, and whether that is proven."""
     if found.layout is None:
         return f"none: {found.why}" if found.proven else "none found"
@@ -42,7 +42,9 @@ def cell(tasks: Sequence[Task], found: Found) -> str:
     return text + ("" if found.proven else f", at least {found.bound_bytes / MIB:.1f}")
 
 
-def row(tasks: Sequence[Task], policy: Policy, stages: int, slices: int, seconds: float) -> str:
+def row(
+    tasks: Sequence[PeriodicTask], policy: Policy, stages: int, slices: int, seconds: float
+) -> str:
     found = [
         kind(search(tasks, policy, stages, Clock(seconds)))
         for kind in (least_shared, least_of_all, least_partitioned)

@@ -22,7 +22,12 @@ from typing import Any
 from planners.papers.demand_layering.fronts import fronts_row
 from planners.papers.demand_layering.paper import NETWORKS
 from planners.streaming.model.layers import Layer
-from planners.streaming.schedule.exact import Point, front_three_stages, front_two_stages, pareto
+from planners.streaming.schedule.exact import (
+    DelayPoint,
+    front_three_stages,
+    front_two_stages,
+    pareto,
+)
 from planners.streaming.schedule.pipelines import with_rings
 
 COLUMNS = ("network", "rings", "breakpoints", "seconds", "steps", "step_seconds")
@@ -69,7 +74,7 @@ def agrees(layers: list[Layer]) -> bool:
     rings = range(max(sizes), sum(sizes) + 1)
     for count, front in ((1, front_two_stages(layers)), (2, front_three_stages(layers))):
         every = [
-            Point(sum(some), with_rings(layers, some).delay_s, some)
+            DelayPoint(sum(some), with_rings(layers, some).delay_s, some)
             for some in product(rings, repeat=count)
         ]
         told = [(point.memory_bytes, point.delay_s) for point in front]

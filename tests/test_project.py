@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -145,3 +146,14 @@ def test_the_snippet_in_the_readme_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(("optimal", "feasible"))
     assert (tmp_path / "plan.json").exists()
+
+
+def test_no_class_name_is_there_twice() -> None:
+    """Who reads a class's name knows which one it is, wherever they meet it."""
+    homes: dict[str, list[str]] = {}
+    for tree in ("planners", "app"):
+        for path in sorted((ROOT / tree).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -2,7 +2,7 @@
 
 A job collects the answers that belong to it until its session asks for them. Cancelling asks
 nicely first, so that the planner keeps the best plan it has, and ends the whole process group a few
-seconds later. Who is next is decided here alone (`Pool.queue`): sessions take turns, and what
+seconds later. Who is next is decided here alone (`WorkerPool.queue`): sessions take turns, and what
 somebody waits for goes before what runs beside.
 """
 
@@ -23,7 +23,7 @@ from typing import Any, Literal, Protocol
 
 from app.jobs.process import Worker, read_answer
 from app.jobs.protocol import Answer, Request
-from app.jobs.results import Results, drop, results, versions
+from app.jobs.results import ResultStore, drop, results, versions
 from app.model.memory import describe_death, worker_limit
 
 GRACE_S = 4.0  # two are enough to stop, check and send what it has
@@ -33,12 +33,12 @@ MOST_OWNERS = 1000
 KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where they can be
 
 
-class Job:
+class PoolJob:
     """One request to the pool: `drain` gives what it has said since it was last asked."""
 
     def __init__(
         self,
-        pool: Pool,
+        pool: WorkerPool,
         number: int,
         request: Request,
         owner: Hashable = "",
@@ -80,7 +80,7 @@ class Job:
         self.pool.cancel(self)
 
 
-class Pool:
+class WorkerPool:
     """At most `size` workers, each with at most `memory_bytes`. Safe to use from any thread.
 
     Of the jobs that wait, one that somebody waits for goes before those in the background, then
@@ -93,13 +93,13 @@ class Pool:
         size: int,
         command: list[str] | None = None,
         memory_bytes: int | None = None,
-        results: Results | None = None,
+        results: ResultStore | None = None,
     ) -> None:
         self.size, self.results = size, results
         self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
         self._command = command
         self._lock = threading.RLock()
-        self._waiting: list[Job] = []
+        self._waiting: list[PoolJob] = []
         self._workers: list[Worker] = []
         self._numbers = itertools.count(1)
         self._served: dict[Hashable, int] = {}  # by owner: a rising number for each job begun
@@ -115,13 +115,13 @@ class Pool:
         background: bool = False,
         fresh: bool = False,
         limit_s: float = 0.0,
-    ) -> Job:
+    ) -> PoolJob:
         """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
         A plan that is known from before comes from the disk, unless it is to be `fresh`. A job that
         runs for more than `limit_s` seconds, where that is above zero, is ended.
         """
-        job = Job(self, next(self._numbers), request, owner, background, limit_s)
+        job = PoolJob(self, next(self._numbers), request, owner, background, limit_s)
         entry = None
         if request.kind in KEPT and self.results and not fresh:
             entry = self.results.find(request)
@@ -132,13 +132,13 @@ class Pool:
             threading.Thread(target=self._recall, args=(job, entry), daemon=True).start()
         return job
 
-    def _wait(self, job: Job) -> None:
+    def _wait(self, job: PoolJob) -> None:
         with self._lock:
             job.state = "queued"
             self._waiting.append(job)
             self._dispatch()
 
-    def _recall(self, job: Job, entry: Path) -> None:
+    def _recall(self, job: PoolJob, entry: Path) -> None:
         """Say what was said before; plan where that cannot be read or drawn any more."""
         found = self.results.read(entry) if self.results else None
         try:
@@ -157,7 +157,7 @@ class Pool:
                 job.put(answer)
             self._end(job, Answer("done"))
 
-    def queue(self) -> list[Job]:
+    def queue(self) -> list[PoolJob]:
         """The jobs that wait, in the order in which they will be taken as things stand."""
         with self._lock:
             running: dict[Hashable, int] = {}
@@ -165,7 +165,7 @@ class Pool:
                 if worker.job is not None:
                     running[worker.job.owner] = running.get(worker.job.owner, 0) + 1
             served, left = dict(self._served), sorted(self._waiting, key=lambda job: job.number)
-            found: list[Job] = []
+            found: list[PoolJob] = []
             while left:
                 job = min(left, key=lambda j: _turn(j, running, served))
                 left.remove(job)
@@ -174,14 +174,14 @@ class Pool:
                 served[job.owner] = max(served.values(), default=0) + 1
             return found
 
-    def ahead(self, job: Job) -> int:
+    def ahead(self, job: PoolJob) -> int:
         """How many jobs will be taken before one that waits."""
         with self._lock:
             if job.state != "queued":
                 return 0
             return self.queue().index(job)
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: PoolJob) -> None:
         """Stop a job; a second call does nothing."""
         with self._lock:
             if job.cancelled or job.state == "ended":
@@ -237,7 +237,7 @@ class Pool:
             for owner in old[: len(self._served) - MOST_OWNERS // 2]:
                 del self._served[owner]
 
-    def _worker_for(self, job: Job) -> Worker | None:
+    def _worker_for(self, job: PoolJob) -> Worker | None:
         """A free worker: the one that knows the job's home, else one that knows least, or new."""
         if job.background and self._in_background() >= max(1, self.size - 1):
             return None
@@ -279,18 +279,18 @@ class Pool:
         timer.daemon = True
         timer.start()
 
-    def _too_long(self, worker: Worker, job: Job) -> None:
+    def _too_long(self, worker: Worker, job: PoolJob) -> None:
         with self._lock:
             if worker.job is job:
                 worker.too_long = job.limit_s
                 worker.kill()
 
-    def _kill_if_running(self, worker: Worker, job: Job) -> None:
+    def _kill_if_running(self, worker: Worker, job: PoolJob) -> None:
         with self._lock:
             if worker.job is job:
                 worker.kill()
 
-    def _end(self, job: Job, answer: Answer) -> None:
+    def _end(self, job: PoolJob, answer: Answer) -> None:
         job.state = "ended"
         job.put(answer)
 
@@ -310,7 +310,7 @@ class Pool:
                 self._end(job, Answer("cancelled" if job.cancelled else "done"))
             self._dispatch()
 
-    def _put_back(self, job: Job, fields: Mapping[str, Any]) -> None:
+    def _put_back(self, job: PoolJob, fields: Mapping[str, Any]) -> None:
         """A long job has done a part and lets others have their turn before the rest of it."""
         job.request = job.request.rest(fields)
         job.state = "queued"
@@ -334,7 +334,7 @@ def crowding() -> float:
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def _turn(job: Job, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
+def _turn(job: PoolJob, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
     return job.background, running.get(job.owner, 0), served.get(job.owner, 0), job.number
 
 
@@ -348,7 +348,7 @@ def waiting_line(ahead: int) -> str:
 class Asks(Protocol):
     """What takes requests: a pool, or what stands for one in a test."""
 
-    def submit(self, request: Request, **how: Any) -> Job: ...
+    def submit(self, request: Request, **how: Any) -> PoolJob: ...
 
 
 class Share:
@@ -357,18 +357,18 @@ class Share:
     def __init__(self, pool: Asks, owner: Hashable) -> None:
         self.pool, self.owner = pool, owner
 
-    def submit(self, request: Request, **how: Any) -> Job:
-        """As `Pool.submit`."""
+    def submit(self, request: Request, **how: Any) -> PoolJob:
+        """As `WorkerPool.submit`."""
         return self.pool.submit(request, **{"owner": self.owner, **how})
 
 
 @cache
-def shared_pool() -> Pool:
+def shared_pool() -> WorkerPool:
     """The pool of this server; it leaves the server a core where there are three or more.
 
     One worker makes itself ready to import models once the first page is out.
     """
-    pool = Pool(max(2, min(8, (os.cpu_count() or 2) - 1)), results=results())
+    pool = WorkerPool(max(2, min(8, (os.cpu_count() or 2) - 1)), results=results())
     threading.Thread(target=versions, daemon=True).start()
     atexit.register(pool.close)
     warm = threading.Timer(WARM_AFTER_S, pool.submit, [Request("warm")])

@@ -45,7 +45,7 @@ _warned: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KeptResult:
     """An entry: the lines that a worker wrote, in how many seconds, and when (since 1970)."""
 
     lines: tuple[str, ...]
@@ -53,7 +53,7 @@ class Found:
     at: float
 
 
-class Results:
+class ResultStore:
     """A folder of at most `most_bytes`; several servers and workers may use it at once."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
@@ -70,12 +70,12 @@ class Results:
         paths = (self.path(key) for key in keys(request))
         return next((path for path in paths if path.is_file()), None)
 
-    def read(self, path: Path) -> Found | None:
+    def read(self, path: Path) -> KeptResult | None:
         """An entry, which counts as used; one that cannot be read is removed, and None."""
         try:
             head, *lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
             known = json.loads(head)
-            found = Found(tuple(lines), float(known["took_s"]), float(known["at"]))
+            found = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
             if known["format"] != FORMAT or len(lines) != known["lines"]:
                 raise ValueError("of another format")
         except FileNotFoundError:
@@ -87,7 +87,7 @@ class Results:
             os.utime(path)
         return found
 
-    def recall(self, request: Request) -> Found | None:
+    def recall(self, request: Request) -> KeptResult | None:
         """What is known of a request."""
         path = self.find(request)
         return None if path is None else self.read(path)
@@ -153,7 +153,7 @@ def drop(path: Path) -> None:
         path.unlink()
 
 
-def results() -> Results:
+def results() -> ResultStore:
     """The folder of this user: beside the graphs, at most `SPILLWAY_CACHE_SIZE`; 0 keeps none."""
     named = os.environ.get(SIZE_NAME, USUAL_SIZE)
     try:
@@ -163,7 +163,7 @@ def results() -> Results:
         if named not in _warned:
             _warned.add(named)
             warnings.warn(f"{SIZE_NAME}: {error}; {USUAL_SIZE} is taken", stacklevel=2)
-    return Results(directory() / "results", size)
+    return ResultStore(directory() / "results", size)
 
 
 def keys(request: Request) -> tuple[str, str]:

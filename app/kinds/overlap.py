@@ -14,7 +14,7 @@ from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
 from app.kinds.whole import WholeKind, latency_card, traffic_card
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES
-from app.model.pool import Pool
+from app.model.pool import PoolRuns
 from app.model.state import RUN, run_selection, selected_operators
 from app.stories.overlap import pool_story
 from app.stories.sentence import Sentence
@@ -127,6 +127,6 @@ class PoolKind(WholeKind):
         return sorted({point.ram_bytes for point in pool.front}) if pool else []
 
 
-def _pool(shown: Shown) -> Pool:
+def _pool(shown: Shown) -> PoolRuns:
     assert shown.pool is not None
     return shown.pool

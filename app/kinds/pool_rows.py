@@ -8,7 +8,7 @@ import planners as sp
 from app.kinds.map_rows import Row, describe, row_of
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES
-from app.model.pool import Pool, PoolRun
+from app.model.pool import PoolRun, PoolRuns
 from app.stories.fusion import part
 from planners.core.units import format_bytes
 
@@ -32,7 +32,7 @@ def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
 
 def _row(
     shown: Shown,
-    pool: Pool,
+    pool: PoolRuns,
     run: PoolRun,
     stay: sp.Residency,
     steps: tuple[int, int],

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from app.kinds.kind import Row, fact
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES, ink_on
-from app.model.pool import FORMS, Pool
+from app.model.pool import FORMS, PoolRuns
 from app.model.state import operator_selection, tensor_selection
 from planners.core.units import format_bytes
 
 
-def run_rows(shown: Shown, pool: Pool, operators: Sequence[str]) -> list[Row]:
+def run_rows(shown: Shown, pool: PoolRuns, operators: Sequence[str]) -> list[Row]:
     """Rows on the run of some operators."""
     run = pool.run_of(operators[0]) if operators else None
     if run is None:
@@ -41,7 +41,7 @@ def run_rows(shown: Shown, pool: Pool, operators: Sequence[str]) -> list[Row]:
     return rows
 
 
-def stay_rows(shown: Shown, pool: Pool, tensor: str) -> list[Row]:
+def stay_rows(shown: Shown, pool: PoolRuns, tensor: str) -> list[Row]:
     """What a tensor is to each run that it is there in."""
     rows = []
     for run in pool.runs:

@@ -16,7 +16,7 @@ from app.kinds.whole import WholeKind
 from app.model.checked_plan import Shown
 from app.model.colours import STREAMED
 from app.model.state import TENSOR, operator_selection, selected_operators
-from app.model.stream import Region, Stream
+from app.model.stream import ShownRegion, Stream
 from app.model.units import seconds_text
 from app.model.waits import next_wait, stalled
 from app.stories.sentence import Sentence
@@ -83,7 +83,7 @@ class StreamKind(WholeKind):
     def limit(self, shown: Shown) -> tuple[int, str]:
         return _stream(shown).regions[0].size_bytes, "rings and activations"
 
-    def regions(self, shown: Shown) -> Sequence[Region]:
+    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
         return _stream(shown).regions
 
     def room(self, shown: Shown, memory: str) -> int:

@@ -16,7 +16,7 @@ from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS
-from app.model.stream import Region
+from app.model.stream import ShownRegion
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
@@ -101,11 +101,11 @@ class WholeKind:
         """What bounds the addresses, and what it is called."""
         return shown.plan.budget_bytes, "budget"
 
-    def regions(self, shown: Shown) -> Sequence[Region]:
+    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
         """The parts of the memories that there is a choice of."""
         return ()
 
-    def region(self, shown: Shown, key: str) -> Region | None:
+    def region(self, shown: Shown, key: str) -> ShownRegion | None:
         """The part that a link calls by `key`; the first where there is none of that name."""
         regions = self.regions(shown)
         return next((region for region in regions if region.key == key), next(iter(regions), None))

@@ -11,7 +11,7 @@ COMFORTABLE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class BlockNode:
     """An operator, or a collapsed block with all operators in it (`members` are positions)."""
 
     name: str
@@ -28,7 +28,7 @@ class Frame:
     depth: int
 
 
-class Blocks:
+class BlockTree:
     """The tree of blocks that the operators' module paths span.
 
     A block with one operator, or with the same operators as the block around it, is left out:
@@ -53,14 +53,14 @@ class Blocks:
                 for i in run:
                     self.chains[i] = (f"operators {run[0] + 1}–{run[-1] + 1}",)
 
-    def nodes(self, expanded: Collection[str]) -> list[Node]:
+    def nodes(self, expanded: Collection[str]) -> list[BlockNode]:
         """Visible nodes in the order of their first operator."""
         members: dict[tuple[str, bool], list[int]] = {}
         for position, (operator, chain) in enumerate(zip(self.operators, self.chains, strict=True)):
             block = next((name for name in chain if name not in expanded), None)
             key = (operator, False) if block is None else (block, True)
             members.setdefault(key, []).append(position)
-        return [Node(name, tuple(found), block) for (name, block), found in members.items()]
+        return [BlockNode(name, tuple(found), block) for (name, block), found in members.items()]
 
     def frames(self, expanded: Collection[str]) -> list[Frame]:
         """Expanded blocks around the visible nodes, outermost first."""

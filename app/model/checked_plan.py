@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import planners as sp
-from app.model.blocks import Blocks
+from app.model.blocks import BlockTree
 from app.model.packing import packed, unpacked
-from app.model.pool import Pool, pool_of
+from app.model.pool import PoolRuns, pool_of
 from app.model.stream import Stream, stream_of
 from planners.core.program import Compute, Instruction, Load, Region, Store
 from planners.core.progress import ProgressCallback
@@ -69,10 +69,10 @@ class Shown:
         return len(self.plan.program.steps)
 
     @cached_property
-    def tree(self) -> Blocks:
+    def tree(self) -> BlockTree:
         """The blocks of the model that its operators are in."""
         operators = self.graph.operators
-        return Blocks([op.name for op in operators], [op.block for op in operators])
+        return BlockTree([op.name for op in operators], [op.block for op in operators])
 
     @property
     def opened(self) -> frozenset[str]:
@@ -158,7 +158,7 @@ class Shown:
         return next((step for step, names in enumerate(self.ran) if operator in names), None)
 
     @cached_property
-    def pool(self) -> Pool | None:
+    def pool(self) -> PoolRuns | None:
         """The circular pool of the plan and what runs in it; only overlap plans have one."""
         return pool_of(self.plan, self.ran)
 

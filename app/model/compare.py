@@ -71,7 +71,7 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
 
 
 @dataclass(frozen=True)
-class Stays:
+class ComparedStays:
     """Each stay here and how the other plan has it; stays that the other plan has alone."""
 
     there: Any
@@ -80,13 +80,13 @@ class Stays:
     only_there: list[tuple[sp.Residency, Columns]]
 
 
-def stays(here: Shown, there: Shown, by: str = "operator") -> Stays:
+def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
     """How the stays of two plans differ; that of the last pair is kept with the plan here."""
-    known: Stays | None = here.__dict__.get(KEPT)
+    known: ComparedStays | None = here.__dict__.get(KEPT)
     if known is None or known.there() is not there or known.by != by:
         moved = warp(here, there, by)
         kinds, alone = stay_kinds(here, there, moved), only_there(here, there, moved)
-        known = here.__dict__[KEPT] = Stays(weakref.ref(there), by, kinds, alone)
+        known = here.__dict__[KEPT] = ComparedStays(weakref.ref(there), by, kinds, alone)
     return known
 
 

@@ -28,7 +28,7 @@ WISH, DROP, PICK, BREAK = "wish ", "drop ", "pick ", "break "
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WishOffer:
     """A button: what it says, what it does, what its hover tells, whether it is pressed."""
 
     label: str
@@ -100,16 +100,16 @@ def wished_operator(shown: Shown, selection: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[Offer]:
+def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[WishOffer]:
     """The buttons that make sense for what is selected, under a planner."""
-    known, found = KNOWN.get(planner, ()), list[Offer]()
+    known, found = KNOWN.get(planner, ()), list[WishOffer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
     if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
         found += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
         about = "then tap the other operator; Escape gives up"
-        found.append(Offer("Run before…", f"{PICK}before {operator}", about))
-        found.append(Offer("Run after…", f"{PICK}after {operator}", about))
+        found.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
+        found.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
     if operator and "fuse" in known:
         found += _of_groups(shown, operator, wishes)
     return found
@@ -126,7 +126,7 @@ def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
     return ""
 
 
-def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[Offer]:
+def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[WishOffer]:
     keep = f"{tensor} stays on chip from its first use to its last:  k"
     off = f"{tensor} is on chip only while something reads or writes it:  o"
     return [
@@ -135,7 +135,7 @@ def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[Offer]:
     ]
 
 
-def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[Offer]:
+def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishOffer]:
     """Fuse with those that read what it writes, or split from them; or with any that is tapped."""
     graph, group = shown.graph, shown.group_of
     written = graph.operators[graph.index[operator]].outputs
@@ -150,13 +150,13 @@ def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[Offer
             label = f"{'Fuse with' if kind_of(held) == 'fuse' else 'Split from'} {name}"
         found.append(_toggle(label, text, "the operator that reads what it writes", wishes))
     about = "then tap the other operator; Escape gives up"
-    found.append(Offer("Fuse with…", f"{PICK}fuse {operator}", about))
-    return [*found, Offer("Split from…", f"{PICK}split {operator}", about)]
+    found.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
+    return [*found, WishOffer("Split from…", f"{PICK}split {operator}", about)]
 
 
-def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> Offer:
+def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOffer:
     on = text in wishes
-    return Offer(
+    return WishOffer(
         label, (DROP if on else WISH) + text, "tap to wish it no more" if on else about, on
     )
 

@@ -86,7 +86,7 @@ FIELDS: Mapping[str, tuple[str, Quantity]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MachineRow:
     """A number to be edited: `text` and `preset` with their units, `wrong` what to do about what
     was typed, which `text` then is."""
 
@@ -295,7 +295,7 @@ class MachineNumbers:
         self._change(machine_fields="")
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[MachineRow]:
         """Every number that can be edited: the size on chip is the budget."""
         preset = sp.load_machine(self.problem.machine)
         changed, typed = self.changed, self._typed
@@ -309,13 +309,13 @@ class MachineNumbers:
 
 def _row(
     preset: sp.Machine, name: str, usual: float, value: float, typed: tuple[str, str] | None
-) -> Row:
+) -> MachineRow:
     item, _, field = name.rpartition(".")
     label, kind = FIELDS[field]
     text, wrong = typed or (format_number(name, value), "")
     engine = field in ("bytes_per_s", "latency_s")
     group = (f"engine {item}" if engine else f"memory {item}") if item else "arithmetic"
-    return Row(
+    return MachineRow(
         name=name,
         group=group,
         label=label,

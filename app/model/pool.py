@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 
 import planners as sp
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.overlap.kernels.candidates import ends
 
 Role = Literal["input", "output", "held", "workspace"]
@@ -35,7 +35,7 @@ class PoolRun:
     """
 
     number: int
-    run: Run
+    run: KernelRun
     start_step: int
     stop_step: int
     reads: tuple[str, ...]
@@ -66,7 +66,7 @@ class PoolRun:
 
 
 @dataclass(frozen=True)
-class Pool:
+class PoolRuns:
     """A layout and when its runs run."""
 
     layout: PoolLayout
@@ -123,7 +123,7 @@ def largest_gap(used: Sequence[Range], size: int) -> int:
     return max(0, around, *gaps) if gaps else max(0, around)
 
 
-def pool_of(plan: sp.Plan, ran: Sequence[Sequence[str]]) -> Pool | None:
+def pool_of(plan: sp.Plan, ran: Sequence[Sequence[str]]) -> PoolRuns | None:
     """The pool of a plan, by the operators that each of its steps runs; None where it has none."""
     if plan.details.pool is None:
         return None
@@ -146,7 +146,7 @@ def pool_of(plan: sp.Plan, ran: Sequence[Sequence[str]]) -> Pool | None:
             PoolRun(k, run, steps[0], steps[-1] + 1, reads, writes, dying, alive, over, distance)
         )
     sizes = {name: graph.size_bytes(name) for name in layout.offsets}
-    return Pool(layout, tuple(runs), sizes)
+    return PoolRuns(layout, tuple(runs), sizes)
 
 
 def _last_runs(graph: sp.Graph, number: Mapping[str, int], count: int) -> dict[str, int]:

@@ -150,7 +150,7 @@ class Work(param.Parameterized):
     written = param.Boolean(True, doc="Whether the text of the plan on screen is there to save.")
     shown_for = param.Dict(default={}, doc="The fields of the problem that it answers.")
     shelf = param.List(
-        default=[], doc="Plans that are kept (`app.session.pinning.Kept`), six at most."
+        default=[], doc="Plans that are kept (`app.session.pinning.PinnedPlan`), six at most."
     )
     pinning = param.Boolean(False, doc="Whether a plan to compare with is being read or made.")
     pinned = param.Parameter(None, doc="A plan that was on screen, kept to compare with.")

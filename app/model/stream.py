@@ -59,7 +59,7 @@ class RingOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ShownRegion:
     """A part of a memory that the address map can show; `key` is what a link calls it."""
 
     key: str
@@ -70,7 +70,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class RingGap:
     """Bytes at a ring's end that layer `number` passed over because it did not fit there."""
 
     number: int
@@ -86,7 +86,7 @@ class Stream:
     details: StreamedParameters
     layers: tuple[StreamLayer, ...]
     rings: tuple[RingOf, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[ShownRegion, ...]
     acts: Mapping[int, tuple[Kind, int, str]] = field(repr=False)
     """By instruction: read, copy or kernel; its layer; the ring it writes, or reads."""
 
@@ -123,14 +123,14 @@ class Stream:
         ]
 
     @cached_property
-    def gaps(self) -> Mapping[str, tuple[Gap, ...]]:
+    def gaps(self) -> Mapping[str, tuple[RingGap, ...]]:
         """By ring the gaps at its end that are lost because no layer wraps."""
         return {ring.key: tuple(self._gaps(ring)) for ring in self.rings}
 
-    def _gaps(self, ring: RingOf) -> list[Gap]:
+    def _gaps(self, ring: RingOf) -> list[RingGap]:
         if ring.twice or self.details.joint or self.details.pipeline in ("pre", "seq", "sync"):
             return []
-        found: list[Gap] = []
+        found: list[RingGap] = []
         last: StreamLayer | None = None
         for layer in self.layers:
             if not layer.size_bytes:
@@ -139,7 +139,7 @@ class Stream:
             if last is not None and at == 0:
                 stop = last.offsets[ring.key] + last.size_bytes
                 if stop < ring.size_bytes:
-                    found.append(Gap(layer.number, last.number, stop, ring.size_bytes))
+                    found.append(RingGap(layer.number, last.number, stop, ring.size_bytes))
             last = layer
         return found
 
@@ -212,18 +212,18 @@ def _rings(plan: sp.Plan, streamed: StreamedParameters) -> list[RingOf]:
     return rings
 
 
-def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[Region]:
+def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[ShownRegion]:
     """All on chip, then each ring and the activations where they lie apart."""
     onchip = plan.machine.onchip
     sizes = {memory.name: memory for memory in plan.program.memories}
     whole = sizes[onchip].size_bytes or plan.budget_bytes
-    found = [Region("", "on chip", onchip, 0, whole)]
+    found = [ShownRegion("", "on chip", onchip, 0, whole)]
     for ring in () if joint else rings:
         if ring.size_bytes:
-            found.append(Region(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
+            found.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
     held = sizes.get("activations")
     if held is not None and held.size_bytes and not joint:
-        found.append(Region("activations", "activations", onchip, held.base, held.size_bytes))
+        found.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
     return found
 
 

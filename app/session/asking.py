@@ -7,7 +7,7 @@ from typing import Any
 
 import param
 
-from app.jobs.pool import Asks, Job
+from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import ENDS, FAILURES, Answer, Request
 
 
@@ -36,7 +36,7 @@ class Ask:
         wrong: Callable[[str], object] = nothing,
         ended: Callable[[Answer], object] = nothing,
     ) -> None:
-        self.job: Job | None = None
+        self.job: PoolJob | None = None
         self._jobs, self._take = jobs, take
         self._runs, self._wrong, self._ended = runs, wrong, ended
 
@@ -45,7 +45,7 @@ class Ask:
         """Whether a worker may still have something to say."""
         return self.job is not None
 
-    def ask(self, request: Request, **how: Any) -> Job:
+    def ask(self, request: Request, **how: Any) -> PoolJob:
         """Ask, instead of what is asked now; `how` is as of `Pool.submit`."""
         self.drop()
         self.job = self._jobs.submit(request, **how)
@@ -80,7 +80,7 @@ class Ask:
                 self._ended(answer)
 
 
-class Part:
+class SessionPart:
     """A part of a session, with the questions that it has for the workers."""
 
     asks: Sequence[Ask] = ()

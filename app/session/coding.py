@@ -6,10 +6,10 @@ import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.state import Work
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 
 
-class Coding(Part):
+class Coding(SessionPart):
     """One request at a time."""
 
     def __init__(self, work: Work, jobs: Asks) -> None:

@@ -14,7 +14,7 @@ from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import Shown
 from app.model.constraints import asked
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from app.session.sweeping import front_budgets
 from planners.study.budgets import plain_budget
@@ -23,7 +23,7 @@ AGAIN = 12
 ABOVE_PEAK = 1.1
 
 
-class LiveGroups(Part):
+class LiveGroups(SessionPart):
     """Asks a session's worker about fused groups: why they are so, and what they would be."""
 
     def __init__(self, models: Models, jobs: Asks) -> None:

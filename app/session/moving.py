@@ -23,7 +23,7 @@ from app.model.moved_by_hand import (
     why_outside,
 )
 from app.model.state import TENSOR
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 from planners.core.errors import BadInput
 
@@ -34,7 +34,7 @@ NO_ROOM = "There is no free place {} that holds it while it is on chip."
 NOT_HERE = "{} is not on chip in this plan."
 
 
-class Moving(Part):
+class Moving(SessionPart):
     """What was moved by hand, what was refused, and the way back."""
 
     def __init__(

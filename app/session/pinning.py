@@ -15,7 +15,7 @@ from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
 from app.model.state import Problem, moved
 from app.model.url import problem_of
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered, problem_with
 from app.session.sweeping import fields_of_point
 from planners.core.units import format_bytes
@@ -25,7 +25,7 @@ NAMES = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PinnedPlan:
     """A plan on the shelf: what it is called, and the fields of the problem that it answers."""
 
     name: str
@@ -33,7 +33,7 @@ class Kept:
     fields: Mapping[str, Any] = field(repr=False, compare=False)
 
 
-class Pins(Part):
+class Pins(SessionPart):
     """What a session compares with: a shelf of plans, one of them chosen.
 
     `show` puts a plan on screen.
@@ -60,7 +60,7 @@ class Pins(Part):
         work = self.models.work
         shelf = [kept for kept in work.shelf if kept.shown is not shown]
         name = unlike(name or name_of(shown, fields), [kept.name for kept in shelf])
-        work.shelf = [*shelf, Kept(name, shown, dict(fields))][-MOST:]
+        work.shelf = [*shelf, PinnedPlan(name, shown, dict(fields))][-MOST:]
         work.param.update(pinned=shown, pinned_for=dict(fields))
 
     def choose(self, name: str) -> None:
@@ -97,7 +97,7 @@ class Pins(Part):
         if work.pinned is None:
             return
         shown, fields, step = work.pinned, work.pinned_for, look.step
-        other = Kept(name_of(work.shown, work.shown_for), work.shown, work.shown_for)
+        other = PinnedPlan(name_of(work.shown, work.shown_for), work.shown, work.shown_for)
         names = [kept.name for kept in work.shelf if kept.shown is not shown]
         other = replace(other, name=unlike(other.name, names))
         known = any(kept.shown is work.shown for kept in work.shelf)

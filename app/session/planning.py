@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
-from app.jobs.pool import Asks, Job, waiting_line
+from app.jobs.pool import Asks, PoolJob, waiting_line
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import Shown
@@ -17,7 +17,7 @@ from app.model.options import counts, no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
 from app.model.stream import roomy_bytes
-from app.session.asking import Ask, Part
+from app.session.asking import Ask, SessionPart
 from app.session.breaks import NO_BREAKS
 from app.session.models import OPERATORS_OF, Models
 
@@ -58,7 +58,7 @@ class KnownBudgets:
 
 
 @dataclass(frozen=True, slots=True)
-class Acts:
+class PlanActs:
     """What becomes of a plan in the making.
 
     `show` puts it on screen; `adopt` makes the problem that of a plan from a file, `take_graph`
@@ -75,10 +75,10 @@ class Acts:
     over: Callable[[], object]
 
 
-class Planning(Part):
+class Planning(SessionPart):
     """One plan at a time, and what is worked out beside one that was cancelled."""
 
-    def __init__(self, models: Models, jobs: Asks, acts: Acts) -> None:
+    def __init__(self, models: Models, jobs: Asks, acts: PlanActs) -> None:
         self.models, self._acts = models, acts
         self._plan = Ask(jobs, self._take, wrong=self._failed, ended=self._ended)
         self._facts = Ask(jobs, self._take_fact)
@@ -90,7 +90,7 @@ class Planning(Part):
         self._recalled: Mapping[str, Any] = {}
 
     @property
-    def job(self) -> Job | None:
+    def job(self) -> PoolJob | None:
         """The plan in the making."""
         return self._plan.job
 
@@ -196,7 +196,7 @@ class Planning(Part):
             self._tick(job)
         self._facts.poll()
 
-    def _tick(self, job: Job) -> None:
+    def _tick(self, job: PoolJob) -> None:
         """Let the seconds run on; say who is before us in the queue."""
         work = self.models.work
         if job.seconds - work.progress.get("at_s", 0.0) >= TICK_S:

@@ -8,14 +8,14 @@ from typing import Any
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered, problem_with
 
 FAILED = "The plan that the link compares with is not there: {}"
 Keep = Callable[[Shown, Mapping[str, Any]], object]
 
 
-class Repins(Part):
+class Repins(SessionPart):
     """One problem at a time; a plan that somebody pins meanwhile is kept instead.
 
     `keep` pins a plan with the fields of the problem that it answers.

@@ -13,7 +13,7 @@ from app.model.checked_plan import Shown
 from app.model.pareto import indexed
 from app.model.state import Problem, moved
 from app.session import planning, sweeping, tour, what_if
-from app.session.asking import Part
+from app.session.asking import SessionPart
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
@@ -54,21 +54,23 @@ class Session:
         self._compose(jobs)
         others = (self.repins, self.sharing, self.what_if, self.moving, self.tour)
         asking = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
-        self._parts: Sequence[Part] = (self.planning, *asking)
+        self._parts: Sequence[SessionPart] = (self.planning, *asking)
         self._linked: dict[str, Any] = {}
 
     def _compose(self, jobs: Asks) -> None:
         """The parts that bring about most, with what they bring about."""
         models, live = self.models, self.live
         self.sweeps = sweeping.Sweeps(
-            models, jobs, sweeping.Acts(self.check, self.plan, self.pins.take_point)
+            models, jobs, sweeping.SweepActs(self.check, self.plan, self.pins.take_point)
         )
-        acts = what_if.Acts(self.change, self.plan, self.back, self.breaks.toggle, self.moving.undo)
-        self.what_if = what_if.WhatIf(models, jobs, acts)
+        acts = what_if.WishActs(
+            self.change, self.plan, self.back, self.breaks.toggle, self.moving.undo
+        )
+        self.what_if = what_if.SessionWishes(models, jobs, acts)
         self.planning = planning.Planning(
             models,
             jobs,
-            planning.Acts(
+            planning.PlanActs(
                 show=self.show,
                 adopt=self.uploads.adopt,
                 take_graph=self.uploads.take_graph,
@@ -81,7 +83,7 @@ class Session:
         self.tour = tour.Tour(
             models,
             jobs,
-            tour.Acts(
+            tour.TourActs(
                 abandon=self.abandon,
                 plan=self.plan,
                 show=self.show,

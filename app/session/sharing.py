@@ -8,7 +8,7 @@ import planners as sp
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.pareto import beside
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 
 OF_POINTS = 2000
@@ -16,7 +16,7 @@ OF_POINTS = 2000
 WAITS = "waiting for a worker"
 
 
-class Sharing(Part):
+class Sharing(SessionPart):
     """One request at a time."""
 
     def __init__(self, models: Models, jobs: Asks) -> None:

@@ -17,7 +17,7 @@ from app.model.checked_plan import Shown
 from app.model.machines import ON_MACHINE
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import format_exact
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 
 RESOLUTIONS = (224, 288, 352, 416, 480, 544, 608)
@@ -26,7 +26,7 @@ SWEPT = ("pre", "seq", "async", "2s", "2s-md", "exact")
 AMONG = ("pre", "seq", "sync", "async", "async-md", "2s", "2s-md", "exact")
 
 
-class Streams(Part):
+class Streams(SessionPart):
     """Asks a session's worker for fronts and for delays by resolution."""
 
     def __init__(self, models: Models, jobs: Asks, change: Callable[..., object]) -> None:

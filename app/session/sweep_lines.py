@@ -40,7 +40,7 @@ PROBE = 1
 
 
 @dataclass
-class Line:
+class SweepLine:
     """A planner with its options on the way through its budgets.
 
     `first` are budgets that come before all others, `grid` the others once they are known.
@@ -142,7 +142,7 @@ def lines_of(
     names: Sequence[str],
     first: Sequence[int],
     wide: bool,
-) -> list[Line]:
+) -> list[SweepLine]:
     """Lines by the names of `SWEPT`; all count parameters where one of them always does."""
     asked: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -151,7 +151,7 @@ def lines_of(
             asked.setdefault(series(one), one)
     if any(always_counts(one["planner"]) for one in asked.values()):
         asked = {name: {**one, "parameters": True} for name, one in asked.items()}
-    return [Line(name, one, list(first), wide) for name, one in asked.items()]
+    return [SweepLine(name, one, list(first), wide) for name, one in asked.items()]
 
 
 def asked_of(problem: Problem, request: Mapping[str, Any], name: str) -> dict[str, Any] | None:

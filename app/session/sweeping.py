@@ -20,9 +20,9 @@ from app.model.packing import unpacked
 from app.model.pareto import GRAPH_FIELDS as GRAPH_FIELDS
 from app.model.pareto import same_network
 from app.model.sizes import NAMED_BUDGETS, format_exact
-from app.session.asking import Ask, Part
+from app.session.asking import Ask, SessionPart
 from app.session.models import Models
-from app.session.sweep_lines import CHOSEN, PROBE, Line, lines_of
+from app.session.sweep_lines import CHOSEN, PROBE, SweepLine, lines_of
 from app.session.sweep_lines import sweep_budgets as sweep_budgets
 from planners.core.units import format_bytes
 
@@ -31,7 +31,7 @@ WAITS = "waiting for the first plan of this network"
 
 
 @dataclass(frozen=True, slots=True)
-class Acts:
+class SweepActs:
     """What a tap on a point brings about: a plan's text checked for the fields that it answers,
     the problem planned, a point's plan pinned."""
 
@@ -40,13 +40,13 @@ class Acts:
     pin: Callable[[int], object]
 
 
-class Sweeps(Part):
+class Sweeps(SessionPart):
     """The sweep that a session has running, and its points on screen."""
 
-    def __init__(self, models: Models, jobs: Asks, acts: Acts) -> None:
+    def __init__(self, models: Models, jobs: Asks, acts: SweepActs) -> None:
         self.models, self._jobs, self._acts = models, jobs, acts
         self.asks: list[Ask] = []  # one for each point that is with the workers
-        self._lines: list[Line] = []
+        self._lines: list[SweepLine] = []
         self._asked: tuple[Sequence[str], bool] | None = None
         self._turn = self._done = 0
         self._spent_s = 0.0
@@ -148,12 +148,12 @@ class Sweeps(Part):
             line.running += 1
             self.asks.append(point)
 
-    def _ended(self, line: Line, last: Answer) -> None:
+    def _ended(self, line: SweepLine, last: Answer) -> None:
         line.running -= 1
         self._done += 1
         self._spent_s += last.at_s
 
-    def _next(self) -> tuple[Line, int] | None:
+    def _next(self) -> tuple[SweepLine, int] | None:
         count = len(self._lines)
         order = [self._lines[(self._turn + i) % count] for i in range(count)]
         for line in sorted(order, key=lambda line: not line.first):
@@ -162,7 +162,7 @@ class Sweeps(Part):
                 return line, budget
         return None
 
-    def _take(self, line: Line, budget: int, answer: Answer) -> None:
+    def _take(self, line: SweepLine, budget: int, answer: Answer) -> None:
         work = self.models.work
         match answer.name:
             case "point":
@@ -178,11 +178,11 @@ class Sweeps(Part):
                 at = "its least" if budget == PROBE else format_bytes(budget)
                 work.sweep_progress = f"{line.name}, {at}: {answer['stage']}"
 
-    def _failed(self, line: Line, why: str) -> None:
+    def _failed(self, line: SweepLine, why: str) -> None:
         line.failed = True
         self._note("notes", line, why)
 
-    def _note(self, kind: str, line: Line, what: Any) -> None:
+    def _note(self, kind: str, line: SweepLine, what: Any) -> None:
         sweep = self.models.work.sweep
         self.models.work.sweep = {**sweep, kind: {**sweep[kind], line.name: what}}
 

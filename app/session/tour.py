@@ -17,7 +17,7 @@ from param.parameterized import discard_events
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered, problem_with
 from app.session.tour_stops import NETWORK, PLANS, STOPS, Stop, points_here
 
@@ -43,7 +43,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Acts:
+class TourActs:
     """What the tour brings about on the page."""
 
     abandon: Callable[[], object]
@@ -55,12 +55,12 @@ class Acts:
     unpin: Callable[[], object]
 
 
-class Tour(Part, param.Parameterized):
+class Tour(SessionPart, param.Parameterized):
     """Where the tour is; `callout` is what is to be seen of it, and empty while there is none."""
 
     callout = param.Dict(default={}, doc="number, of, title, text, targets, waiting; or empty.")
 
-    def __init__(self, models: Models, jobs: Asks, acts: Acts) -> None:
+    def __init__(self, models: Models, jobs: Asks, acts: TourActs) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.models, self._acts = models, acts
         runs = setter(models.work, "touring")

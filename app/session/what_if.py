@@ -25,7 +25,7 @@ from app.model.constraints import (
     wished_tensor,
 )
 from app.model.state import operator_selection, selected_writer
-from app.session.asking import Ask, Part, setter
+from app.session.asking import Ask, SessionPart, setter
 from app.session.breaks import NOT_YET
 from app.session.models import Models
 
@@ -38,7 +38,7 @@ MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Acts:
+class WishActs:
     """What wishes bring about: a changed problem planned, a plan, the problem on screen again, a
     cut at an operator, a move by hand taken back (says whether there was one)."""
 
@@ -49,10 +49,10 @@ class Acts:
     undo_move: Callable[[], bool]
 
 
-class WhatIf(Part):
+class SessionWishes(SessionPart):
     """The wishes of a session's problem, and what can be done to them."""
 
-    def __init__(self, models: Models, jobs: Asks, acts: Acts) -> None:
+    def __init__(self, models: Models, jobs: Asks, acts: WishActs) -> None:
         self.models, self._acts = models, acts
         self._price = Ask(jobs, self._take, runs=setter(models.work, "pricing"))
         self.asks = (self._price,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.model.checked_plan import Shown
-from app.model.pool import FORMS, Pool, PoolRun
+from app.model.pool import FORMS, PoolRun, PoolRuns
 from app.stories.fusion import boxes, part
 from app.stories.sentence import Sentence
 from planners.core.program import Compute, Load, Operand, Release, Store
@@ -14,7 +14,7 @@ from planners.core.units import format_bytes
 NAMED = 2
 
 
-def pool_story(shown: Shown, step: int, pool: Pool) -> list[Sentence]:
+def pool_story(shown: Shown, step: int, pool: PoolRuns) -> list[Sentence]:
     """What a row did: what it is, what came, what was computed, went and made room."""
     run = pool.run_at(step)
     items = [shown.instructions[position] for position in shown.by_step[step]]
@@ -46,7 +46,7 @@ def _stored(shown: Shown, item: Store) -> Sentence:
 
 
 def _computed(
-    shown: Shown, step: int, pool: Pool, run: PoolRun, computes: list[Compute]
+    shown: Shown, step: int, pool: PoolRuns, run: PoolRun, computes: list[Compute]
 ) -> Iterator[Sentence]:
     """The row of the run's output: what it reads of what lies in the pool, and where it goes."""
     out = run.writes[0]
@@ -67,7 +67,9 @@ def _computed(
     yield Sentence("ran", f"{text}.", out)
 
 
-def _over(shown: Shown, pool: Pool, run: PoolRun, computes: list[Compute]) -> Iterator[Sentence]:
+def _over(
+    shown: Shown, pool: PoolRuns, run: PoolRun, computes: list[Compute]
+) -> Iterator[Sentence]:
     """Which bytes of dying inputs this row's output took."""
     out = run.writes[0]
     size = sum(o.region.size_bytes for c in computes for o in c.writes if o.piece.tensor == out)
@@ -81,7 +83,7 @@ def _over(shown: Shown, pool: Pool, run: PoolRun, computes: list[Compute]) -> It
             yield Sentence("ran", text, name)
 
 
-def taken_bytes(shown: Shown, step: int, pool: Pool, run: PoolRun) -> dict[str, int]:
+def taken_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> dict[str, int]:
     """By dying input how many of its bytes lay where a step writes the output."""
     out, offsets = run.writes[0], pool.layout.offsets
     done = sum(size for at, size in written_bytes(shown, out) if at < step)
@@ -95,7 +97,7 @@ def taken_bytes(shown: Shown, step: int, pool: Pool, run: PoolRun) -> dict[str, 
 
 
 def _behind(
-    shown: Shown, step: int, pool: Pool, run: PoolRun, ends: dict[str, int]
+    shown: Shown, step: int, pool: PoolRuns, run: PoolRun, ends: dict[str, int]
 ) -> Iterator[Sentence]:
     """What of the dying inputs is freed, and how far the output is behind what is still needed."""
     freed = [f"{ends[name]:,} bytes of {name}" for name in run.dying if ends.get(name)]
@@ -108,7 +110,7 @@ def _behind(
         yield Sentence("freed", f"{words[0].upper()}{words[1:]}.", run.over)
 
 
-def _pointers(shown: Shown, step: int, pool: Pool, run: PoolRun, gap: int) -> str:
+def _pointers(shown: Shown, step: int, pool: PoolRuns, run: PoolRun, gap: int) -> str:
     """Where the output goes on and where the input is still needed, and the bytes between."""
     done = sum(size for at, size in written_bytes(shown, run.writes[0]) if at <= step)
     write = (pool.layout.offsets[run.writes[0]] + done) % pool.size_bytes
@@ -119,7 +121,7 @@ def _pointers(shown: Shown, step: int, pool: Pool, run: PoolRun, gap: int) -> st
     return f"{text} {gap:,} bytes behind what {run.over} still has to give"
 
 
-def gap_bytes(shown: Shown, step: int, pool: Pool, run: PoolRun) -> int | None:
+def gap_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> int | None:
     """Bytes between the next to be written and the first of the dying input that is still needed.
 
     d, less what is written, more what is freed, up to the end of a step; None once all is freed.

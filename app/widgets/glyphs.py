@@ -45,7 +45,7 @@ KINDS: dict[str, Any] = {
 OF_RENDERER = ("x_range_name", "y_range_name", "level", "name", "visible")
 
 
-class Layer:
+class GlyphLayer:
     """What `put` has laid into a figure: a glyph for the rows of a source, or for some of them."""
 
     def __init__(
@@ -103,9 +103,9 @@ class Layers:
     """The layers of a figure from back to front, and the tools that look at them."""
 
     def __init__(self, plot: figure) -> None:
-        self.plot, self.all = plot, list[Layer]()
+        self.plot, self.all = plot, list[GlyphLayer]()
         _figures.add(self)
-        self._tools: list[tuple[Any, list[Layer]]] = []
+        self._tools: list[tuple[Any, list[GlyphLayer]]] = []
         self._sources: set[ColumnDataSource] = set()
 
     @classmethod
@@ -116,7 +116,7 @@ class Layers:
         found: Self = plot._layers  # type: ignore[attr-defined]
         return found
 
-    def add(self, layer: Layer) -> None:
+    def add(self, layer: GlyphLayer) -> None:
         """Lay another one over those that there are."""
         self.all.append(layer)
         for source in {layer.source, layer.beside} - self._sources:
@@ -125,7 +125,7 @@ class Layers:
         if layer.has_rows:
             self.settle()
 
-    def show_to(self, tool: Any, layers: Iterable[Layer]) -> None:
+    def show_to(self, tool: Any, layers: Iterable[GlyphLayer]) -> None:
         """Have a tool look at layers, once they are drawn."""
         self._tools.append((tool, list(layers)))
         self._aim()
@@ -173,26 +173,26 @@ def put(
     beside: ColumnDataSource | None = None,
     hatch: str | None = None,
     **style: Any,
-) -> Layer:
+) -> GlyphLayer:
     """Draw a source's rows as glyphs of a kind of `KINDS`; `where` are as `figure`'s method's.
 
     `beside` is a source that has rows when this one may: the client fills some by itself. `hatch`
     picks the rows that have it in their column of that name.
     """
     look = {**dict(zip(KINDS[kind]._args, where, strict=False)), **style}
-    layer = Layer(kind, source, beside or source, hatch, look)
+    layer = GlyphLayer(kind, source, beside or source, hatch, look)
     Layers.of(plot).add(layer)
     return layer
 
 
-def tell(plot: figure, layers: Iterable[Layer], tooltips: str, **how: Any) -> None:
+def tell(plot: figure, layers: Iterable[GlyphLayer], tooltips: str, **how: Any) -> None:
     """Say something of what the pointer rests on in these layers."""
     tool = HoverTool(renderers=[], tooltips=tooltips, **how)
     plot.add_tools(tool)
     Layers.of(plot).show_to(tool, layers)
 
 
-def tappable(plot: figure, layers: Iterable[Layer]) -> None:
+def tappable(plot: figure, layers: Iterable[GlyphLayer]) -> None:
     """Let a tap select what is drawn in these layers."""
     tool = TapTool(renderers=[])
     plot.add_tools(tool)

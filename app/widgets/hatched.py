@@ -9,14 +9,14 @@ from typing import Any
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.widgets.glyphs import Layer, put
+from app.widgets.glyphs import GlyphLayer, put
 
 PLAIN = " "
 
 
 def hatched(
     plot: figure, kind: str, source: ColumnDataSource, hatches: Iterable[str], **style: Any
-) -> list[Layer]:
+) -> list[GlyphLayer]:
     """Draw rows of a source as glyphs of a kind, each with the hatch that its column `hatch` names.
 
     `hatches` are all that may occur. Taps and hovers know rows by their place in the source.

@@ -21,7 +21,7 @@ class Sender(Component):
         self.on_msg(lambda event: act(str(event.data.get("key", ""))))
 
 
-class Rows(Sender):
+class BarRows(Sender):
     """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
 
     rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")

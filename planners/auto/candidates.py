@@ -17,7 +17,7 @@ UNITS = {"latency": "s", "traffic": "bytes", "energy": "J", "memory": "bytes"}
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlannerCandidate:
     """A planner with options; the quick ones come first, so that the others have a mark to beat."""
 
     planner: str
@@ -31,27 +31,27 @@ class Candidate:
 
 
 OVERLAP = tuple(
-    Candidate("overlap", {"parameters": True, "objective": objective})
+    PlannerCandidate("overlap", {"parameters": True, "objective": objective})
     for objective in ("macs", "ram")
 )
-QUICK = (Candidate("overlap", {"parameters": True, "objective": "latency"}),)
+QUICK = (PlannerCandidate("overlap", {"parameters": True, "objective": "latency"}),)
 """In place of those, where a program is timed: by pixels it would be no match, and long."""
 OURS = (
-    Candidate("cosma", {"parameters": True}),
-    Candidate("streaming", {"joint": True}),
-    Candidate("cosma", {"parameters": True, "schedule": "joint"}),
-    Candidate("fusion"),
-    Candidate("streaming"),
-    Candidate("fusion", {"joint": True}),
+    PlannerCandidate("cosma", {"parameters": True}),
+    PlannerCandidate("streaming", {"joint": True}),
+    PlannerCandidate("cosma", {"parameters": True, "schedule": "joint"}),
+    PlannerCandidate("fusion"),
+    PlannerCandidate("streaming"),
+    PlannerCandidate("fusion", {"joint": True}),
 )
 
 
-def candidates(objective: str) -> tuple[Candidate, ...]:
+def candidates(objective: str) -> tuple[PlannerCandidate, ...]:
     """Ours, and then planners that others bring, with their defaults. Parameters always count."""
     ours = (*OURS, *(QUICK if objective in SIMULATED else OVERLAP))
     known = {c.planner for c in ours} | {AUTO}
     theirs = (
-        Candidate(name, {} if info.always_counts else {"parameters": True})
+        PlannerCandidate(name, {} if info.always_counts else {"parameters": True})
         for name, info in planners().items()
         if name not in known
     )

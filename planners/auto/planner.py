@@ -10,7 +10,7 @@ from planners.auto.candidates import (
     AUTO,
     SIMULATED,
     UNITS,
-    Candidate,
+    PlannerCandidate,
     candidates,
     floor_of,
     value_of,
@@ -33,7 +33,7 @@ LEAST_S = 0.5  # a planner that has no more time than this is not begun
 class Tried:
     """What came of a candidate: a value by the objective, or the reason why there is none."""
 
-    candidate: Candidate
+    candidate: PlannerCandidate
     plan: Plan | None = None
     value: float | None = None
     reason: str = ""
@@ -92,7 +92,7 @@ def plan(
 
 
 def _try(
-    candidate: Candidate,
+    candidate: PlannerCandidate,
     problem: tuple[Graph, Machine, int],
     objective: str,
     clock: Clock,
@@ -124,7 +124,7 @@ def _try(
 
 
 def _least(
-    candidate: Candidate,
+    candidate: PlannerCandidate,
     problem: tuple[Graph, Machine, int],
     objective: str,
     limit_s: float,

@@ -18,7 +18,7 @@ PREFIX = "vmcu:"
 
 
 @dataclass(frozen=True, slots=True)
-class Bottleneck:
+class BottleneckShape:
     """An inverted bottleneck: expand 1×1, depthwise, project 1×1, and A added where shapes allow.
 
     `size`: height and width of A. `strides`: of the three convolutions.
@@ -95,14 +95,14 @@ B17 6 96 384 96 3 1,1,1
 """
 
 
-def _row(line: str) -> Bottleneck:
+def _row(line: str) -> BottleneckShape:
     name, size, c_in, mid, c_out, kernel, strides = line.split()
     first, second, third = map(int, strides.split(","))
     numbers = int(size), int(c_in), int(mid), int(c_out), int(kernel)
-    return Bottleneck(name, *numbers, (first, second, third))
+    return BottleneckShape(name, *numbers, (first, second, third))
 
 
-TABLE_2: Mapping[str, Bottleneck] = {row.name: row for row in map(_row, _TABLE_2.splitlines())}
+TABLE_2: Mapping[str, BottleneckShape] = {row.name: row for row in map(_row, _TABLE_2.splitlines())}
 """As printed. S: MCUNet-5fps-VWW, B: MCUNet-320KB-ImageNet."""
 
 MISPRINTS: Mapping[str, str] = {
@@ -135,14 +135,14 @@ inputs in the first three only, and tensors apart exceed 128 KB in cases 1, 2 an
 """
 
 
-def bottleneck(module: Bottleneck, residual: bool | None = None) -> Graph:
+def bottleneck(module: BottleneckShape, residual: bool | None = None) -> Graph:
     """The graph of a module: A → B → C → D, and E = D + A where it is residual.
 
     `residual` overrides what shapes say. Raises `BadInput` where A and D differ in shape.
     """
     adds = module.residual if residual is None else residual
     first, second, third = module.strides
-    build = _Builder((module.c_in, module.size, module.size))
+    build = _ChainBuilder((module.c_in, module.size, module.size))
     build.convolution("expand", "A", "B", module.mid, stride=first)
     window = (module.kernel, second, module.padding)
     build.convolution("depthwise", "B", "C", module.mid, *window, groups=module.mid)
@@ -157,7 +157,7 @@ def bottleneck(module: Bottleneck, residual: bool | None = None) -> Graph:
 
 def pointwise(case: Pointwise) -> Graph:
     """The graph of one 1×1 convolution from A to B."""
-    build = _Builder((case.c_in, case.size, case.size))
+    build = _ChainBuilder((case.c_in, case.size, case.size))
     build.convolution("conv", "A", "B", case.c_out, linear=True)
     return build.graph(PREFIX + case.name, "B")
 
@@ -176,7 +176,7 @@ def named(name: str) -> Graph:
     raise UnknownName("module", PREFIX + name, [PREFIX + n for n in near], hint)
 
 
-class _Builder:
+class _ChainBuilder:
     """Operators one after the other, batch 1."""
 
     def __init__(self, shape: tuple[int, int, int]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 import planners as sp
 from planners.cli.options import AsJson, PlanFile, app
-from planners.cli.output import Answer, Reporter, print_table, size_text
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 
 
 @app.command()
@@ -40,4 +40,4 @@ def code(
         "checksum": checksum,
     }
     shown = {"files": " ".join(written.files), "pool_bytes": size_text(written.pool_bytes)}
-    Answer(as_json).give(facts, print_table(facts | shown))
+    CommandAnswer(as_json).give(facts, print_table(facts | shown))

@@ -11,7 +11,7 @@ import typer
 
 import planners as sp
 from planners.cli.options import AsJson, PlanFile, app
-from planners.cli.output import Answer, Reporter, print_table
+from planners.cli.output import CommandAnswer, Reporter, print_table
 from planners.core.files import write_text
 
 PAGE, FILES = "app.outputs.standalone", "app.outputs.export"
@@ -61,7 +61,7 @@ def export(
         written = _written(made, html, wanted, theme, reporter)
     facts = {n: {"file": str(p), "bytes": p.stat().st_size} for n, p in written.items()}
     table = {name: f"{f['file']}, {f['bytes']:,} bytes" for name, f in facts.items()}
-    Answer(as_json).give({"model": made.graph.name, "files": facts}, print_table(table))
+    CommandAnswer(as_json).give({"model": made.graph.name, "files": facts}, print_table(table))
 
 
 def _written(

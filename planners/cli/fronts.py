@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planners.cli.options import AsJson, app
-from planners.cli.output import Answer
+from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
 from planners.core.files import write_text
 from planners.core.units import format_quantity
@@ -45,7 +45,7 @@ def winners(
         "front": len(kept),
         "winners": json.loads(found.to_json(orient="records")),
     }
-    Answer(as_json).give(facts, text)
+    CommandAnswer(as_json).give(facts, text)
 
 
 def read_table(path: Path) -> pd.DataFrame:

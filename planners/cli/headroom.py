@@ -12,7 +12,7 @@ import typer
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
 from planners.cli.options import AsJson, Model, Width, app
-from planners.cli.output import Answer, Reporter, size_text
+from planners.cli.output import CommandAnswer, Reporter, size_text
 from planners.core.errors import BadInput
 from planners.core.registry import OVERLAP
 
@@ -47,7 +47,7 @@ def headroom(
             limit = sp.parse_size(ram) if ram else board.scratchpad_bytes
             facts = _of_network(model, limit, step, width, reporter)
             facts["flash_bytes"] = board.memory(board.parameters).size_bytes
-    Answer(as_json).give(facts, _table(facts))
+    CommandAnswer(as_json).give(facts, _table(facts))
 
 
 def _of_network(

@@ -8,7 +8,7 @@ import typer
 
 import planners as sp
 from planners.cli.options import AsJson, app
-from planners.cli.output import Answer
+from planners.cli.output import CommandAnswer
 from planners.core.options_table import options_table
 from planners.core.registry import planner as find_planner
 
@@ -37,4 +37,4 @@ def options(planner: Planner = None, as_json: AsJson = False) -> None:
         f"## {name}\n\n{options_table(options) if options else 'any options'}"
         for name, options in types.items()
     ]
-    Answer(as_json).give(facts, "\n\n".join(texts))
+    CommandAnswer(as_json).give(facts, "\n\n".join(texts))

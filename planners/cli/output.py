@@ -58,7 +58,7 @@ def one_line_at_most() -> Iterator[None]:
         sys.exit(1)
 
 
-class Answer:
+class CommandAnswer:
     """The answer of a command: one JSON object, or text for people."""
 
     def __init__(self, as_json: bool) -> None:

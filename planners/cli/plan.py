@@ -24,7 +24,7 @@ from planners.cli.options import (
     load,
 )
 from planners.cli.output import (
-    Answer,
+    CommandAnswer,
     Reporter,
     groups_fact,
     overlap_fact,
@@ -44,7 +44,7 @@ from planners.study.budgets import resolve_budget
 def models(as_json: AsJson = False) -> None:
     """List the catalogue."""
     names = sp.models()
-    Answer(as_json).give({"models": names}, "\n".join(names))
+    CommandAnswer(as_json).give({"models": names}, "\n".join(names))
 
 
 @app.command()
@@ -67,7 +67,7 @@ def graph(
         "parameters": found.parameter_count,
         "out": str(out),
     }
-    Answer(as_json).give(facts, print_table(facts))
+    CommandAnswer(as_json).give(facts, print_table(facts))
 
 
 @app.command()
@@ -96,7 +96,7 @@ def budgets(
         "parameters_counted": parameters,
     }
     sizes = {k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")}
-    Answer(as_json).give(facts, print_table(facts | sizes))
+    CommandAnswer(as_json).give(facts, print_table(facts | sizes))
 
 
 @app.command()
@@ -141,7 +141,7 @@ def plan(
         | overlap_fact(made)
         | {"out": str(out) if out else None}
     )
-    Answer(as_json).give(facts, planning_table(made, row))
+    CommandAnswer(as_json).give(facts, planning_table(made, row))
 
 
 def _export(
@@ -158,7 +158,7 @@ def _export(
     size = resolve_budget(graph, budget, parameters=options.get("parameters", False))
     with Reporter(as_json, f"writing the ILP of {graph.name}") as reporter:
         facts = export_ilp(graph, size, options, lp, mps, reporter.progress)
-    Answer(as_json).give(facts, print_table(facts))
+    CommandAnswer(as_json).give(facts, print_table(facts))
 
 
 @app.command()
@@ -176,7 +176,7 @@ def check(plan_file: PlanFile, as_json: AsJson = False) -> None:
         "traffic_bytes compulsory_bytes noncompulsory_bytes peak_bytes extent_bytes instructions"
     )
     facts = {"valid": True} | {name: getattr(report, name) for name in names.split()}
-    Answer(as_json).give(facts, print_table(facts))
+    CommandAnswer(as_json).give(facts, print_table(facts))
 
 
 @app.command()
@@ -201,7 +201,7 @@ def simulate(
     parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
     parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
     nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
-    Answer(as_json).give(facts | nested, print_table(facts | parts))
+    CommandAnswer(as_json).give(facts | nested, print_table(facts | parts))
 
 
 @app.command()
@@ -232,6 +232,6 @@ def run(
         "budget_bytes": made.budget_bytes,
         "compute_steps": done.compute_steps,
     }
-    Answer(as_json).give(facts, print_table(facts))
+    CommandAnswer(as_json).give(facts, print_table(facts))
     if not done.bit_exact and done.max_abs_error > 1e-3:
         raise typer.Exit(1)

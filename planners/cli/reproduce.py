@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from planners.cli.options import AsJson, GranularityOption, TimeLimit, app
-from planners.cli.output import Answer, Reporter
+from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
 from planners.core.files import write_text
 from planners.papers.report import one_report, to_html
@@ -77,10 +77,11 @@ def reproduce(
             facts, text = _demand_layering(names, quick, resume, tell)
     if out is not None:
         write_text(out, text)
-    Answer(as_json).give(facts, text)
+    CommandAnswer(as_json).give(facts, text)
 
 
 PAPERS = ("cosma", "optimus", "vmcu", "demand-layering")
+STUDIES = {"optimus": "OptimusStudy", "vmcu": "VmcuStudy"}  # those with a time limit, by module
 QUICK_COSMA = ("alexnet", "squeezenet1_0", "mobilenet_v2", "resnet50")
 
 
@@ -105,7 +106,7 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
     if out is not None:
         write_text(out, text)
         write_text(out.with_suffix(".html"), to_html(text, "Four papers, reproduced"))
-    Answer(as_json).give(facts, text)
+    CommandAnswer(as_json).give(facts, text)
 
 
 def _cosma(
@@ -115,10 +116,10 @@ def _cosma(
     tell: Callable[[str], None],
 ) -> tuple[dict[str, Any], str]:
     from planners.papers.cosma.report import facts, report
-    from planners.papers.cosma.study import Study
+    from planners.papers.cosma.study import CosmaStudy
     from planners.papers.cosma.study import reproduce as compare
 
-    study = Study(*options)
+    study = CosmaStudy(*options)
     if names:
         study = replace(study, models=names)
     tables = compare(study, resume, tell)
@@ -136,7 +137,7 @@ def _timed(
     """The comparison with a paper whose study has a time limit: its facts and its report."""
     study_module = import_module(f"planners.papers.{paper}.study")
     report_module = import_module(f"planners.papers.{paper}.report")
-    whole = study_module.Study
+    whole = getattr(study_module, STUDIES[paper])
     study = replace(whole.small() if quick else whole(), time_limit_s=time_limit_s)
     if names:
         study = study.only(names)
@@ -151,10 +152,10 @@ def _demand_layering(
     tell: Callable[[str], None],
 ) -> tuple[dict[str, Any], str]:
     from planners.papers.demand_layering.report import facts, report
-    from planners.papers.demand_layering.study import Study
+    from planners.papers.demand_layering.study import StreamingStudy
     from planners.papers.demand_layering.study import reproduce as compare
 
-    study = Study.small() if quick else Study()
+    study = StreamingStudy.small() if quick else StreamingStudy()
     if names:
         study = study.only(names)
     tables = compare(study, resume, tell)

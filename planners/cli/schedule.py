@@ -17,7 +17,7 @@ from planners.cli.options import (
     app,
     load,
 )
-from planners.cli.output import Answer, Reporter, fail, size_text
+from planners.cli.output import CommandAnswer, Reporter, fail, size_text
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
 
@@ -87,7 +87,7 @@ def schedule(
     facts["activation_bytes"] = own
     _add_drawn(facts, drawn)
     if found.analysis.met:
-        Answer(as_json).give(facts, _table(facts))
+        CommandAnswer(as_json).give(facts, _table(facts))
         return
     if not as_json:
         print(_table(facts))

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 import planners as sp
-from planners.cli.output import Answer, Reporter, print_table, size_text
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 from planners.core.backends import MEASURE_LAYERS, WRITE_TABLE, StreamedRun
 from planners.core.plan import streamed_of
 
@@ -32,7 +32,7 @@ def run_streaming(
     lines += [f"note: {note}" for note in done.notes]
     layers = [_row(layer) for layer in done.layers]
     notes = list(done.notes)
-    Answer(as_json).give({**facts, "notes": notes, "layers": layers}, "\n".join(lines))
+    CommandAnswer(as_json).give({**facts, "notes": notes, "layers": layers}, "\n".join(lines))
     if not done.equal and (done.max_abs_error is None or not done.max_abs_error <= 1e-3):
         raise typer.Exit(1)
 
@@ -53,7 +53,7 @@ def time_layers(graph: sp.Graph, out: Path, repeats: int, as_json: bool) -> None
         "out": str(out),
     }
     text = [print_table(facts), *(f"note: {note}" for note in done.notes)]
-    Answer(as_json).give({**facts, "notes": list(done.notes)}, "\n".join(text))
+    CommandAnswer(as_json).give({**facts, "notes": list(done.notes)}, "\n".join(text))
 
 
 def threads_of_kernels() -> int:

@@ -29,7 +29,7 @@ from planners.cli.options import (
     app,
     load,
 )
-from planners.cli.output import Answer, Reporter, print_table
+from planners.cli.output import CommandAnswer, Reporter, print_table
 from planners.cli.planner_options import with_planner_options
 from planners.cli.stream import time_layers
 from planners.core.errors import BadInput
@@ -150,7 +150,7 @@ def sweep(
     shown = table[
         ["model", "planner", "budget", "budget_bytes", "status", "gap", "offchip_bytes", "plan_s"]
     ]
-    Answer(as_json).give({"rows": rows}, shown.to_string(index=False))
+    CommandAnswer(as_json).give({"rows": rows}, shown.to_string(index=False))
     if len(failed):
         typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
         raise typer.Exit(1)
@@ -181,7 +181,7 @@ def pack(
     lines = [f"status,{found.status}", *(f"{id},{at}" for id, at in found.offsets.items())]
     if found.conflict:
         lines.append(f"these cannot fit together: {', '.join(found.conflict)}")
-    Answer(as_json).give(facts, "\n".join(lines))
+    CommandAnswer(as_json).give(facts, "\n".join(lines))
     if found.status != "packed":
         raise typer.Exit(3 if found.status == "infeasible" else 1)
 
@@ -212,7 +212,7 @@ def calibrate(
     write_text(out, machine.to_toml())
     rates = {f"{m.name}_bytes_per_s": round(m.read_bytes_per_s) for m in machine.memories}
     facts = {"macs_per_s": round(machine.macs_per_s)} | rates | {"out": str(out)}
-    Answer(as_json).give(facts, print_table(facts))
+    CommandAnswer(as_json).give(facts, print_table(facts))
 
 
 @app.command()

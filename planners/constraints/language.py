@@ -122,11 +122,11 @@ def broken(plan: Plan, wishes: Iterable[Wish]) -> list[Wish]:
     wishes = list(wishes)
     if not wishes:
         return []
-    facts = _Facts(plan)
+    facts = _ProgramFacts(plan)
     return [wish for wish in wishes if not facts.respect(wish)]
 
 
-class _Facts:
+class _ProgramFacts:
     """What a program does with tensors and operators, as far as wishes are about it."""
 
     def __init__(self, plan: Plan) -> None:

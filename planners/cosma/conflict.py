@@ -12,7 +12,7 @@ from planners.constraints.language import Wish
 from planners.core.errors import BudgetTooSmall, WishesConflict
 from planners.core.progress import Clock
 from planners.cosma.memory import least_memory
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.peak import least_for_kept, minimum_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.immediate import loose
@@ -21,7 +21,7 @@ from planners.cosma.replace.immediate import loose
 QUESTION_S = 3.0
 
 
-class Need(NamedTuple):
+class LeastMemoryNeed(NamedTuple):
     """The least memory known to do for some wishes, and where it is wanted."""
 
     size_bytes: int
@@ -31,7 +31,7 @@ class Need(NamedTuple):
 
 def conflict_of(
     wishes: Sequence[Wish],
-    problem_of: Callable[[Sequence[Wish]], Problem],
+    problem_of: Callable[[Sequence[Wish]], ScheduleProblem],
     schedule: str,
     objective: str,
     error: BudgetTooSmall,
@@ -43,7 +43,7 @@ def conflict_of(
     """
     have = error.have_bytes
 
-    def need_of(some: Sequence[Wish]) -> Need:
+    def need_of(some: Sequence[Wish]) -> LeastMemoryNeed:
         return _need(problem_of(some), schedule, objective)
 
     if need_of(()).size_bytes > have:
@@ -51,12 +51,12 @@ def conflict_of(
     least = smallest(wishes, lambda some: need_of(some).size_bytes <= have)
     need = need_of(least)
     if need.size_bytes <= have:  # It is there, but was not found.
-        need = Need(max(error.need_bytes, have + 1), error.operator, error.tensors)
+        need = LeastMemoryNeed(max(error.need_bytes, have + 1), error.operator, error.tensors)
     texts = tuple(str(wish) for wish in least)
     return WishesConflict(texts, need.size_bytes, have, need.operator, need.tensors)
 
 
-def _need(problem: Problem, schedule: str, objective: str) -> Need:
+def _need(problem: ScheduleProblem, schedule: str, objective: str) -> LeastMemoryNeed:
     if objective == "peak":
         return _without_spills(problem, schedule)
     ordered = replace(problem, schedule=_best_order(problem, schedule, Clock(QUESTION_S)))
@@ -66,20 +66,20 @@ def _need(problem: Problem, schedule: str, objective: str) -> Need:
         tight = pack_tightest(lifetimes(ordered, loose(ordered)), time_limit_s=QUESTION_S)
         most = max(most, tight.extent_bytes)
     operator = problem.graph.operators[ordered.schedule[step]].name
-    return Need(most, operator, ordered.held_at(step))
+    return LeastMemoryNeed(most, operator, ordered.held_at(step))
 
 
-def _without_spills(problem: Problem, schedule: str) -> Need:
+def _without_spills(problem: ScheduleProblem, schedule: str) -> LeastMemoryNeed:
     enough = replace(problem, budget_bytes=1 << 62)
     any_order = schedule != "default"
     try:
         found = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
     except BudgetTooSmall as error:
-        return Need(error.need_bytes, error.operator, error.tensors)
-    return Need(found[1].cost_bytes)
+        return LeastMemoryNeed(error.need_bytes, error.operator, error.tensors)
+    return LeastMemoryNeed(found[1].cost_bytes)
 
 
-def _best_order(problem: Problem, schedule: str, clock: Clock) -> tuple[int, ...]:
+def _best_order(problem: ScheduleProblem, schedule: str, clock: Clock) -> tuple[int, ...]:
     """The order that a schedule stands for: where it is free, the one that fits what must be kept.
 
     That is the order of least peak, where all else is there for its operators only.

@@ -13,7 +13,7 @@ from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BudgetTooSmall, Cancelled
 from planners.core.progress import Clock
 from planners.cosma.ilp.plan import schedule_of_least_peak
-from planners.cosma.model.problem import Problem, runs
+from planners.cosma.model.problem import ScheduleProblem, runs
 from planners.cosma.order.peak import minimum_peak, order_peak
 from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution
@@ -30,8 +30,8 @@ class Order:
 
 
 def least_memory(
-    problem: Problem, clock: Clock, *, any_order: bool, solver: str | None = None
-) -> tuple[Problem, Solution]:
+    problem: ScheduleProblem, clock: Clock, *, any_order: bool, solver: str | None = None
+) -> tuple[ScheduleProblem, Solution]:
     """A plan without spills; cost and bound are bytes of memory, in the problem's order or in any.
 
     `solver` finds the order of least peak by the paper's ILP (13)–(15) in place of the search.
@@ -39,7 +39,7 @@ def least_memory(
     """
     problem.assert_feasible()
     orders = _orders(problem, clock, any_order, solver)
-    best: tuple[Problem, Solution] | None = None
+    best: tuple[ScheduleProblem, Solution] | None = None
     for order in orders:
         ordered = replace(problem, schedule=order.schedule)
         found = _packed(ordered, order.bound_bytes, clock)
@@ -53,7 +53,9 @@ def least_memory(
     return best
 
 
-def _orders(problem: Problem, clock: Clock, any_order: bool, solver: str | None) -> Iterable[Order]:
+def _orders(
+    problem: ScheduleProblem, clock: Clock, any_order: bool, solver: str | None
+) -> Iterable[Order]:
     """The problem's own order; or the one of least peak, and its own beside it."""
     need = max(problem.required, default=0)
     if not any_order:
@@ -77,7 +79,7 @@ def _orders(problem: Problem, clock: Clock, any_order: bool, solver: str | None)
         yield Order(problem.schedule, bound)
 
 
-def _packed(problem: Problem, bound_bytes: int, clock: Clock) -> Solution:
+def _packed(problem: ScheduleProblem, bound_bytes: int, clock: Clock) -> Solution:
     """The tightest packing in the order; its own bound where no other is given."""
     stays = runs(problem, frozenset())
     clock.report("packing")
@@ -90,7 +92,7 @@ def _packed(problem: Problem, bound_bytes: int, clock: Clock) -> Solution:
     return Solution(offsets, found.extent_bytes, bound, "least peak, tightest packing")
 
 
-def _too_small(problem: Problem, solution: Solution) -> BudgetTooSmall:
+def _too_small(problem: ScheduleProblem, solution: Solution) -> BudgetTooSmall:
     """What is needed without spills, and the operator with the most beside it."""
     stays = list(solution.offsets)
     live = [

@@ -41,8 +41,14 @@ from planners.cosma.conflict import conflict_of
 from planners.cosma.emit.program import emit
 from planners.cosma.ilp.plan import plan_by_ilp
 from planners.cosma.memory import least_memory
-from planners.cosma.model.constraints import KNOWN, Wished, reordered, require_counted, turned_round
-from planners.cosma.model.problem import Problem, Run
+from planners.cosma.model.constraints import (
+    KNOWN,
+    WishedStays,
+    reordered,
+    require_counted,
+    turned_round,
+)
+from planners.cosma.model.problem import ScheduleProblem, TensorStay
 from planners.cosma.options import AUTO, CosmaOptions
 from planners.cosma.order.divide_and_conquer import solve_parts
 from planners.cosma.order.joint import solve_all_orders
@@ -59,7 +65,7 @@ TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
 class _Solved:
     """What was found, and in words how: for an order, or over all of them."""
 
-    problem: Problem
+    problem: ScheduleProblem
     solution: Solution
     scope: str
     notes: tuple[str, ...] = ()
@@ -118,10 +124,10 @@ def plan(
 
 def _problem(
     graph: Graph, budget_bytes: int, chosen: CosmaOptions, wishes: Sequence[Wish] = ()
-) -> Problem:
+) -> ScheduleProblem:
     """The problem in the graph's order, or in the nearest that respects the wishes."""
-    wished = Wished.of(wishes)
-    return Problem(
+    wished = WishedStays.of(wishes)
+    return ScheduleProblem(
         reordered(graph, wished.before),
         tuple(range(len(graph.operators))),
         chosen.parameters,
@@ -133,7 +139,7 @@ def _problem(
 
 def _wishful(
     graph: Graph, wishes: Sequence[Wish], budget_bytes: int, chosen: CosmaOptions
-) -> Problem:
+) -> ScheduleProblem:
     """The problem with wishes; what no plan could do is told at once."""
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
@@ -181,7 +187,7 @@ def _made(
     )
 
 
-def _solve(problem: Problem, chosen: CosmaOptions, clock: Clock) -> _Solved:
+def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Solved:
     schedule, solver = chosen.schedule, chosen.solver
     by_ilp = chosen.method == "ilp"
     everywhere = "over all schedules"
@@ -212,7 +218,7 @@ def _solve(problem: Problem, chosen: CosmaOptions, clock: Clock) -> _Solved:
     return _Solved(problem, _solve_order(problem, chosen, part), scope)
 
 
-def _solve_order(problem: Problem, chosen: CosmaOptions, clock: Clock) -> Solution:
+def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> Solution:
     if chosen.replacement == "optimal":
         return solve_fixed(problem, clock)
     clock.report(chosen.replacement)
@@ -243,7 +249,7 @@ def _program(
 
 def _equals(
     solved: _Solved, chosen: CosmaOptions, clock: Clock
-) -> Iterator[tuple[Problem, Mapping[Run, int]]]:
+) -> Iterator[tuple[ScheduleProblem, Mapping[TensorStay, int]]]:
     """Plans of the same traffic in other orders, where the order is free."""
     problem = solved.problem
     if chosen.schedule not in ("joint", "dnc") or chosen.paper_strict:
@@ -260,7 +266,7 @@ def _equals(
             yield ordered, found.offsets
 
 
-def _moved(problem: Problem, solution: Solution, chosen: CosmaOptions) -> Account:
+def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -> Account:
     """What the plan is to move and hold, by the problem alone: `check` compares the program."""
     sizes = problem.lines
     compulsory = _compulsory(problem)
@@ -274,7 +280,7 @@ def _moved(problem: Problem, solution: Solution, chosen: CosmaOptions) -> Accoun
     )
 
 
-def _compulsory(problem: Problem) -> int:
+def _compulsory(problem: ScheduleProblem) -> int:
     """One load of what no operator makes, and one store of each output that one does."""
     made = sum(
         line.size_bytes

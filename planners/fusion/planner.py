@@ -37,7 +37,7 @@ from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.emit.program import Laid, emit, lay_out
+from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.constraints import KNOWN, require_made
@@ -176,7 +176,7 @@ def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> 
 
 def _finished(
     model: GroupModel,
-    laid: Sequence[Laid],
+    laid: Sequence[LaidGroup],
     costs: tuple[int, int],
     budget_bytes: int,
     chosen: FusionOptions,
@@ -227,7 +227,7 @@ def _solver(chosen: FusionOptions) -> str:
     return "online" if chosen.online else "joint" if chosen.joint else SEARCH
 
 
-def _notes(graph: Graph, groups: Sequence[Laid], chosen: FusionOptions) -> tuple[str, ...]:
+def _notes(graph: Graph, groups: Sequence[LaidGroup], chosen: FusionOptions) -> tuple[str, ...]:
     tiles = sum(laid.plan.strips for laid in groups)
     notes = [
         f"activations and parameters, {graph.bytes_per_element} byte(s) an element, "

@@ -23,7 +23,7 @@ TAKES_BATCH_NORM |= {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SlidingWindow:
     """What slides over the input: one number a spatial axis; empty where nothing slides."""
 
     kernel: tuple[int, ...] = ()
@@ -52,13 +52,13 @@ class Call:
     item: bool = False
     after: tuple[str, ...] = ()
     macs: int = 0
-    window: Window = Window()
+    window: SlidingWindow = SlidingWindow()
     relation: Relation = ()
     block: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class CallTrace:
     """A model as it was traced: every call in the order it ran, and the values it returns."""
 
     name: str
@@ -94,7 +94,7 @@ class _Values:
 
 
 def to_graph(
-    trace: Trace,
+    trace: CallTrace,
     granularity: str,
     *,
     bytes_per_element: int = 1,
@@ -139,7 +139,7 @@ def needed(calls: Mapping[str, Call], wanted: Iterable[str], known: Iterable[str
     return found
 
 
-def _values(trace: Trace, *, aten: bool) -> _Values:
+def _values(trace: CallTrace, *, aten: bool) -> _Values:
     calls = {call.name: call for call in trace.calls}
     live = needed(calls, trace.outputs, ())
     values = _Values(

@@ -47,8 +47,8 @@ from planners.overlap.options import OverlapOptions
 from planners.overlap.order.orders import all_distances
 from planners.overlap.place.packing import packing_of
 from planners.overlap.place.padding import placed_anew
-from planners.overlap.search.dag import Joint, best_layout
-from planners.overlap.search.front import Point, all_ways, front, is_chain
+from planners.overlap.search.dag import LaidOut, best_layout
+from planners.overlap.search.front import FrontPoint, all_ways, front, is_chain
 from planners.overlap.search.join_layouts import turned
 from planners.overlap.search.quickest import quick_layout
 from planners.simulator.account import account
@@ -66,7 +66,7 @@ NOTE_QUICK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class LayoutOffer:
     """A layout that can be had: its RAM, a bound on it, the MACs that are computed again.
 
     `binding` names the operators whose block needs all of the RAM. The bound holds over all
@@ -119,7 +119,7 @@ def plan(
 
 def _quick(
     graph: Graph, machine: Machine, budget_bytes: int, chosen: OverlapOptions, clock: Clock
-) -> list[Offer]:
+) -> list[LayoutOffer]:
     """The layout that is quickest on the machine, or the front where only that may have one."""
     cost = Cost(graph, machine, chosen.parameters)
     found = quick_layout(
@@ -129,12 +129,12 @@ def _quick(
         return all_offers(graph, clock, chosen.fuse)
     layout = found.layout
     least = found.bound_bytes
-    return [Offer(layout.pool_bytes, least, found.extra_macs, found.binding, lambda: layout)]
+    return [LayoutOffer(layout.pool_bytes, least, found.extra_macs, found.binding, lambda: layout)]
 
 
 def all_offers(
     graph: Graph, clock: Clock, fuse: bool = True, segment: str = "pixel"
-) -> list[Offer]:
+) -> list[LayoutOffer]:
     """The front of RAM against repeated work, the layout with least of the latter first.
 
     Where segments are not pixels it is that of the layouts without padding, padded and placed.
@@ -161,16 +161,20 @@ def all_offers(
 
 
 def _padded(
-    graph: Graph, offer: Offer, segment: str, clock: Clock, may_share: Mapping[tuple[str, str], int]
-) -> Offer:
+    graph: Graph,
+    offer: LayoutOffer,
+    segment: str,
+    clock: Clock,
+    may_share: Mapping[tuple[str, str], int],
+) -> LayoutOffer:
     """The same runs with segments by a rule."""
     layout = placed_anew(graph, offer.layout(), segment, clock, may_share)
     return replace(offer, ram_bytes=layout.pool_bytes, layout=lambda: layout)
 
 
-def _falling(offers: Sequence[Offer]) -> list[Offer]:
+def _falling(offers: Sequence[LayoutOffer]) -> list[LayoutOffer]:
     """Those that none beats in both, the one with least repeated work first."""
-    found: list[Offer] = []
+    found: list[LayoutOffer] = []
     for offer in sorted(offers, key=lambda offer: (offer.extra_macs, offer.ram_bytes)):
         if not found or offer.ram_bytes < found[-1].ram_bytes:
             found.append(offer)
@@ -206,10 +210,10 @@ def _operands(graph: Graph, op: Operator) -> int:
     return total
 
 
-def of_point(graph: Graph, point: Point) -> Offer:
+def of_point(graph: Graph, point: FrontPoint) -> LayoutOffer:
     binding = point.binding
     names = tuple(op.name for op in graph.operators[binding.first : binding.stop])
-    return Offer(
+    return LayoutOffer(
         point.ram_bytes,
         point.bound_bytes,
         point.extra_macs,
@@ -218,13 +222,13 @@ def of_point(graph: Graph, point: Point) -> Offer:
     )
 
 
-def _of_joint(graph: Graph, joint: Joint) -> Offer:
+def _of_joint(graph: Graph, joint: LaidOut) -> LayoutOffer:
     """Operators alone: the one that needs most in this order binds."""
     packing = packing_of(graph, [alone(graph, p) for p in joint.schedule], graph.outputs)
     most = max(range(len(joint.schedule)), key=packing.need)
     name = graph.operators[joint.schedule[most]].name
     pool = joint.layout.pool_bytes
-    return Offer(pool, min(joint.bound_bytes, pool), 0, (name,), lambda: joint.layout)
+    return LayoutOffer(pool, min(joint.bound_bytes, pool), 0, (name,), lambda: joint.layout)
 
 
 def finished(
@@ -233,7 +237,7 @@ def finished(
     budget_bytes: int,
     layout: PoolLayout,
     bound_bytes: int,
-    offers: Sequence[Offer],
+    offers: Sequence[LayoutOffer],
     chosen: OverlapOptions,
     clock: Clock,
 ) -> Plan:
@@ -259,7 +263,9 @@ def finished(
     )
 
 
-def _chosen(graph: Graph, offers: Sequence[Offer], budget_bytes: int, objective: str) -> Offer:
+def _chosen(
+    graph: Graph, offers: Sequence[LayoutOffer], budget_bytes: int, objective: str
+) -> LayoutOffer:
     """The offer that an objective asks for; offers come with falling RAM."""
     least = offers[-1]
     if least.ram_bytes > budget_bytes:

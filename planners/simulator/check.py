@@ -39,7 +39,7 @@ from planners.core.units import format_bytes
 from planners.simulator.engines import Engines
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residency, residencies
-from planners.simulator.state import State, name_of
+from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
 
 TOLD_EVERY_S = 0.2
@@ -143,7 +143,7 @@ def replay(
     return Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
 
 
-class Replay(State):
+class Replay(ReplayState):
     """The symbolic machine while a program runs: what it has done, beside what is where."""
 
     def __init__(

@@ -78,7 +78,7 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
     report = replay(plan.graph, plan.program)
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with torch.no_grad(), frozen(module), _threads(report.instructions):
-        runner = Runner(plan, SourceModel(module, inputs), inputs)
+        runner = ProgramRunner(plan, SourceModel(module, inputs), inputs)
         for item in plan.program.instructions:
             runner.run(item)
         outputs = runner.outputs()
@@ -136,7 +136,7 @@ def eager(module: torch.nn.Module, inputs: Sequence[Any]) -> Any:
         torch.backends.mha.set_fastpath_enabled(before)
 
 
-class Runner:
+class ProgramRunner:
     """The arena, the host copies and the model while a program runs."""
 
     def __init__(self, plan: Plan, model: SourceModel, inputs: Sequence[Any]) -> None:

@@ -17,7 +17,7 @@ from planners.core.graph import Graph, Operator, Part
 from planners.core.program import Box
 from planners.core.relations import axis_groups, boxes
 from planners.importers.torch.source_model import SourceModel
-from planners.simulator.execute_windows import Unknown, Window, by_name
+from planners.simulator.execute_windows import PaddedWindow, Unknown, by_name
 
 
 def compute_calls(
@@ -41,7 +41,7 @@ def compute_calls(
     try:
         for part in op.parts:
             if part.name in wanted and part.name not in constants:
-                call = _Call(model, op, part, [shapes[n] for n in part.reads], wanted[part.name])
+                call = _BoxCall(model, op, part, [shapes[n] for n in part.reads], wanted[part.name])
                 values[part.name] = call.run(
                     [
                         None if read is None else _cut(values[name], held[name], read)
@@ -74,7 +74,7 @@ def _sizes(box: Box) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in box)
 
 
-class _Call:
+class _BoxCall:
     """One call for one box of its value. `reads` are the boxes of its operands."""
 
     def __init__(
@@ -153,7 +153,7 @@ class _Call:
     def _window(self, given: Mapping[str, Any]) -> torch.Tensor:
         data = self.reads[0]
         assert data is not None
-        window = Window(self.op, self.part.shape[1], self.operands[0][2:], self.box, data)
+        window = PaddedWindow(self.op, self.part.shape[1], self.operands[0][2:], self.box, data)
         return window.run(self.part.kind, given)
 
     def _pad(self, given: Mapping[str, Any]) -> torch.Tensor:

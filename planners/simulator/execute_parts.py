@@ -18,7 +18,7 @@ from planners.core.graph import Graph, Operator
 from planners.core.program import Box
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute_calls import compute_calls
-from planners.simulator.execute_windows import WINDOWS, Unknown, Window, by_name
+from planners.simulator.execute_windows import WINDOWS, PaddedWindow, Unknown, by_name
 
 Fetch: TypeAlias = Callable[[str, Box], torch.Tensor]
 
@@ -100,6 +100,6 @@ def _known(graph: Graph, op: Operator) -> bool:
     return is_local(graph, op, graph.tensors[op.outputs[0]])
 
 
-def _window(graph: Graph, op: Operator, box: Box, data: Box) -> Window:
+def _window(graph: Graph, op: Operator, box: Box, data: Box) -> PaddedWindow:
     sizes = graph.tensors[op.inputs[0]].shape[2:]
-    return Window(op, graph.tensors[op.outputs[0]].shape[1], sizes, box, data)
+    return PaddedWindow(op, graph.tensors[op.outputs[0]].shape[1], sizes, box, data)

@@ -29,7 +29,7 @@ def by_name(target: Any, args: list[Any], kwargs: Mapping[str, Any]) -> dict[str
     return {**defaults, **dict(zip(names, args)), **kwargs}
 
 
-class Window:
+class PaddedWindow:
     """The window of a part: what its kernel must be padded with, along each spatial axis.
 
     `channels` and `sizes` are the whole output's and the whole input's.

@@ -25,7 +25,7 @@ from planners.simulator.unfinished import Unfinished
 MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
 
 
-class State:
+class ReplayState:
     """Pieces that are resident and at home, found, placed and released one operand at a time."""
 
     def __init__(self, graph: Graph, spaces: AddressSpace, steps: int) -> None:

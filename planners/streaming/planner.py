@@ -38,9 +38,9 @@ from planners.simulator.timing import schedule
 from planners.streaming.emit.program import emit, held_by
 from planners.streaming.model.times import Times, given_times, times_of
 from planners.streaming.options import StreamingOptions
-from planners.streaming.schedule.ring import Places
+from planners.streaming.schedule.ring import RingPlaces
 from planners.streaming.search.bound import band, guaranteed_bound
-from planners.streaming.search.choose import Choice, choose
+from planners.streaming.search.choose import ScheduleChoice, choose
 
 
 def plan(
@@ -76,7 +76,7 @@ def _finished(
     machine: Machine,
     budget_bytes: int,
     times: Times,
-    choice: Choice,
+    choice: ScheduleChoice,
     chosen: StreamingOptions,
     clock: Clock,
 ) -> Plan:
@@ -104,7 +104,7 @@ def _finished(
 
 
 def _streamed(
-    graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions
+    graph: Graph, times: Times, choice: ScheduleChoice, chosen: StreamingOptions
 ) -> StreamedParameters:
     """What the runtime and the views read."""
     made = choice.schedule
@@ -129,7 +129,9 @@ def _streamed(
     )
 
 
-def _layers(graph: Graph, choice: Choice, rings: Mapping[Ring, Places]) -> Iterator[StreamedLayer]:
+def _layers(
+    graph: Graph, choice: ScheduleChoice, rings: Mapping[Ring, RingPlaces]
+) -> Iterator[StreamedLayer]:
     """Each layer: its parameters, times, and for each ring where it lies and whom it waits for."""
     both = zip(choice.way.units, choice.schedule.layers, strict=True)
     for i, (unit, layer) in enumerate(both):
@@ -147,13 +149,17 @@ def _layers(graph: Graph, choice: Choice, rings: Mapping[Ring, Places]) -> Itera
         )
 
 
-def _band(graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions) -> DelayBand | None:
+def _band(
+    graph: Graph, times: Times, choice: ScheduleChoice, chosen: StreamingOptions
+) -> DelayBand | None:
     if not chosen.draws:
         return None
     return band(graph, times, choice, chosen.draws, chosen.seed, chosen.spread)
 
 
-def _notes(graph: Graph, times: Times, choice: Choice, chosen: StreamingOptions) -> tuple[str, ...]:
+def _notes(
+    graph: Graph, times: Times, choice: ScheduleChoice, chosen: StreamingOptions
+) -> tuple[str, ...]:
     made = choice.schedule
     rings = " and ".join(str(ring.size_bytes) for ring in made.rings)
     memory = f"memory is rings ({rings} bytes) and activations together; the paper counts rings"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any, Literal
 
-from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
@@ -176,7 +176,7 @@ def image_sizes(graph: Graph, limit_bytes: int, step: int, smallest: int) -> ran
     return range(smallest, max(smallest, isqrt(pixels) + step) + 1, step)
 
 
-def resized(module: Bottleneck, axis: Axis, size: int) -> Bottleneck:
+def resized(module: BottleneckShape, axis: Axis, size: int) -> BottleneckShape:
     """A module with another image, or with other channels.
 
     `channels` (the paper's Figure 12): those of input and output grow by the same factor, the
@@ -194,7 +194,7 @@ def resized(module: Bottleneck, axis: Axis, size: int) -> Bottleneck:
 
 
 def module_headroom(
-    module: Bottleneck, axis: Axis, need: Need, limit_bytes: int | None = None
+    module: BottleneckShape, axis: Axis, need: Need, limit_bytes: int | None = None
 ) -> Headroom:
     """The largest image (by the pixel) or channels (multiples of 8) of a module within a RAM.
 

@@ -38,7 +38,7 @@ Place = tuple[int, int]
 """A row's place in the table: the number of its graph, and of the row among the graph's."""
 
 
-class Task(NamedTuple):
+class SweepTask(NamedTuple):
     """A plan to be made: `planner` and `label`, the budget, are as they were asked for."""
 
     graph: Graph
@@ -133,15 +133,17 @@ def sweep(
         plain_budget(label)
     for graph in items:
         assert_operators(graph)
-    kept = Kept(resume)
+    kept = KeptRows(resume)
     rows: dict[Place, dict[str, Any]] = {}
 
-    def tasks_of(number: int, sizes: Sequence[int]) -> dict[Place, Task]:
+    def tasks_of(number: int, sizes: Sequence[int]) -> dict[Place, SweepTask]:
         """What is to be planned of a graph, once its budgets are known in bytes."""
         todo = {}
         some = product(machines, names, list(zip(labels, sizes, strict=True)))
         for k, (target, name, (label, size)) in enumerate(some):
-            task = Task(items[number], name, str(label), size, target, time_limit, options, timeout)
+            task = SweepTask(
+                items[number], name, str(label), size, target, time_limit, options, timeout
+            )
             if task.key in kept.rows:
                 # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
                 rows[number, k] = kept.rows[task.key] | task.names
@@ -168,7 +170,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, "Int64"))
 
 
-class Kept:
+class KeptRows:
     """Rows of earlier runs in a file of JSON lines, and new ones as they come."""
 
     def __init__(self, path: str | Path | None) -> None:
@@ -198,9 +200,9 @@ class Kept:
 
 def _run(
     sizing: Sequence[Callable[..., list[int]]],
-    tasks_of: Callable[[int, list[int]], dict[Place, Task]],
+    tasks_of: Callable[[int, list[int]], dict[Place, SweepTask]],
     executor: Executor | None,
-) -> Iterator[tuple[Place, Task, dict[str, Any]]]:
+) -> Iterator[tuple[Place, SweepTask, dict[str, Any]]]:
     """The rows of all tasks as they come; a graph's tasks follow from the sizes of its budgets.
 
     In an executor the sizes are found there too: a network whose least peak takes long to find
@@ -212,7 +214,7 @@ def _run(
             yield from ((place, task, _row(task)) for place, task in todo.items())
         return
     asked = {_submit(executor, find): number for number, find in enumerate(sizing)}
-    made: dict[Future[Any], tuple[Place, Task]] = {}
+    made: dict[Future[Any], tuple[Place, SweepTask]] = {}
     try:
         while asked or made:
             for future in wait([*asked, *made], return_when=FIRST_COMPLETED).done:
@@ -256,7 +258,7 @@ def _taken(future: Future[Any], otherwise: Callable[[Exception], Any]) -> Any:
         return otherwise(error)
 
 
-def _row(task: Task) -> dict[str, Any]:
+def _row(task: SweepTask) -> dict[str, Any]:
     """Plan, check and time. What the caller asked wrongly is raised, what goes wrong is a row."""
     name, own = variant(task.planner)
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.jobs.results import SIZE_NAME
 from app.model.checked_plan import Shown, show
 from app.model.wire import from_wire, to_wire
@@ -50,23 +50,23 @@ def workers_find_planners(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def fresh_pool(workers_find_planners: None) -> Iterator[Pool]:
+def fresh_pool(workers_find_planners: None) -> Iterator[WorkerPool]:
     """Two workers of a test's own."""
-    made = Pool(2)
+    made = WorkerPool(2)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="session")
-def kept_pool() -> Iterator[Pool]:
+def kept_pool() -> Iterator[WorkerPool]:
     """Two workers that start once for all tests."""
-    made = Pool(2)
+    made = WorkerPool(2)
     yield made
     made.close()
 
 
 @pytest.fixture
-def pool(kept_pool: Pool, workers_find_planners: None) -> Iterator[Pool]:
+def pool(kept_pool: WorkerPool, workers_find_planners: None) -> Iterator[WorkerPool]:
     """Two workers with nothing to do, for tests that are not about the pool itself."""
     yield kept_pool
     for job in kept_pool.queue():
@@ -79,7 +79,7 @@ def pool(kept_pool: Pool, workers_find_planners: None) -> Iterator[Pool]:
 
 
 @pytest.fixture
-def session(pool: Pool) -> Iterator[Session]:
+def session(pool: WorkerPool) -> Iterator[Session]:
     """A page's session with the first plan on screen."""
     made = Session(pool)
     made.open({}, {})

@@ -10,7 +10,7 @@ from bokeh.document import Document
 from panel.io.state import set_curdoc
 
 from app import page
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 
 
 class Watch:
@@ -32,7 +32,7 @@ def test_workers_are_heard_when_the_browser_has_built_the_page(
     """A view that is connected and not yet rendered fails where its model changes."""
     watch = Watch()
     monkeypatch.setattr(pn.state, "add_periodic_callback", lambda *_a, **_k: watch)
-    monkeypatch.setattr(page, "shared_pool", lambda: Pool(0))
+    monkeypatch.setattr(page, "shared_pool", lambda: WorkerPool(0))
     monkeypatch.setattr(page, "from_query", lambda _given: ({"budget": "MH"}, {}, []))
     document, context = Document(), Mock()
     context.request.arguments = {}

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import planners as sp
-from planners.catalogue.networks.mcunet import TABLES, Table, mcunet
-from planners.catalogue.vmcu import MISPRINTS, TABLE_2, Bottleneck
+from planners.catalogue.networks.mcunet import TABLES, NetworkTable, mcunet
+from planners.catalogue.vmcu import MISPRINTS, TABLE_2, BottleneckShape
 from planners.core.graph import Operator
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -51,12 +51,12 @@ def test_one_runs_bit_for_bit() -> None:
     assert done.outputs.isfinite().all()
 
 
-def released(table: Table, side: int) -> list[Bottleneck]:
+def released(table: NetworkTable, side: int) -> list[BottleneckShape]:
     """All blocks but the first as modules, with the sides of the image that they read."""
     side, channels, rows = (side + 1) // 2, table.stem, []
     for kernel, expand, out, stride in table.blocks:
         sizes = (side, channels, channels * expand, out, kernel)
-        rows.append(Bottleneck("", *sizes, (1, stride, 1)))
+        rows.append(BottleneckShape("", *sizes, (1, stride, 1)))
         side, channels = -(-side // stride), out
     return rows[1:]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Tensor
-from planners.importers.passes import Call, Trace, to_graph
+from planners.importers.passes import Call, CallTrace, to_graph
 from tests.importers.traces import SHAPE, call, traces
 
 _JSON = st.recursive(
@@ -26,7 +26,7 @@ _JSON = st.recursive(
 def small() -> Graph:
     calls = (call("a", "conv2d", "x", "w"), call("b", "relu", "a", unary=True))
     inputs, weights = (Tensor("x", SHAPE, "input"),), (Tensor("w", (4,), "parameter"),)
-    return to_graph(Trace("net", inputs, weights, calls, ("b",)), "folded")
+    return to_graph(CallTrace("net", inputs, weights, calls, ("b",)), "folded")
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -53,7 +53,7 @@ def moved() -> Graph:
         then("near", "upsample_nearest2d", "x", (1, 4, 9, 12), "nearest"),
         then("mean", "adaptive_avg_pool2d", "near", (1, 4, 2, 2), "adaptive", 2),
     )
-    trace = Trace("net", (Tensor("x", SHAPE, "input"),), (), calls, ("both", "mean"))
+    trace = CallTrace("net", (Tensor("x", SHAPE, "input"),), (), calls, ("both", "mean"))
     return to_graph(trace, "fused")
 
 
@@ -131,7 +131,7 @@ def test_other_versions_are_refused(version: Any) -> None:
 
 
 @given(trace=traces())
-def test_equal_graphs_have_equal_digests(trace: Trace) -> None:
+def test_equal_graphs_have_equal_digests(trace: CallTrace) -> None:
     graph = to_graph(trace, "fused")
     assert Graph.from_json(graph.to_json()).digest == graph.digest
     assert graph.with_bytes_per_element(4).digest != graph.digest

@@ -12,7 +12,7 @@ import planners as sp
 from planners.core.progress import Clock
 from planners.cosma.baselines.offline import OfflinePolicy, replace_offline
 from planners.cosma.baselines.schemes import Policy
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.options import SCHEMES, CosmaOptions
 from tests.cases import cases
 from tests.random_graphs import random_graph
@@ -89,7 +89,7 @@ def test_a_climb_beats_its_start_where_sizes_mislead() -> None:
 def test_alignment_is_kept_where_there_is_room(seed: int) -> None:
     graph = random_graph(seed, 15, largest=300)
     room = sum(graph.size_bytes(name) + 64 for name in graph.tensors)
-    problem = Problem(graph, tuple(range(15)), False, room)
+    problem = ScheduleProblem(graph, tuple(range(15)), False, room)
     for policy in ("size_ordered", "hill_climb"):
         stays = replace_offline(problem, policy, 64, Clock(10))
         assert all(offset % 64 == 0 for offset in stays.values())

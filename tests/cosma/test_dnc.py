@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import planners as sp
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order import divide_and_conquer as dnc
 from planners.cosma.order.breaks import find_breaks, parts_at
 from planners.cosma.order.divide_and_conquer import solve_parts
@@ -24,10 +24,10 @@ from tests.random_graphs import random_graph
 SEEDS = st.integers(0, 10**6)
 
 
-def problem(graph: sp.Graph, share: float, parameters: bool = False) -> Problem:
+def problem(graph: sp.Graph, share: float, parameters: bool = False) -> ScheduleProblem:
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
-    return Problem(graph, tuple(range(len(graph.operators))), parameters, budget)
+    return ScheduleProblem(graph, tuple(range(len(graph.operators))), parameters, budget)
 
 
 @given(SEEDS, st.integers(3, 8), st.booleans(), st.floats(0, 1), st.data())
@@ -106,7 +106,7 @@ def test_a_large_tensor_that_crosses_a_part_takes_its_space_in_it() -> None:
     }
     ops = tuple(sp.Operator(name, "any", reads, (name,)) for name, reads in wires.items())
     graph = sp.Graph("across", tensors, ops, ("x",), ("end",))
-    whole = Problem(graph, tuple(range(6)), False, 20)
+    whole = ScheduleProblem(graph, tuple(range(6)), False, 20)
     first, middle, last = (0, 1), (2, 3, 4), (5,)
     planned = part_problem(whole, first, Boundary(), [*middle, *last])
     solved, solution = solve_all_orders(planned.problem, Clock(20))

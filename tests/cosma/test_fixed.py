@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import planners as sp
 from planners.core.progress import Clock, Progress
-from planners.cosma.model.problem import Problem, Run, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
 from planners.cosma.order.peak import Footprints, minimum_peak, order_peak
 from planners.cosma.place.joint_addresses import solve_jointly
 from planners.cosma.replace.optimal import cost_of, solve_fixed
@@ -69,7 +69,7 @@ def test_nothing_is_spilled_where_the_schedule_of_least_peak_can_be_packed(
     graph = random_graph(seed, operators)
     claims = sp.plan(graph, budget="MP", schedule="mpmf").claims
     # Fragmentation may cost something; the capacity alone never does.
-    problem = Problem(graph, sp.budgets(graph).schedule, False, sp.budgets(graph).MP)
+    problem = ScheduleProblem(graph, sp.budgets(graph).schedule, False, sp.budgets(graph).MP)
     relaxed = relax(problem)
     assert relaxed is not None
     assert relaxed.objective_bytes == 0
@@ -113,7 +113,7 @@ def test_peak_search_cut_short_keeps_a_true_bound(seed: int, operators: int) -> 
 def test_repair_always_places_everything(seed: int, operators: int) -> None:
     graph = random_graph(seed, operators, largest=50)
     budget = sp.budgets(graph).MR
-    problem = Problem(graph, tuple(range(operators)), False, budget)
+    problem = ScheduleProblem(graph, tuple(range(operators)), False, budget)
     relaxed = relax(problem)
     assert relaxed is not None
     stays = repair(problem, relaxed.dropped, Clock(10))
@@ -191,7 +191,7 @@ def fragmented_graph() -> sp.Graph:
 
 def test_fragmentation_costs_what_brute_force_says_it_does() -> None:
     graph = fragmented_graph()
-    relaxed = relax(Problem(graph, tuple(range(7)), False, 12))
+    relaxed = relax(ScheduleProblem(graph, tuple(range(7)), False, 12))
     assert relaxed is not None
     assert relaxed.objective_bytes == 0
     plan = sp.plan(graph, budget=12)
@@ -202,7 +202,7 @@ def test_fragmentation_costs_what_brute_force_says_it_does() -> None:
 
 @pytest.mark.parametrize("hinted", [False, True])
 def test_the_joint_model_finds_it_alone(hinted: bool) -> None:
-    problem = Problem(fragmented_graph(), tuple(range(7)), False, 12)
+    problem = ScheduleProblem(fragmented_graph(), tuple(range(7)), False, 12)
     hint = repair(problem, frozenset(), Clock(10)) if hinted else None
     joint = solve_jointly(problem, 0, hint, Clock(20))
     stays = joint.stays(problem)
@@ -216,7 +216,7 @@ def test_the_joint_model_finds_it_alone(hinted: bool) -> None:
 def test_the_joint_model_agrees_with_windows(seed: int) -> None:
     graph = random_graph(seed, 12, largest=6)
     b = sp.budgets(graph)
-    problem = Problem(graph, tuple(range(12)), False, (b.MR + b.MP) // 2)
+    problem = ScheduleProblem(graph, tuple(range(12)), False, (b.MR + b.MP) // 2)
     joint = solve_jointly(problem, 0, None, Clock(20))
     assert joint.objective_bytes == joint.bound_bytes == solve_fixed(problem, Clock(20)).cost_bytes
 
@@ -225,7 +225,7 @@ def test_the_joint_model_agrees_with_windows(seed: int) -> None:
 @settings(max_examples=cases(10))
 def test_windows_bound_the_whole(seed: int, first: int, steps: int) -> None:
     graph = random_graph(seed, 12, largest=6)
-    problem = Problem(graph, tuple(range(12)), False, sp.budgets(graph).MR)
+    problem = ScheduleProblem(graph, tuple(range(12)), False, sp.budgets(graph).MR)
     relaxed = relax(problem)
     assert relaxed is not None
     window = range(first, min(12, first + steps))
@@ -238,8 +238,8 @@ def test_windows_bound_the_whole(seed: int, first: int, steps: int) -> None:
 
 
 def _check_window(
-    problem: Problem,
-    stays: tuple[Run, ...],
+    problem: ScheduleProblem,
+    stays: tuple[TensorStay, ...],
     offsets: Mapping[tuple[int, int], int],
     window: range,
 ) -> None:

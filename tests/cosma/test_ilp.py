@@ -18,7 +18,7 @@ from planners.cosma.ilp.model import build
 from planners.cosma.ilp.plan import order_of
 from planners.cosma.ilp.solve import Solved, solve, solvers, write_lp, write_mps
 from planners.cosma.ilp.variables import Ilp, Kind
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.peak import order_peak
 from tests.random_graphs import random_graph
 
@@ -33,11 +33,11 @@ CASES = [
 
 def problem(
     operators: int, seed: int, parameters: bool = False, share: float = 0.0, largest: int = 9
-) -> Problem:
+) -> ScheduleProblem:
     graph = random_graph(seed, operators, largest)
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
-    return Problem(graph, tuple(range(operators)), parameters, budget)
+    return ScheduleProblem(graph, tuple(range(operators)), parameters, budget)
 
 
 def solved(

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import planners as sp
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net, net_of
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order import suffix_bounds as tails
 from planners.cosma.order.bounds import Bound, Largest, Overflow
-from planners.cosma.order.shortest_path import Search, beam
-from planners.cosma.order.space import Space, State
+from planners.cosma.order.shortest_path import OrderSearch, beam
+from planners.cosma.order.space import OrderSpace, OrderState
 from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
 from planners.cosma.replace.relaxation import relax
 from tests.cases import cases
@@ -40,7 +40,7 @@ def orders(graph: sp.Graph) -> Iterator[tuple[int, ...]]:
 def capacity_cost(
     graph: sp.Graph, order: tuple[int, ...], parameters: bool, budget_bytes: int
 ) -> int:
-    relaxed = relax(Problem(graph, order, parameters, budget_bytes))
+    relaxed = relax(ScheduleProblem(graph, order, parameters, budget_bytes))
     assert relaxed is not None
     return relaxed.objective_bytes
 
@@ -58,17 +58,17 @@ def test_equals_the_best_over_all_orders(
     assert route.cost_bytes == best
 
 
-def solve(graph: sp.Graph, parameters: bool, budget: int, bound: str = "overflow") -> Search:
+def solve(graph: sp.Graph, parameters: bool, budget: int, bound: str = "overflow") -> OrderSearch:
     """The search over orders, carried to its end under some bound."""
     net = net_of(graph, parameters, budget)
-    space = Space(net)
-    search = Search(space, NO_LIMIT, bounds(net, space)[bound])
+    space = OrderSpace(net)
+    search = OrderSearch(space, NO_LIMIT, bounds(net, space)[bound])
     search.run(Clock(60), 10**9)
     assert search.done
     return search
 
 
-def bounds(net: Net, space: Space) -> dict[str, Bound]:
+def bounds(net: Net, space: OrderSpace) -> dict[str, Bound]:
     """All lower bounds on what is left to pay, on nets whose order is that of the graph."""
     middle = sorted(net.sizes)[len(net.sizes) // 2]
     coarse = Largest(net, max(net.sizes))
@@ -89,7 +89,7 @@ def test_a_route_costs_what_its_schedule_costs(
     graph = random_graph(seed, operators, largest=99)
     b = sp.budgets(graph, parameters=parameters)
     budget = b.MR + round(share * (b.MP - b.MR))
-    space = Space(net_of(graph, parameters, budget))
+    space = OrderSpace(net_of(graph, parameters, budget))
     for width in (1, 5):
         route = beam(space, width, Clock(60))
         assert route is not None
@@ -106,7 +106,7 @@ def test_a_search_cut_short_keeps_a_true_bound(seed: int, operators: int, share:
     budget = b.MR + round(share * (b.MP - b.MR))
     exact = solve(graph, False, budget)
     for states in (1, 3, 10):
-        short = Search(Space(net_of(graph, False, budget)), NO_LIMIT)
+        short = OrderSearch(OrderSpace(net_of(graph, False, budget)), NO_LIMIT)
         short.run(Clock(60), states)
         assert short.states <= states
         assert short.least <= exact.least
@@ -141,7 +141,7 @@ def test_no_bound_exceeds_what_is_left_to_pay(seed: int, operators: int, share: 
     graph = random_graph(seed, operators, largest=12)
     b = sp.budgets(graph)
     net = net_of(graph, False, b.MR + round(share * (b.MP - b.MR)))
-    space = Space(net)
+    space = OrderSpace(net)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tails, "FREE_STRIDE", 2)
         patch.setattr(tails, "STRIDE", 1)
@@ -155,11 +155,11 @@ def test_no_bound_exceeds_what_is_left_to_pay(seed: int, operators: int, share: 
         state = space.settle(state, [])
 
 
-def left_to_pay(space: Space, state: State) -> int:
+def left_to_pay(space: OrderSpace, state: OrderState) -> int:
     """The least cost from a state, by trying everything."""
-    least: dict[State, int] = {}
+    least: dict[OrderState, int] = {}
 
-    def solve_from(at: State) -> int:
+    def solve_from(at: OrderState) -> int:
         if at.done == space.everything:
             return 0
         if at not in least:

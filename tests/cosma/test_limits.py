@@ -11,7 +11,7 @@ import pytest
 
 import planners as sp
 from planners.core.progress import Clock, Progress
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.place.joint_addresses import solve_jointly
 from planners.cosma.replace import optimal as fixed
 from planners.cosma.replace.optimal import solve_fixed
@@ -44,7 +44,7 @@ def test_a_plan_within_the_time_whatever_it_is(time_limit: float) -> None:
 
 
 def test_a_repair_without_time_still_places_everything() -> None:
-    problem = Problem(graph := wide_graph(2, 80, 999), tuple(range(80)), False, _mr(graph))
+    problem = ScheduleProblem(graph := wide_graph(2, 80, 999), tuple(range(80)), False, _mr(graph))
     relaxed = relax(problem)
     assert relaxed is not None
     stays = repair(problem, relaxed.dropped, Clock(1e-9))
@@ -57,7 +57,7 @@ def test_a_repair_without_time_still_places_everything() -> None:
 
 
 def test_the_joint_model_stops_before_its_first_solution() -> None:
-    problem = Problem(graph := wide_graph(1, 40, 50), tuple(range(40)), False, _mr(graph))
+    problem = ScheduleProblem(graph := wide_graph(1, 40, 50), tuple(range(40)), False, _mr(graph))
     joint = solve_jointly(problem, 0, None, Clock(20, lambda moment: False))
     assert joint.bound_bytes <= solve_fixed(problem, Clock(0.5)).cost_bytes
 

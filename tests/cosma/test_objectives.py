@@ -20,7 +20,7 @@ from planners.cosma.emit.program import emit
 from planners.cosma.ilp import plan as ilp_plan
 from planners.cosma.ilp.export import export_ilp
 from planners.cosma.ilp.solve import Solved
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.joint import solve_all_orders
 from planners.cosma.replace.optimal import solve_fixed
 from planners.simulator.check import replay
@@ -148,7 +148,7 @@ def test_room_ahead_of_loads_makes_plans_faster() -> None:
     for seed in range(12):
         graph = random_graph(seed, 24, largest=20000)
         plan = sp.plan(graph, budget=sp.budgets(graph).MR + 20000)
-        problem = Problem(graph, tuple(range(24)), False, plan.budget_bytes)
+        problem = ScheduleProblem(graph, tuple(range(24)), False, plan.budget_bytes)
         offsets = solve_fixed(problem, Clock(20)).offsets
         found = fastest([(problem, offsets)], plan.machine, Clock(20))
         assert found.bound_s <= found.best.makespan_s <= found.first_s
@@ -160,7 +160,7 @@ def test_early_stores_move_the_same_bytes() -> None:
     graph = random_graph(5, 30, largest=99)
     plan = sp.plan(graph, budget="MR")
     assert plan.claims.noncompulsory_bytes > 0
-    problem = Problem(graph, tuple(range(30)), False, plan.budget_bytes)
+    problem = ScheduleProblem(graph, tuple(range(30)), False, plan.budget_bytes)
     solved, solution = solve_all_orders(problem, Clock(20))
     traffic = []
     for early in (False, True):

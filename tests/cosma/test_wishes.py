@@ -12,11 +12,11 @@ import planners as sp
 from planners.constraints.language import Wish, broken, parse
 from planners.core.progress import Clock
 from planners.cosma.ilp.export import export_ilp
-from planners.cosma.model.constraints import Wished, reordered
+from planners.cosma.model.constraints import WishedStays, reordered
 from planners.cosma.model.net import net_of
 from planners.cosma.order.joint import _largest
-from planners.cosma.order.shortest_path import Search
-from planners.cosma.order.space import Space
+from planners.cosma.order.shortest_path import OrderSearch
+from planners.cosma.order.space import OrderSpace
 from planners.cosma.order.suffix_bounds import NO_LIMIT, Tails
 from tests.cases import cases
 from tests.constraints.test_wishes import chain
@@ -30,7 +30,7 @@ CASES = int(os.environ.get("SPILLWAY_CASES", cases(60)))
 def least(case: Case, wishes: Sequence[Wish], schedule: str, budget: int) -> int | None:
     """By brute force, for the order that stands for `default` or for any."""
     any_order = schedule != "default"
-    graph = case.graph if any_order else reordered(case.graph, Wished.of(wishes).before)
+    graph = case.graph if any_order else reordered(case.graph, WishedStays.of(wishes).before)
     parameters = case.parameters
     return optimum(graph, budget, any_order=any_order, parameters=parameters, wishes=wishes)
 
@@ -106,7 +106,7 @@ def test_every_bound_finds_the_same_least_cost(monkeypatch: pytest.MonkeyPatch) 
     for seed in range(150):
         case = small_case(seed, 9)
         wishes = random_wishes(case, seed, 5)
-        wished, budget = Wished.of(wishes), case.budget
+        wished, budget = WishedStays.of(wishes), case.budget
         if seed % 3 == 0:
             budget = sp.budgets(case.graph, parameters=case.parameters).MR
         graph = reordered(case.graph, wished.before)
@@ -117,8 +117,8 @@ def test_every_bound_finds_the_same_least_cost(monkeypatch: pytest.MonkeyPatch) 
         tails = Tails(net)
         while tails.first > 0:
             tails.extend(Clock(60))
-        for bound in (None, _largest(net), tails.bound_for(Space(net))):
-            search = Search(Space(net), NO_LIMIT, bound)
+        for bound in (None, _largest(net), tails.bound_for(OrderSpace(net))):
+            search = OrderSearch(OrderSpace(net), NO_LIMIT, bound)
             search.run(Clock(60), 10**7)
             route = search.route()
             assert (NEVER if route is None else route.cost_bytes) == min(best, NEVER), seed

@@ -17,8 +17,8 @@ from planners.fusion.emit.program import emit
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.planner import lower_bounds
 from planners.fusion.joint.resident_cost import HeldCosts
-from planners.fusion.joint.search import Route
-from planners.fusion.joint.space import Leg, Space, State, within
+from planners.fusion.joint.search import GroupRoute
+from planners.fusion.joint.space import GroupSpace, GroupState, Leg, within
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import lattice
 from planners.fusion.search.exact import find_groups
@@ -46,10 +46,10 @@ class Anything:
         dag = Dag.of(graph)
         way = lattice(dag, dag.downsets(), offers.groups, 1_000_000)
         assert way is not None
-        self.space = Space(way, offers.groups, self.costs, budget)
+        self.space = GroupSpace(way, offers.groups, self.costs, budget)
 
-    def route(self) -> Route:
-        state, legs, cost = State(0, 0, 0), [], 0
+    def route(self) -> GroupRoute:
+        state, legs, cost = GroupState(0, 0, 0), [], 0
         while state.done != self.space.everything:
             groups = [m for m in self.space.onward[state.done] if m.bit_count() < 4]
             group = self.rng.choice(groups)
@@ -61,7 +61,7 @@ class Anything:
             legs.append(Leg(group, terms.held, state.resident & out))
             cost += terms.apart + paid
             state = self.space.after(state, group, sum(order), out)
-        return Route(tuple(legs), cost)
+        return GroupRoute(tuple(legs), cost)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -13,8 +13,8 @@ import planners as sp
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.joint.resident_cost import HeldCosts, HeldModel
-from planners.fusion.joint.search import Search
-from planners.fusion.joint.space import Space
+from planners.fusion.joint.search import JointSearch
+from planners.fusion.joint.space import GroupSpace
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import lattice
 from tests.fusion.models import Way, subsets, undominated
@@ -155,7 +155,7 @@ def brute_force(
 
 def search(
     graph: sp.Graph, model: HeldModel, budget: int, wished: Wishes = (set(), set())
-) -> Search:
+) -> JointSearch:
     """The search over all groups and all downsets, with nothing known."""
     dag = Dag.of(graph)
     groups = [m for m in subsets(dag.everything) if dag.is_convex(m)]
@@ -163,8 +163,8 @@ def search(
     assert way is not None
     costs = HeldCosts(model, graph, local=False)
     keep, spill = (costs.tensors.mask(names) for names in wished)
-    space = Space(way, groups, costs, budget, keep=keep, spill=spill)
-    found = Search(space, 10**9)
+    space = GroupSpace(way, groups, costs, budget, keep=keep, spill=spill)
+    found = JointSearch(space, 10**9)
     found.run(Clock(60), 10**7)
     return found
 

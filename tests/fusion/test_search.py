@@ -14,7 +14,7 @@ from planners.core.masks import bits
 from planners.core.progress import Clock, Progress
 from planners.fusion.baselines.algorithm1 import bottom_up, top_down
 from planners.fusion.partition.cost_model import (
-    GroupModel,
+    GroupCosts,
     Partition,
     Traits,
     executable,
@@ -35,22 +35,22 @@ GROWS = Traits("grows")
 CASES = int(os.environ.get("FUSION_CASES", "60"))
 
 
-def cost(model: GroupModel, mask: int, budget: int) -> int | None:
+def cost(model: GroupCosts, mask: int, budget: int) -> int | None:
     points = ((p.buffer_bytes, p.traffic_bytes) for p in model.staircase(mask))
     return least_traffic(points, budget)
 
 
-def all_costs(model: GroupModel, dag: Dag, budget: int) -> dict[int, int]:
+def all_costs(model: GroupCosts, dag: Dag, budget: int) -> dict[int, int]:
     found = {m: cost(model, m, budget) for m in subsets(dag.everything) if dag.is_convex(m)}
     return {mask: price for mask, price in found.items() if price is not None}
 
 
-def need(model: GroupModel, count: int) -> int:
+def need(model: GroupCosts, count: int) -> int:
     """The least budget at which each operator fits alone."""
     return max(model.staircase(1 << i)[0].buffer_bytes for i in range(count))
 
 
-def verify(partition: Partition, model: GroupModel, graph: sp.Graph, budget: int) -> None:
+def verify(partition: Partition, model: GroupCosts, graph: sp.Graph, budget: int) -> None:
     """Each operator once, nothing before what it waits for, within budget, at the cost said."""
     dag, done, total = Dag.of(graph), 0, 0
     for mask in partition.groups:

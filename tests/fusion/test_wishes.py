@@ -13,7 +13,7 @@ from planners.constraints.language import Wish, broken
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FusionOptions
-from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search import exact as search
@@ -52,7 +52,7 @@ def test_the_best_partition_that_respects_wishes(
     outcomes = set()
     for seed in range(25 * block, 25 * block + 25):
         graph = sized(seed)
-        wished, dag = Wished.of(pairs(graph, seed), graph), Dag.of(graph)
+        wished, dag = WishedGroups.of(pairs(graph, seed), graph), Dag.of(graph)
         for model, traits in (
             (RandomModel(graph, seed, monotone=False), NOTHING),
             (RandomModel(graph, seed, monotone=True), Traits("grows", local=False, splits=False)),
@@ -75,7 +75,7 @@ def test_the_best_partition_that_respects_wishes(
 def test_the_smallest_groups_hold_what_lies_between() -> None:
     for seed in range(60):
         graph = random_graph(seed, 8)
-        wished, dag = Wished.of(pairs(graph, seed), graph), Dag.of(graph)
+        wished, dag = WishedGroups.of(pairs(graph, seed), graph), Dag.of(graph)
         groups = wished.least(dag)
         assert sum(groups) == dag.everything
         for mask in groups:
@@ -106,7 +106,7 @@ def test_plans_respect_wishes_and_run(name: str) -> None:
 def consistent_with_kinds(graph: sp.Graph, wishes: list[Wish]) -> bool:
     """Whether each of the smallest groups is of operators that fuse at all."""
     model = GroupModel(graph, MACHINE, {})
-    return all(model.fuses(mask) for mask in Wished.of(wishes, graph).classes)
+    return all(model.fuses(mask) for mask in WishedGroups.of(wishes, graph).classes)
 
 
 def squeezenet() -> sp.Graph:
@@ -133,7 +133,7 @@ def test_a_group_that_does_not_fit_is_named_with_its_need() -> None:
         sp.plan(graph, "fusion", "40KiB", time_limit=20, wishes=wishes)
     assert found.value.wishes == (wishes[1],)
     model = GroupModel(graph, MACHINE, FusionOptions().values())
-    mask = Wished.of([Wish("fuse", (ops[2].name, ops[20].name))], graph).classes[0]
+    mask = WishedGroups.of([Wish("fuse", (ops[2].name, ops[20].name))], graph).classes[0]
     assert min(p.buffer_bytes for p in model.staircase(mask)) == found.value.need_bytes
     assert found.value.have_bytes == 40 * 1024
     enough = sp.plan(graph, "fusion", found.value.need_bytes, time_limit=3, wishes=wishes)

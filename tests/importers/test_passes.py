@@ -9,13 +9,13 @@ from hypothesis import given
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Tensor
-from planners.importers.passes import GRANULARITIES, Call, Trace, to_graph
+from planners.importers.passes import GRANULARITIES, Call, CallTrace, to_graph
 from tests.importers.traces import SHAPE, call, meaning, run, traces
 
 
 def graph(*calls: Call, outputs: str, granularity: str = "fused") -> Graph:
     inputs, weights = (Tensor("x", SHAPE, "input"),), (Tensor("w", (4,), "parameter"),)
-    trace = Trace("net", inputs, weights, calls, tuple(outputs.split()))
+    trace = CallTrace("net", inputs, weights, calls, tuple(outputs.split()))
     return to_graph(trace, granularity)  # type: ignore[arg-type]
 
 
@@ -109,7 +109,7 @@ def test_writes_into_a_constant_come_along_in_order() -> None:
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 @given(trace=traces())
-def test_operators_compute_what_the_trace_does(granularity: str, trace: Trace) -> None:
+def test_operators_compute_what_the_trace_does(granularity: str, trace: CallTrace) -> None:
     found = to_graph(trace, granularity)  # type: ignore[arg-type]
     means, stored = meaning(trace), run(found, trace)
     assert stored == {name: means[name] for name in stored}
@@ -118,7 +118,7 @@ def test_operators_compute_what_the_trace_does(granularity: str, trace: Trace) -
 
 
 @given(trace=traces())
-def test_coarser_granularities_store_no_more(trace: Trace) -> None:
+def test_coarser_granularities_store_no_more(trace: CallTrace) -> None:
     aten, folded, fused = (set(to_graph(trace, g).producer) for g in GRANULARITIES)  # type: ignore
     assert fused <= folded <= aten
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from planners.core.graph import Graph, Tensor
-from planners.importers.passes import Call, Trace
+from planners.importers.passes import Call, CallTrace
 
 SHAPE = (1, 4, 6, 6)
 
@@ -17,7 +17,7 @@ def call(name: str, kind: str, *reads: str, **more: object) -> Call:
 
 
 @st.composite
-def traces(draw: st.DrawFn) -> Trace:
+def traces(draw: st.DrawFn) -> CallTrace:
     """Up to a dozen calls over one or two inputs and two parameters, constants among them."""
     inputs = [Tensor(f"x{i}", SHAPE, "input") for i in range(draw(st.integers(1, 2)))]
     parameters = [Tensor(f"w{i}", (4,), "parameter") for i in range(2)]
@@ -44,10 +44,10 @@ def traces(draw: st.DrawFn) -> Trace:
             calls.append(call(name, kind, source, view=kind == "view", unary=kind == "relu"))
         values.append(name)
     outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
-    return Trace("random", tuple(inputs), tuple(parameters), tuple(calls), tuple(outputs))
+    return CallTrace("random", tuple(inputs), tuple(parameters), tuple(calls), tuple(outputs))
 
 
-def meaning(trace: Trace) -> dict[str, object]:
+def meaning(trace: CallTrace) -> dict[str, object]:
     """Every value of a trace as the term that computes it."""
     known: dict[str, object] = {t.name: t.name for t in (*trace.inputs, *trace.parameters)}
     for one in trace.calls:
@@ -55,7 +55,7 @@ def meaning(trace: Trace) -> dict[str, object]:
     return known
 
 
-def run(graph: Graph, trace: Trace) -> dict[str, object]:
+def run(graph: Graph, trace: CallTrace) -> dict[str, object]:
     """What each operator writes, given only what it says that it reads."""
     calls = {one.name: one for one in trace.calls}
     stored: dict[str, object] = {name: name for name in graph.inputs}

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.graph import Graph, Operator, Part, Tensor
-from planners.overlap.kernels.candidates import Candidate
+from planners.overlap.kernels.candidates import RunCandidate
 
 Pair = tuple[int, int]
 Shape = tuple[int, ...]
@@ -129,11 +129,11 @@ def apart(graph: Graph, at: int) -> PoolLayout:
         offsets[name] = at % pool_bytes
         at += size
     return PoolLayout(
-        pool_bytes, offsets, tuple(Run("alone", (op.name,)) for op in graph.operators)
+        pool_bytes, offsets, tuple(KernelRun("alone", (op.name,)) for op in graph.operators)
     )
 
 
-def chained(graph: Graph, runs: Sequence[Candidate]) -> PoolLayout:
+def chained(graph: Graph, runs: Sequence[RunCandidate]) -> PoolLayout:
     """Runs of which each reads what the one before made, each output as near as it may be.
 
     The pool has just the bytes that the neediest run takes, with its buffers behind its tensors.
@@ -158,7 +158,9 @@ def chained(graph: Graph, runs: Sequence[Candidate]) -> PoolLayout:
         pool_bytes,
         wrapped,
         tuple(
-            Run(form, names, tuple(replace(b, offset=b.offset % pool_bytes) for b in buffers), c)
+            KernelRun(
+                form, names, tuple(replace(b, offset=b.offset % pool_bytes) for b in buffers), c
+            )
             for form, names, buffers, c in laid
         ),
     )

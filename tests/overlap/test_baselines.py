@@ -6,7 +6,7 @@ import pytest
 
 import planners as sp
 from planners.catalogue.names import CATALOGUE
-from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.errors import BadInput
 from planners.overlap.baselines.frameworks import (
     hmcos,
@@ -19,8 +19,8 @@ from planners.overlap.baselines.frameworks import (
 from planners.papers.vmcu.paper import PUBLISHED_KIB
 from tests.random_graphs import random_graph
 
-BLOCK = bottleneck(Bottleneck("t", 4, 2, 6, 2, 3))  # A, D, E: 32 bytes; B, C: 96
-STRIDED = bottleneck(Bottleneck("t", 4, 2, 6, 3, 3, (1, 2, 1)))  # A 32, B 96, C 24, D 12
+BLOCK = bottleneck(BottleneckShape("t", 4, 2, 6, 2, 3))  # A, D, E: 32 bytes; B, C: 96
+STRIDED = bottleneck(BottleneckShape("t", 4, 2, 6, 3, 3, (1, 2, 1)))  # A 32, B 96, C 24, D 12
 
 
 def test_tinyengine_of_a_residual_block() -> None:

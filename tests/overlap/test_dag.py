@@ -16,7 +16,7 @@ from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.core.progress import Clock
 from planners.core.records import plain, read
 from planners.cosma.memory import least_memory
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.overlap.order.orders import all_distances
 from planners.overlap.place import stretches
 from planners.overlap.place.stretches import blocks_of
@@ -92,7 +92,7 @@ def test_tiny_networks_against_all_orders_and_places(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_never_above_cosma(seed: int) -> None:
     graph = random_graph(seed, 12, largest=9)
-    problem = Problem(graph, tuple(range(12)), False, 10**6)
+    problem = ScheduleProblem(graph, tuple(range(12)), False, 10**6)
     _, cosma = least_memory(problem, Clock(5), any_order=True)
     assert best_layout(graph, Clock(5)).layout.pool_bytes <= cosma.cost_bytes
 

@@ -6,36 +6,36 @@ import pytest
 
 import planners as sp
 from planners.allocation.overlapping.linear import pack_overlapping
-from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.progress import Clock
 from planners.overlap.kernels.bottleneck import recomputing
-from planners.overlap.kernels.candidates import Candidate, line
+from planners.overlap.kernels.candidates import RunCandidate, line
 from planners.overlap.options import OverlapOptions
 from planners.overlap.place.packing import packing_of
 from planners.overlap.planner import finished, of_point
-from planners.overlap.search.chain import Way
-from planners.overlap.search.front import Point
+from planners.overlap.search.chain import ChainWay
+from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
 
 SHAPES = (
-    Bottleneck("residual", 5, 4, 12, 4, 3),
-    Bottleneck("window beyond the map", 3, 4, 8, 4, 7),
-    Bottleneck("strided", 6, 3, 10, 5, 5, (1, 2, 1)),
-    Bottleneck("wider", 5, 3, 7, 6, 3),
-    Bottleneck("narrower", 5, 6, 7, 3, 3),
+    BottleneckShape("residual", 5, 4, 12, 4, 3),
+    BottleneckShape("window beyond the map", 3, 4, 8, 4, 7),
+    BottleneckShape("strided", 6, 3, 10, 5, 5, (1, 2, 1)),
+    BottleneckShape("wider", 5, 3, 7, 6, 3),
+    BottleneckShape("narrower", 5, 6, 7, 3, 3),
 )
 
 
-def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
+def plan_of(graph: sp.Graph, run: RunCandidate) -> sp.Plan:
     """The plan that has this run only."""
     packed = pack_overlapping(packing_of(graph, [run], graph.outputs))
     assert packed is not None
-    way = Way(0, len(graph.operators), (run,), packed, run.extra_macs)
+    way = ChainWay(0, len(graph.operators), (run,), packed, run.extra_macs)
     layout = turned(graph, [way], way.size_bytes)
     options = {"objective": "ram", "fuse": True, "parameters": False}
     machine, points = (
         sp.load_machine("npu_small"),
-        [of_point(graph, Point(way.size_bytes, 0, (way,)))],
+        [of_point(graph, FrontPoint(way.size_bytes, 0, (way,)))],
     )
     bound = packed.bound_bytes
     return finished(
@@ -44,7 +44,7 @@ def plan_of(graph: sp.Graph, run: Candidate) -> sp.Plan:
 
 
 @pytest.mark.parametrize("module", SHAPES, ids=lambda module: module.name)
-def test_every_form_of_a_bottleneck_is_a_program_that_holds(module: Bottleneck) -> None:
+def test_every_form_of_a_bottleneck_is_a_program_that_holds(module: BottleneckShape) -> None:
     graph = bottleneck(module)
     positions = range(len(graph.operators))
     first = line(graph, positions)

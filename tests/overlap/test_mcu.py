@@ -8,14 +8,14 @@ import pytest
 
 import planners as sp
 from planners.catalogue.vmcu import POINTWISE, TABLE_2, bottleneck, pointwise
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.machine import load_machine
 from planners.overlap.cost.mcu import cost, plan_cost
-from planners.overlap.cost.work import Work, tinyengine_work, work
+from planners.overlap.cost.work import KernelWork, tinyengine_work, work
 from planners.overlap.emit.saved import layout_of
 
-DONE = Work(
+DONE = KernelWork(
     macs=2_000_000,
     repeated_macs=400_000,
     ram_read_bytes=1_000_000,
@@ -56,7 +56,7 @@ def test_copies_cost_more_than_modulo_operations_on_the_paper_s_small_board() ->
     machine = load_machine("stm32f411")
     for case in POINTWISE.values():
         graph = pointwise(case)
-        ours = cost(work(graph, PoolLayout(0, {}, (Run("alone", ("conv",)),))), machine)
+        ours = cost(work(graph, PoolLayout(0, {}, (KernelRun("alone", ("conv",)),))), machine)
         theirs = cost(tinyengine_work(graph), machine)
         # The paper measured 18.5 to 40.0 %, loops unrolled in full included.
         assert 0 < 1 - ours.latency_s / theirs.latency_s < 0.185

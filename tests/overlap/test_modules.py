@@ -9,7 +9,7 @@ from planners.catalogue.vmcu import (
     MISPRINTS,
     POINTWISE,
     TABLE_2,
-    Bottleneck,
+    BottleneckShape,
     bottleneck,
     named,
 )
@@ -61,7 +61,7 @@ def test_the_table_has_all_rows() -> None:
     names = [f"S{i}" for i in range(1, 9)] + [f"B{i}" for i in range(1, 18)]
     assert list(TABLE_2) == names
     assert set(MISPRINTS) < set(names)
-    assert TABLE_2["B12"] == Bottleneck("B12", 11, 40, 200, 48, 7, (1, 2, 1))
+    assert TABLE_2["B12"] == BottleneckShape("B12", 11, 40, 200, 48, 7, (1, 2, 1))
 
 
 def test_pointwise_cases_are_as_the_text_says() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planners.catalogue.vmcu import TABLE_2, Bottleneck, bottleneck
+from planners.catalogue.vmcu import TABLE_2, BottleneckShape, bottleneck
 from planners.core.progress import Clock
 from planners.overlap.search.chain import cuts
 from planners.overlap.search.front import all_ways, front
@@ -33,7 +33,7 @@ def test_the_front_is_that_of_all_paths(seed: int) -> None:
 
 def test_a_residual_is_lifted_off_its_input() -> None:
     """With a line buffer E lies exactly on A: A, the window's rows, and two pixels."""
-    module = Bottleneck("m", 20, 16, 48, 16, 3)
+    module = BottleneckShape("m", 20, 16, 48, 16, 3)
     graph = bottleneck(module)
     assert cuts(graph) == [0, 4]
     least = front(graph, all_ways(graph, Clock(60)))[0]

@@ -10,11 +10,11 @@ import pytest
 
 import planners as sp
 from planners.backends.int8 import execute_int8, random_net
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.overlap.cost.work import Kernels, work
+from planners.overlap.cost.work import KernelStyle, work
 from planners.overlap.emit.saved import layout_of
 from planners.overlap.kernels.bottleneck import recomputing
 from planners.overlap.kernels.candidates import Pull, alone, line
@@ -22,7 +22,7 @@ from planners.overlap.model.segments import Segments
 from planners.overlap.options import OverlapOptions
 from planners.overlap.order.orders import all_distances
 from planners.overlap.place.padding import placed_anew, segments
-from planners.overlap.planner import Offer, finished
+from planners.overlap.planner import LayoutOffer, finished
 from tests.backends.c.test_code import COMPILER, needs_compiler, runs_right
 from tests.backends.int8.test_int8_plans import pruned
 from tests.overlap.random_nets import random_net as some_net
@@ -83,7 +83,7 @@ def test_between_two_kernels_a_pixel_is_whole_segments_of_both() -> None:
     b = Builder((1, 8, 4, 4))
     middle = b.conv("x", 12)
     graph = b.graph(b.conv(middle, 10))
-    runs = [Run("alone", (op.name,)) for op in graph.operators]
+    runs = [KernelRun("alone", (op.name,)) for op in graph.operators]
     (first, second), pitches = segments(graph, runs, "min")
     assert (first, second) == (8, 10)
     assert pitches == {middle: 40}
@@ -95,7 +95,7 @@ def test_operators_on_channels_take_what_segments_there_are() -> None:
     y = b.conv("x", 12)
     z = b.depthwise(y, (3, 3), (1, 1), (1, 1))
     graph = b.graph(b.same("relu", z))
-    runs = [Run("alone", (op.name,)) for op in graph.operators]
+    runs = [KernelRun("alone", (op.name,)) for op in graph.operators]
     assert segments(graph, runs, "min") == ([8, 4, 12], {y: 16})
 
 
@@ -140,7 +140,7 @@ def test_distances_of_padded_pixels_are_tight() -> None:
         d = Pull(graph, [0]).distance("x", padding)
         size = max(Segments(graph, "x").span_bytes(pitches[0]) + d, 20 * pitches[1])
         net = random_net(graph, 1)
-        layout = PoolLayout(size, {out: 0, "x": d}, (Run("alone", ("conv2d.0",)),), padding)
+        layout = PoolLayout(size, {out: 0, "x": d}, (KernelRun("alone", ("conv2d.0",)),), padding)
         assert execute_int8(layout, net).bit_exact
         close = replace(layout, offsets={out: 0, "x": d - 1})
         spoilt += not execute_int8(close, net, seed=1).bit_exact
@@ -174,7 +174,7 @@ def test_modulo_operations_are_one_for_each_segment() -> None:
     counts = {rule: planned(graph, segment=rule)[0].details.pool.modulos for rule in EVERY}
     assert counts == {"pixel": 16 * 2, "min": 16 * (1 + 2), "gcd": 16 * (2 + 3)}
     layout = planned(graph, segment="min")[1]
-    assert work(graph, layout, Kernels(segment_bytes=1)).modulos == 16 * (16 + 24)
+    assert work(graph, layout, KernelStyle(segment_bytes=1)).modulos == 16 * (16 + 24)
 
 
 def test_unknown_rules_are_refused() -> None:
@@ -209,7 +209,7 @@ def test_every_form_runs_padded(form: str, tmp_path: Path) -> None:
     layout = placed_anew(graph, plain, "min", clock, all_distances(graph))
     assert layout.pitches
     assert {run.form for run in layout.runs} == {"alone", form}
-    offer = Offer(layout.pool_bytes, 0, 0, (graph.operators[0].name,), lambda: layout)
+    offer = LayoutOffer(layout.pool_bytes, 0, 0, (graph.operators[0].name,), lambda: layout)
     chosen = OverlapOptions.of({"segment": "min"})
     machine = sp.load_machine("stm32f411")
     sp.check(finished(graph, machine, layout.pool_bytes, layout, 0, [offer], chosen, clock))

@@ -11,12 +11,12 @@ import planners as sp
 from planners.allocation.overlapping.linear import pack_overlapping
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph
-from planners.overlap.kernels.candidates import Candidate, alone
+from planners.overlap.kernels.candidates import RunCandidate, alone
 from planners.overlap.kernels.row_lines import alone_in_rows, line_in_rows
 from planners.overlap.model.distance import distance
-from planners.overlap.model.rows import Rows, blocks, in_place, row_distance, spans_read
+from planners.overlap.model.rows import TensorRows, blocks, in_place, row_distance, spans_read
 from planners.overlap.place.packing import packing_of
-from planners.overlap.search.chain import Way
+from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.join_layouts import turned
 from tests.overlap.byte_ring import addresses
 from tests.overlap.random_nets import random_net
@@ -28,7 +28,7 @@ def test_distances_against_naive_loops(seed: int) -> None:
     """No write of a block meets what it or later ones read; a byte less, one does."""
     graph, known = random_net(seed, 6)
     for op in graph.operators:
-        out = Rows(graph, op.outputs[0])
+        out = TensorRows(graph, op.outputs[0])
         places = addresses(out.shape)
         for rows in range(1, out.count + 1):
             for name in op.inputs:
@@ -46,7 +46,7 @@ def test_distances_against_naive_loops(seed: int) -> None:
                     continue
                 whole = graph.size_bytes(op.outputs[0])
                 # Rows that are read in part are read as a whole.
-                size = Rows(graph, name).size_bytes
+                size = TensorRows(graph, name).size_bytes
                 assert (whole if found is None else found) in range(int(need), int(need) + size)
                 assert found is None or (least is not None and found >= least)
 
@@ -55,10 +55,10 @@ def test_what_is_read_is_covered_by_rows() -> None:
     for seed in range(20):
         graph, known = random_net(seed, 6)
         for op in graph.operators:
-            out = Rows(graph, op.outputs[0])
+            out = TensorRows(graph, op.outputs[0])
             places = addresses(out.shape)
             for name, spans in zip(op.inputs, spans_read(graph, op, 2), strict=True):
-                source = Rows(graph, name)
+                source = TensorRows(graph, name)
                 where = addresses(source.shape)
                 for (start, stop), (low, high) in zip(blocks(out.count, 2), spans, strict=True):
                     rows = {
@@ -70,7 +70,7 @@ def test_what_is_read_is_covered_by_rows() -> None:
                     assert rows <= set(range(low, high))
 
 
-def runs_of(graph: Graph) -> list[Candidate]:
+def runs_of(graph: Graph) -> list[RunCandidate]:
     """A module's first operators, one or several, in one to four rows at once."""
     found = []
     for rows in (1, 2, 3, 4):
@@ -96,7 +96,7 @@ def test_a_ring_of_a_row_less_is_not_enough() -> None:
         if run is None:
             continue
         for at, need in enumerate(run.needs):
-            rows = Rows(graph, need.tensor)
+            rows = TensorRows(graph, need.tensor)
             each = need.pixels // (need.size_bytes // rows.size_bytes)
             layout = _roomy(graph, run)
             assert valid(graph, layout)
@@ -110,20 +110,20 @@ def test_a_ring_of_a_row_less_is_not_enough() -> None:
     assert tried > 10
 
 
-def _roomy(graph: Graph, run: Candidate) -> PoolLayout:
+def _roomy(graph: Graph, run: RunCandidate) -> PoolLayout:
     """A run and the rest alone, as they are packed."""
     rest = [alone(graph, p) for p in range(max(run.operators) + 1, len(graph.operators))]
     packed = pack_overlapping(packing_of(graph, [run, *rest], graph.outputs))
     assert packed is not None
-    way = Way(0, len(graph.operators), (run, *rest), packed, 0)
+    way = ChainWay(0, len(graph.operators), (run, *rest), packed, 0)
     return turned(graph, [way], packed.size_bytes)
 
 
 def test_rows_are_those_of_the_outermost_axis() -> None:
     graph = sp.load("mobilenet_v2", input_shape=(1, 3, 32, 32))
-    rows = Rows(graph, graph.inputs[0])
+    rows = TensorRows(graph, graph.inputs[0])
     assert (rows.count, rows.size_bytes) == (32, 3 * 32)
     assert rows.box(3, 5) == ((0, 1), (0, 3), (3, 5), (0, 32))
-    vector = Rows(graph, graph.outputs[0])
+    vector = TensorRows(graph, graph.outputs[0])
     assert (vector.count, vector.size_bytes) == (1, 1000)
     assert vector.box(0, 1) == ((0, 1), (0, 1000))

@@ -10,14 +10,14 @@ import pytest
 
 import planners as sp
 from planners.allocation.overlapping.linear import pack_overlapping
-from planners.catalogue.vmcu import Bottleneck, bottleneck
+from planners.catalogue.vmcu import BottleneckShape, bottleneck
 from planners.core.details.pool import PoolLayout
 from planners.core.graph import Graph
 from planners.overlap.emit.program import emit
 from planners.overlap.kernels.bottleneck import recomputing
-from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from planners.overlap.place.packing import packing_of
-from planners.overlap.search.chain import Way
+from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.join_layouts import turned
 from planners.simulator.check import replay
 
@@ -31,10 +31,10 @@ def random_module(seed: int) -> Graph:
     c_out = c_in if rng.random() < 0.5 else rng.randint(1, 6)
     kernel = rng.choice((1, 3, 3, 5)) if strides[1] == 1 else 3
     size = rng.randint(2, 7)
-    return bottleneck(Bottleneck("m", size, c_in, rng.randint(2, 8), c_out, kernel, strides))
+    return bottleneck(BottleneckShape("m", size, c_in, rng.randint(2, 8), c_out, kernel, strides))
 
 
-def runs_of(graph: Graph) -> list[Candidate]:
+def runs_of(graph: Graph) -> list[RunCandidate]:
     """All kernels of a module's first operators: one, two or three of them, or all."""
     count = len(graph.operators)
     found = [alone(graph, 0)]
@@ -45,7 +45,7 @@ def runs_of(graph: Graph) -> list[Candidate]:
     return found
 
 
-def layout_with(graph: Graph, run: Candidate, distance: int) -> PoolLayout | None:
+def layout_with(graph: Graph, run: RunCandidate, distance: int) -> PoolLayout | None:
     """A run and the rest alone, in a roomy pool, the run's output `distance` before its input."""
     rest = [alone(graph, p) for p in range(max(run.operators) + 1, len(graph.operators))]
     runs = [run, *rest]
@@ -55,7 +55,7 @@ def layout_with(graph: Graph, run: Candidate, distance: int) -> PoolLayout | Non
         return None
     packed = pack_overlapping(packing)
     assert packed is not None
-    way = Way(0, len(graph.operators), tuple(runs), packed, run.extra_macs)
+    way = ChainWay(0, len(graph.operators), tuple(runs), packed, run.extra_macs)
     roomy = 4 * sum(graph.size_bytes(t) for t in graph.tensors)
     layout = turned(graph, [way], roomy)
     # Everything else moves out of the way of the two.
@@ -85,8 +85,8 @@ def valid(graph: Graph, layout: PoolLayout) -> bool:
 
 def tight_distances(
     first: int,
-    runs: Callable[[Graph], list[Candidate]],
-    is_tight: Callable[[Candidate], bool] = lambda _: True,
+    runs: Callable[[Graph], list[RunCandidate]],
+    is_tight: Callable[[RunCandidate], bool] = lambda _: True,
 ) -> int:
     """How many runs of ten modules have a distance that is enough, while a byte less is not."""
     modules = [random_module(seed) for seed in range(first, first + 10)]

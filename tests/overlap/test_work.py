@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planners.catalogue.vmcu import Bottleneck, Pointwise, bottleneck, pointwise
-from planners.core.details.pool import Form, PoolLayout, Run
+from planners.catalogue.vmcu import BottleneckShape, Pointwise, bottleneck, pointwise
+from planners.core.details.pool import Form, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.overlap.cost.work import (
-    Kernels,
-    Work,
+    KernelStyle,
+    KernelWork,
     expanded_pixels,
     tinyengine_work,
     work,
     work_of_operator,
 )
 
-SMALL = Bottleneck("small", size=4, c_in=2, mid=6, c_out=2, kernel=3)
+SMALL = BottleneckShape("small", size=4, c_in=2, mid=6, c_out=2, kernel=3)
 EXPAND, PROJECT = 16 * 2 * 6, 16 * 6 * 2
 DEPTHWISE = 16 * 9 * 6
 UNDER = 10 * 10
@@ -29,36 +29,38 @@ UNDER = 10 * 10
 
 def run(form: Form, channels: int = 0) -> PoolLayout:
     operators = ("expand", "depthwise", "project", "add")
-    return PoolLayout(0, {}, (Run(form, operators, channels=channels),))
+    return PoolLayout(0, {}, (KernelRun(form, operators, channels=channels),))
 
 
 def test_a_pointwise_convolution() -> None:
     graph = pointwise(Pointwise("p", 3, 5, 4))
-    layout = PoolLayout(0, {}, (Run("alone", ("conv",)),))
+    layout = PoolLayout(0, {}, (KernelRun("alone", ("conv",)),))
     macs = 9 * 5 * 4
     # A pixel is loaded and one is stored, nine times.
-    assert work(graph, layout, Kernels(1, 1)) == Work(macs, 0, macs, 36, macs, 18)
+    assert work(graph, layout, KernelStyle(1, 1)) == KernelWork(macs, 0, macs, 36, macs, 18)
     # Five bytes of a pixel are three segments of two, four are two.
-    assert work(graph, layout, Kernels(2, 2, segment_bytes=2)) == Work(
+    assert work(graph, layout, KernelStyle(2, 2, segment_bytes=2)) == KernelWork(
         macs, 0, macs // 2, 36, macs // 2, 9 * (3 + 2)
     )
     # There are but four channels and nine pixels to share among.
-    assert work(graph, layout, Kernels(99, 99)) == Work(macs, 0, macs // 4, 36, macs // 9, 18)
-    wide = work(graph.with_bytes_per_element(2), layout, Kernels(1, 1))
-    assert wide == Work(macs, 0, 2 * macs, 72, 2 * macs, 18)
+    assert work(graph, layout, KernelStyle(99, 99)) == KernelWork(
+        macs, 0, macs // 4, 36, macs // 9, 18
+    )
+    wide = work(graph.with_bytes_per_element(2), layout, KernelStyle(1, 1))
+    assert wide == KernelWork(macs, 0, 2 * macs, 72, 2 * macs, 18)
 
 
 def test_a_bottleneck_that_repeats_nothing() -> None:
-    found = work(bottleneck(SMALL), run("line"), Kernels(1, 1))
+    found = work(bottleneck(SMALL), run("line"), KernelStyle(1, 1))
     macs = EXPAND + DEPTHWISE + PROJECT
     read = macs + 2 * 16 * 2  # both operands of the addition
     written = 16 * (6 + 6 + 2 + 2)
     loads = 16 * (1 + 9 + 1 + 2)
-    assert found == Work(macs, 0, read, written, macs, loads + 16 * 4)
+    assert found == KernelWork(macs, 0, read, written, macs, loads + 16 * 4)
 
 
 def test_a_bottleneck_that_makes_each_window_anew() -> None:
-    graph, plain = bottleneck(SMALL), Kernels(1, 1)
+    graph, plain = bottleneck(SMALL), KernelStyle(1, 1)
     line, window = work(graph, run("line"), plain), work(graph, run("window"), plain)
     again = UNDER - 16
     assert window.macs == line.macs
@@ -72,7 +74,7 @@ def test_a_bottleneck_that_makes_each_window_anew() -> None:
 
 
 def test_tiles_of_channels_read_more_and_keep_sums() -> None:
-    graph, plain = bottleneck(SMALL), Kernels(1, 1)
+    graph, plain = bottleneck(SMALL), KernelStyle(1, 1)
     window, tile = work(graph, run("window"), plain), work(graph, run("tile", 4), plain)
     assert (tile.macs, tile.repeated_macs) == (window.macs, window.repeated_macs)
     sums = 16 * 2 * 4  # two tiles: the sums wait once
@@ -104,12 +106,12 @@ def test_windows_one_by_one(size: int, kernel: int, stride: int, reuse: bool) ->
 
 
 def test_tinyengine_copies_and_never_wraps() -> None:
-    graph, plain = bottleneck(SMALL), Kernels(1, 1)
+    graph, plain = bottleneck(SMALL), KernelStyle(1, 1)
     found = tinyengine_work(graph, plain)
     macs = EXPAND + DEPTHWISE + PROJECT
     copied = 16 * 2 + 16 * 6 + 16 * 6  # pixels of A, channels of B, pixels of C
     made = 16 * 2 + 36 * 6 + 16 * 6
-    assert found == Work(
+    assert found == KernelWork(
         macs=macs,
         ram_read_bytes=2 * macs + copied + 2 * 16 * 2,
         ram_written_bytes=16 * (6 + 6 + 2 + 2) + 2 * made,
@@ -122,11 +124,11 @@ def test_pools_linears_and_what_is_broadcast() -> None:
 
     graph = sp.load("mcunet_vww1")
     pool, linear = graph.operators[-2:]
-    assert work_of_operator(graph, pool) == Work(
+    assert work_of_operator(graph, pool) == KernelWork(
         ram_read_bytes=9 * 160, ram_written_bytes=160, modulos=10
     )
     # A single row: each weight is read once, each input once for two outputs.
-    assert work_of_operator(graph, linear) == Work(320, 0, 160, 2, 320, 2)
+    assert work_of_operator(graph, linear) == KernelWork(320, 0, 160, 2, 320, 2)
     squeezed = sp.load("efficientnet_b0")
     gate = next(op for op in squeezed.operators if op.kind == "mul")
     pixels, channels = 112 * 112, 32
@@ -136,4 +138,4 @@ def test_pools_linears_and_what_is_broadcast() -> None:
 def test_kernels_that_make_no_sense() -> None:
     for wrong in ((0, 1, 0), (1, 0, 0), (1, 1, -1)):
         with pytest.raises(BadInput, match="one or more"):
-            Kernels(*wrong)
+            KernelStyle(*wrong)

@@ -11,7 +11,7 @@ import planners as sp
 from planners.papers.cosma import study as reproduce_cosma
 from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED, TABLE_II
 from planners.papers.cosma.report import facts, report
-from planners.papers.cosma.study import BASELINES, Study, Tables, reproduce
+from planners.papers.cosma.study import BASELINES, CosmaStudy, CosmaTables, reproduce
 from planners.papers.cosma.summary import groups, mean_saving, nine, saving, seconds
 from planners.papers.table import Row
 from tests.random_graphs import random_graph
@@ -27,11 +27,11 @@ def made_up(model: str, budget: str, joint: int, scheme: int, **more: Any) -> Ro
     return row | {f"{s} {r}": scheme for s, r in BASELINES} | more
 
 
-def study_of(monkeypatch: pytest.MonkeyPatch, model: str, **options: Any) -> Study:
+def study_of(monkeypatch: pytest.MonkeyPatch, model: str, **options: Any) -> CosmaStudy:
     """A study of one name, behind which there is a small random network."""
     graph = random_graph(5, 14, largest=50)
     monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: graph)
-    return Study(models=(model,), time_limit_s=5.0, **options)
+    return CosmaStudy(models=(model,), time_limit_s=5.0, **options)
 
 
 def test_a_mean_is_over_the_rows_in_which_the_scheme_moves_anything() -> None:
@@ -73,7 +73,7 @@ def test_a_report_admits_what_is_open() -> None:
         made_up("s3d", "MR", 40, 100, **{"joint gap": 0.25}),
         made_up("s3d", "MP", 10, 100, **{"budget proven": False}),
     ]
-    text = report(Tables(rows, []), Study(models=("s3d",)))
+    text = report(CosmaTables(rows, []), CosmaStudy(models=("s3d",)))
     claims = text[: text.index("## Traffic that")]
     assert "1 of 2 joint plans" in claims
     assert "Not proven: s3d at MR (gap 25.0%)." in claims
@@ -91,7 +91,7 @@ def test_the_same_problem_under_several_labels_is_one_row_and_one_plan(
     graph = sp.Graph("one", tensors, (op,), ("x",), ("y",))
     monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: graph)
     heard: list[str] = []
-    study = Study(models=("darts",))
+    study = CosmaStudy(models=("darts",))
     tables = reproduce(study, on_plan=heard.append)
     assert len(tables.rows) == 3
     assert len(tables.sweep) == 1
@@ -150,7 +150,7 @@ def test_a_report_without_divide_and_conquer(monkeypatch: pytest.MonkeyPatch) ->
 def test_executed_plans_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     small = sp.load("squeezenet1_1")
     monkeypatch.setattr(reproduce_cosma, "network", lambda name, granularity: small)
-    study = Study(models=("transformer",), labels=("MR",), execute=True)
+    study = CosmaStudy(models=("transformer",), labels=("MR",), execute=True)
     tables = reproduce(study)
     assert all(row["max error"] == 0 < row["default belady"] for row in tables.rows)
     assert "the largest difference from PyTorch's own outputs is 0" in report(tables, study)
@@ -159,7 +159,7 @@ def test_executed_plans_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_wrong_budgets_say_what_there_is() -> None:
     with pytest.raises(sp.BadInput, match="budget 'MX': choose among MR, MH, MP"):
-        Study(labels=("MR", "MX"))
+        CosmaStudy(labels=("MR", "MX"))
 
 
 def test_what_the_paper_states_is_complete() -> None:

@@ -34,12 +34,12 @@ from planners.papers.demand_layering.paper import (
 from planners.papers.demand_layering.pipelines import pipelines_row
 from planners.papers.demand_layering.report import facts, report
 from planners.papers.demand_layering.sections import resized, section_graph
-from planners.papers.demand_layering.study import Study, Tables, reproduce
+from planners.papers.demand_layering.study import StreamingStudy, StreamingTables, reproduce
 from planners.streaming import plan
 from planners.streaming.model.layers import Layer, units_of
 from planners.streaming.model.xavier import NAME
 from planners.streaming.schedule.exact import (
-    Point,
+    DelayPoint,
     curve_three_stages,
     curve_two_stages,
     front_three_stages,
@@ -89,7 +89,7 @@ def test_images_that_do_not_fit_and_names_that_do_not_exist() -> None:
     with pytest.raises(BadInput, match="a route joins layers"):
         section_graph("yolov3", 300)
     with pytest.raises(UnknownName, match="choose among yolov3"):
-        Study().only(("resnet50",))
+        StreamingStudy().only(("resnet50",))
 
 
 def test_exact_fronts_are_never_beaten_by_sweeps_of_small_networks() -> None:
@@ -115,7 +115,9 @@ def test_the_front_of_two_rings_is_that_of_all_sizes() -> None:
             continue
         rings = range(max(sizes), sum(sizes) + 1)
         every = [
-            Point(c + g, with_rings(layers, (c, g)).delay_s, (c, g)) for c in rings for g in rings
+            DelayPoint(c + g, with_rings(layers, (c, g)).delay_s, (c, g))
+            for c in rings
+            for g in rings
         ]
         found = front_three_stages(layers)
         told = [(p.memory_bytes, p.delay_s) for p in found]
@@ -124,10 +126,10 @@ def test_the_front_of_two_rings_is_that_of_all_sizes() -> None:
 
 
 def test_gains_are_measured_both_ways() -> None:
-    ours = [Point(4, 9.0, (4,)), Point(8, 5.0, (8,))]
-    assert gain(ours, [Point(5, 9.5, (5,)), Point(9, 5.0, (9,))]).bytes == 1
-    assert gain(ours, [Point(5, 9.5, (5,))]).seconds == 0.5
-    assert not gain(ours, [Point(6, 6.0, (6,))]).no_worse
+    ours = [DelayPoint(4, 9.0, (4,)), DelayPoint(8, 5.0, (8,))]
+    assert gain(ours, [DelayPoint(5, 9.5, (5,)), DelayPoint(9, 5.0, (9,))]).bytes == 1
+    assert gain(ours, [DelayPoint(5, 9.5, (5,))]).seconds == 0.5
+    assert not gain(ours, [DelayPoint(6, 6.0, (6,))]).no_worse
 
 
 def test_the_front_of_a_real_network() -> None:
@@ -233,16 +235,16 @@ def test_one_memory_takes_less_than_two() -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+def small(tmp_path_factory: pytest.TempPathFactory) -> StreamingTables:
     file = tmp_path_factory.mktemp("study") / "done.jsonl"
-    study = replace(Study.small(), networks=("yolov3",), draws=50, fractions=(1, 3))
+    study = replace(StreamingStudy.small(), networks=("yolov3",), draws=50, fractions=(1, 3))
     made = reproduce(study, file)
     assert reproduce(study, file) == made
     return made
 
 
-def test_the_report_says_what_the_rows_do(small: Tables) -> None:
-    text = report(small, Study.small())
+def test_the_report_says_what_the_rows_do(small: StreamingTables) -> None:
+    text = report(small, StreamingStudy.small())
     assert "`spillway reproduce demand-layering --quick` computes all of this anew" in text
     assert "Table I: 1 of 1 rows to the last digit." in text
     assert "| yolov3 | 236.5 | 236.5 | 107 | 107 | 18.0 | 18.0 |" in text
@@ -253,12 +255,12 @@ def test_the_report_says_what_the_rows_do(small: Tables) -> None:
 
 
 def test_a_report_of_nothing_is_short() -> None:
-    text = report(Tables(), Study())
+    text = report(StreamingTables(), StreamingStudy())
     assert "## How to read it" in text
     assert "## Table I" not in text
 
 
-def test_claims_of_the_whole_paper_need_all_networks(small: Tables) -> None:
+def test_claims_of_the_whole_paper_need_all_networks(small: StreamingTables) -> None:
     assert not any("on average" in claim.what for claim in claims(small))
     rows = []
     for name in NETWORKS:
@@ -275,12 +277,13 @@ def test_claims_of_the_whole_paper_need_all_networks(small: Tables) -> None:
         ways["pre"] = {"delay_s": 1.0, "energy": {"x": 1.0}}
         rows.append({"network": name, "pipelines": ways})
     found = {
-        c.what: c for c in claims(Tables(pipelines=[r for r in rows if r["network"] != "yolov4"]))
+        c.what: c
+        for c in claims(StreamingTables(pipelines=[r for r in rows if r["network"] != "yolov4"]))
     }
     assert set(found) == {c for c in found if "(Figure 16)" in c or "(VII-B)" in c}
     for row in rows:
         if row["network"] == "yolov4":
             for way, (size, ms) in YOLOV4.items():
                 row["pipelines"][way] |= {"memory_bytes": size * MIB, "delay_s": ms / 1000}
-    agreed: list[Claim] = claims(Tables(pipelines=rows))
+    agreed: list[Claim] = claims(StreamingTables(pipelines=rows))
     assert all(c.agrees for c in agreed if "on average" in c.what or c.what.startswith("YOLOv4,"))

@@ -14,7 +14,7 @@ import planners as sp
 from planners.papers.memo import Memo
 from planners.papers.optimus.array_accelerators import (
     LOWER_BOUND_BYTES,
-    Layer,
+    LoopNest,
     layer_by_layer,
     row_stationary,
     sums_stationary,
@@ -29,12 +29,12 @@ from planners.papers.optimus.array_energy import (
 )
 from planners.papers.optimus.bench import Bench
 from planners.papers.optimus.claims import claims
-from planners.papers.optimus.costs import Case, graph_of
+from planners.papers.optimus.costs import PartitionCase, graph_of
 from planners.papers.optimus.paper import EIGHT, TABLE_3, TABLE_4, TABLE_5
 from planners.papers.optimus.printed_model import PrintedModel, Rules
 from planners.papers.optimus.report import facts, report
 from planners.papers.optimus.search import row as search_row
-from planners.papers.optimus.study import Study, Tables, reproduce
+from planners.papers.optimus.study import OptimusStudy, OptimusTables, reproduce
 from planners.papers.optimus.workloads import cifar_resnet, workload
 
 
@@ -151,7 +151,7 @@ def test_layer_by_layer_moves_all_at_least_once(accelerator: str) -> None:
         assert op.kind == "conv2d" or size == once
 
 
-def least_of_any_order(layer: Layer) -> int:
+def least_of_any_order(layer: LoopNest) -> int:
     """What Chen et al. prove for large layers: 2·MACs/√(R·S) words in, and the outputs out.
 
     R is how often windows overlap, S the words on chip.
@@ -167,7 +167,7 @@ def test_a_large_convolution_comes_near_its_bound() -> None:
     # 2·MACs / √(9·S) words are read.
     loops = Loops(4, 512, 512, 28, 28, 3, 3)
     size = 4 * 512 * 28 * 28 * 2
-    layer = Layer(loops, size, 512 * 512 * 9 * 2, size, 28, 2)
+    layer = LoopNest(loops, size, 512 * 512 * 9 * 2, size, 28, 2)
     macs = 4 * 512 * 512 * 28 * 28 * 9
     read = 2 * macs / (9 * 66.5 * 1024 / 2) ** 0.5 * 2
     assert least_of_any_order(layer) == pytest.approx(read + size, abs=2)
@@ -199,7 +199,7 @@ def test_a_row_of_table_5() -> None:
 
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     kept, heard = tmp_path / "kept.jsonl", []
-    cases = [Case("alexnet", fuser) for fuser in ("no_fusion", "optimus")]
+    cases = [PartitionCase("alexnet", fuser) for fuser in ("no_fusion", "optimus")]
     first = [Bench(Memo(kept, heard.append), 10.0).find(case) for case in cases]
     assert len(heard) == 2
     assert [Bench(Memo(kept, heard.append), 10.0).find(case) for case in cases] == first
@@ -213,19 +213,19 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_a_buffer_that_a_layer_does_not_fit_is_told() -> None:
     bench = Bench(Memo(), 10.0)
-    small, large = bench.sweep(Case("alexnet"), [1000, 131072])
+    small, large = bench.sweep(PartitionCase("alexnet"), [1000, 131072])
     assert small.traffic_bytes is None
     assert 1000 < small.need_bytes <= 131072
     assert large.status == "optimal"
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
-    study = replace(Study.small().only(("alexnet",)), buffers_kib=(128, 512))
+def tables() -> OptimusTables:
+    study = replace(OptimusStudy.small().only(("alexnet",)), buffers_kib=(128, 512))
     return reproduce(study)
 
 
-def test_the_columns_are_in_order(tables: Tables) -> None:
+def test_the_columns_are_in_order(tables: OptimusTables) -> None:
     for rows in (tables.traffic, tables.traffic_free):
         (row,) = rows
         assert row["Optimus"] <= row["Efficient-S"] <= row["no fusion"]
@@ -242,14 +242,14 @@ def test_the_columns_are_in_order(tables: Tables) -> None:
     assert free["Optimus"] <= row["Optimus"]
 
 
-def test_a_program_moves_what_the_search_says(tables: Tables) -> None:
+def test_a_program_moves_what_the_search_says(tables: OptimusTables) -> None:
     (row,) = tables.checked
     assert row["equal"]
     assert row["traffic"] == tables.traffic[0]["Optimus"]
     assert row["peak"] <= 128 * 1024
 
 
-def test_energy_and_sweeps_follow_the_traffic(tables: Tables) -> None:
+def test_energy_and_sweeps_follow_the_traffic(tables: OptimusTables) -> None:
     for row in (*tables.energy, *tables.energy_printed, *tables.dataflows, *tables.arrays):
         assert row["energy"]["DRAM"] == row["traffic"] / 2 * 200
         assert row["seconds"] >= row["computing"]
@@ -260,8 +260,8 @@ def test_energy_and_sweeps_follow_the_traffic(tables: Tables) -> None:
         assert row["own layers"] <= min(row["program"], row["layer by layer"])
 
 
-def test_a_report_has_all_tables_and_claims(tables: Tables) -> None:
-    text = report(tables, Study.small())
+def test_a_report_has_all_tables_and_claims(tables: OptimusTables) -> None:
+    text = report(tables, OptimusStudy.small())
     for name in ("Table 4", "Table 5", "Figures 14 and 15", *(f"Figure {n}" for n in (13, 16, 19))):
         assert f"## {name}" in text
     assert "spillway reproduce optimus --quick" in text
@@ -280,8 +280,8 @@ def made_up(printed: int, kept: int) -> dict[str, Any]:
 
 
 def test_claims_say_where_they_differ() -> None:
-    found = claims(Tables(traffic_printed=[made_up(50, 51)]))
+    found = claims(OptimusTables(traffic_printed=[made_up(50, 51)]))
     verdicts = {claim.what: claim.agrees for claim in found}
     assert [ok for what, ok in verdicts.items() if "DNNVM" in what] == [True, False]
-    far = claims(Tables(traffic_printed=[made_up(1, 100)]))
+    far = claims(OptimusTables(traffic_printed=[made_up(1, 100)]))
     assert not any(claim.agrees for claim in far)

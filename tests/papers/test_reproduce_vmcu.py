@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.catalogue.vmcu import POINTWISE, TABLE_2, Bottleneck, Pointwise, bottleneck
+from planners.catalogue.vmcu import POINTWISE, TABLE_2, BottleneckShape, Pointwise, bottleneck
 from planners.core.errors import UnknownName
 from planners.papers.vmcu.accounts import STATIC_BYTES, of_layer, of_module, saved, vmcu
-from planners.papers.vmcu.claims import Claim, claims
+from planners.papers.vmcu.claims import MeasuredClaim, claims
 from planners.papers.vmcu.forms import (
-    Slide,
+    FormWindow,
     footprint,
     fully_connected,
     line_bytes,
@@ -24,13 +24,13 @@ from planners.papers.vmcu.headroom import grown, headroom_row
 from planners.papers.vmcu.modules import layer_row, module_row
 from planners.papers.vmcu.plans import by_form
 from planners.papers.vmcu.report import facts, report
-from planners.papers.vmcu.study import NETWORKS, SIZES, Study, Tables, reproduce
+from planners.papers.vmcu.study import NETWORKS, SIZES, VmcuStudy, VmcuTables, reproduce
 
 BLOCKS = (
-    Bottleneck("residual", 6, 4, 12, 4, 3),
-    Bottleneck("strided", 8, 3, 10, 5, 5, (1, 2, 1)),
-    Bottleneck("wider", 5, 3, 7, 6, 3),
-    Bottleneck("narrower", 5, 6, 7, 3, 5),
+    BottleneckShape("residual", 6, 4, 12, 4, 3),
+    BottleneckShape("strided", 8, 3, 10, 5, 5, (1, 2, 1)),
+    BottleneckShape("wider", 5, 3, 7, 6, 3),
+    BottleneckShape("narrower", 5, 6, 7, 3, 5),
 )
 
 
@@ -44,13 +44,13 @@ def test_fully_connected_as_in_figure_1() -> None:
 @pytest.mark.parametrize("padding", [0, 1, 2])
 def test_distance_of_a_convolution_that_keeps_its_size(padding: int) -> None:
     # Same padding, stride 1, C = K: d = (p·W + p)·C.
-    slide = Slide(7, 5, 4, 7, 5, 4, padding=padding)
+    slide = FormWindow(7, 5, 4, 7, 5, 4, padding=padding)
     assert slide.distance == (padding * 5 + padding) * 4
     assert slide.footprint == 7 * 5 * 4 + slide.distance
 
 
 def test_need_of_a_strided_convolution() -> None:
-    slide = Slide(6, 6, 2, 3, 3, 8, stride=2, padding=1)
+    slide = FormWindow(6, 6, 2, 3, 3, 8, stride=2, padding=1)
     assert slide.need(0, 0) == 2 * 1
     assert slide.need(0, 2) == 2 * 6  # row 1 begins at row 1 of A
     assert slide.need(1, 0) == 2 * (6 + 1)
@@ -60,7 +60,7 @@ def test_need_of_a_strided_convolution() -> None:
 
 
 def test_workspace_of_each_form() -> None:
-    module = Bottleneck("t", 8, 4, 12, 4, 3)
+    module = BottleneckShape("t", 8, 4, 12, 4, 3)
     found = needs(module, tile=2)
     assert found["window"].workspace_bytes == 10 * 12 + 4
     assert found["tile"].workspace_bytes == 10 * 2 + 4 * 4
@@ -71,7 +71,7 @@ def test_workspace_of_each_form() -> None:
 
 
 @pytest.mark.parametrize("module", BLOCKS, ids=lambda module: module.name)
-def test_plans_need_what_the_closed_forms_say(module: Bottleneck) -> None:
+def test_plans_need_what_the_closed_forms_say(module: BottleneckShape) -> None:
     graph = bottleneck(module)
     ours, closed = by_form(graph, 9.0), needs(module, tile=1)
     apart = 0 if module.residual else module.c_out  # written straight into the pool
@@ -91,7 +91,7 @@ def test_plans_need_what_the_closed_forms_say(module: Bottleneck) -> None:
 
 def test_accountings_of_a_block_by_hand() -> None:
     # A, D: 4·4·2 = 32; B, C: 4·4·6 = 96. d = (4 + 1)·2.
-    found = of_module(Bottleneck("t", 4, 2, 6, 2, 3))
+    found = of_module(BottleneckShape("t", 4, 2, 6, 2, 3))
     assert found["tensors"] == {"vMCU": 42, "TinyEngine": 160, "HMCOS": 224}
     window = 10 * 6 + 2
     assert found["workspace"] == {"vMCU": 42 + window, "TinyEngine": 160 + 72, "HMCOS": 224}
@@ -111,13 +111,13 @@ def test_accountings_of_a_layer_by_hand() -> None:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Claim]:
+def told() -> dict[str, MeasuredClaim]:
     """Claims from the printed shapes alone: no plan is needed for the paper's systems."""
     layers, modules = map(layer_row, POINTWISE), map(module_row, TABLE_2)
     return {claim.what: claim for claim in claims(list(layers), list(modules))}
 
 
-def test_which_accounting_reproduces_what(told: dict[str, Claim]) -> None:
+def test_which_accounting_reproduces_what(told: dict[str, MeasuredClaim]) -> None:
     image = "MCUNet-320KB-ImageNet"
     tiny = told[f"{image}: TinyEngine's bottleneck"]
     assert tiny.here["tensors"] == 247_808  # A + B of B2, exactly
@@ -145,7 +145,7 @@ def test_a_part_of_the_modules_is_no_range() -> None:
 
 
 def test_how_far_a_claim_is_off() -> None:
-    claim = Claim("x", 1000.0, {"tensors": 900.0, "rows": 1010.0, "plan": 1000.0}, "bytes")
+    claim = MeasuredClaim("x", 1000.0, {"tensors": 900.0, "rows": 1010.0, "plan": 1000.0}, "bytes")
     assert claim.reproduced_by == []
     assert claim.nearest == "rows"
     assert claim.off("rows") == pytest.approx(0.01)
@@ -153,11 +153,11 @@ def test_how_far_a_claim_is_off() -> None:
 
 
 @pytest.fixture(scope="module")
-def small() -> Tables:
-    return reproduce(replace(Study.small(), modules=("S7",)))
+def small() -> VmcuTables:
+    return reproduce(replace(VmcuStudy.small(), modules=("S7",)))
 
 
-def test_our_plans_beside_others(small: Tables) -> None:
+def test_our_plans_beside_others(small: VmcuTables) -> None:
     (module,), (network,) = small.modules, small.networks
     assert module["ours"]["line"]["checked"]
     assert module["plan"]["vMCU"] == module["ours"]["line"]["bytes"] < module["plan"]["TinyEngine"]
@@ -171,8 +171,8 @@ def test_our_plans_beside_others(small: Tables) -> None:
     assert round(network["TinyEngine"]["bytes"] / 1024) == network["published_kib"]
 
 
-def test_the_report_says_what_the_rows_do(small: Tables) -> None:
-    text = report(small, Study.small())
+def test_the_report_says_what_the_rows_do(small: VmcuTables) -> None:
+    text = report(small, VmcuStudy.small())
     module = small.modules[0]
     assert "`spillway reproduce vmcu --quick` computes all of this anew" in text
     assert f"| {module['ours']['line']['bytes']:,} |" in text
@@ -181,7 +181,7 @@ def test_the_report_says_what_the_rows_do(small: Tables) -> None:
     assert "Latency, vMCU and TinyEngine (7.3)" in {c["what"] for c in facts(small)["claims"]}
 
 
-def test_costs_and_headroom_beside_the_paper(small: Tables) -> None:
+def test_costs_and_headroom_beside_the_paper(small: VmcuTables) -> None:
     (costs,), (growth,) = small.module_costs, small.headroom
     assert costs["paper"] == {"vMCU": 34, "TinyEngine": 36}
     # Nothing is computed twice in a line, and everything under a window.
@@ -203,14 +203,14 @@ def test_growth_is_the_last_that_fits() -> None:
 
 
 def test_a_report_of_nothing_is_short() -> None:
-    text = report(Tables(), Study())
+    text = report(VmcuTables(), VmcuStudy())
     assert "## Whole networks" not in text
     assert "## How to read it" in text
 
 
 def test_what_was_done_is_not_done_again(tmp_path: Path, monkeypatch: Any) -> None:
     file, said = tmp_path / "done.jsonl", []
-    study = Study(layers=(), modules=("S8",), networks=())
+    study = VmcuStudy(layers=(), modules=("S8",), networks=())
     first = reproduce(study, file, said.append)
     assert said == ["module S8", "costs of module S8", "headroom S8"]
     monkeypatch.setattr("planners.papers.vmcu.study.by_form", None)
@@ -218,9 +218,9 @@ def test_what_was_done_is_not_done_again(tmp_path: Path, monkeypatch: Any) -> No
 
 
 def test_networks_and_modules_are_chosen_by_name() -> None:
-    study = Study().only(("S1", "mobilenet_v2@96"))
+    study = VmcuStudy().only(("S1", "mobilenet_v2@96"))
     assert (study.modules, study.networks) == (("S1",), ("mobilenet_v2@96",))
     assert sp.load("mobilenet_v2", input_shape=SIZES["mobilenet_v2@96"]).tensors["x"].shape[2] == 96
     with pytest.raises(UnknownName, match="mobilenet_v9"):
-        Study().only(("mobilenet_v9",))
+        VmcuStudy().only(("mobilenet_v9",))
     assert {name.partition("@")[0] for name in NETWORKS} <= set(sp.models())

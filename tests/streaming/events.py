@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 from planners.streaming.model.layers import Layer
-from planners.streaming.several import Layout, Task, task
+from planners.streaming.several import PeriodicTask, SharedRings, task
 from tests.streaming.algorithm1 import Ring
 
 
@@ -42,7 +42,7 @@ class Engine:
         return i in self.ends and self.ends[i] <= now
 
 
-def simulate_events(items: Sequence[Item], layout: Layout) -> list[float]:
+def simulate_events(items: Sequence[Item], layout: SharedRings) -> list[float]:
     """When each item's kernel ends."""
     two, sides = layout.stages == 2, 1 if layout.stages == 2 else 2
     rings = [[Ring(size) for size in layout.sizes] for _ in range(sides)]
@@ -96,7 +96,7 @@ def simulate_events(items: Sequence[Item], layout: Layout) -> list[float]:
             now = min(t for t in times | engines if t > now)
 
 
-def random_tasks(random: Random, most: int = 3, largest: int = 8) -> list[Task]:
+def random_tasks(random: Random, most: int = 3, largest: int = 8) -> list[PeriodicTask]:
     """Up to so many tasks with a few layers; all times are quarters, so that floats are exact."""
 
     def layer(i: int) -> Layer:

@@ -8,7 +8,7 @@ from planners.core.graph import Graph, Operator, Tensor
 from planners.core.program import Program
 from planners.simulator.given_times import seconds_of
 from planners.streaming.model.layers import Layer, units_of
-from planners.streaming.model.table import Table
+from planners.streaming.model.table import OperatorTimes
 from planners.streaming.model.times import given_times
 from planners.streaming.schedule.pipelines import Schedule
 
@@ -25,7 +25,7 @@ def random_layers(random: Random, most: int = 12, largest: int = 12) -> list[Lay
     ]
 
 
-def chain(layers: list[Layer], random: Random) -> tuple[Graph, Table]:
+def chain(layers: list[Layer], random: Random) -> tuple[Graph, OperatorTimes]:
     """A chain of operators with parameters of these sizes, in up to three tensors each, and a
     table of these times. Tensors have one byte an element."""
     tensors = {"x": Tensor("x", (random.randint(1, 5),), "input")}
@@ -47,10 +47,12 @@ def chain(layers: list[Layer], random: Random) -> tuple[Graph, Table]:
     outputs = tuple(dict.fromkeys([before, operators[0].outputs[0]]))
     graph = Graph("chain", tensors, tuple(operators), ("x",), outputs)
     samples = {o.name: [(a.read_s, a.copy_s, a.kernel_s)] for o, a in zip(operators, layers)}
-    return graph, Table(graph, samples, "test")
+    return graph, OperatorTimes(graph, samples, "test")
 
 
-def clock_of(graph: Graph, times: Table, made: Schedule, program: Program) -> list[float | None]:
+def clock_of(
+    graph: Graph, times: OperatorTimes, made: Schedule, program: Program
+) -> list[float | None]:
     """Seconds of a program's instructions by a table, operators whole."""
     given = given_times(graph, times, units_of(graph), made.layers)
     assert given is not None

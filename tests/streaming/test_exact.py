@@ -9,7 +9,7 @@ import pytest
 from planners.core.errors import BadInput
 from planners.streaming.model.layers import Layer
 from planners.streaming.schedule.exact import (
-    Point,
+    DelayPoint,
     curve_three_stages,
     curve_two_stages,
     front_three_stages,
@@ -103,11 +103,11 @@ def test_fronts_are_those_of_all_ring_sizes(twice: bool) -> None:
             continue
         rings = range(max(sizes), sum(sizes) + 2)
         every = [zero_copy(layers, ring, twice=twice) for ring in rings]
-        points = [Point(s.memory_bytes, s.delay_s, (s.memory_bytes,)) for s in every]
+        points = [DelayPoint(s.memory_bytes, s.delay_s, (s.memory_bytes,)) for s in every]
         assert front_two_stages(layers, twice=twice) == pareto(points)
         pairs = [(a, b) for a in rings for b in rings if a == b or not twice]
         delays = [asynchronous(layers, a, b, twice=twice).delay_s for a, b in pairs]
-        points = [Point(sum(p), delay, p) for p, delay in zip(pairs, delays)]
+        points = [DelayPoint(sum(p), delay, p) for p, delay in zip(pairs, delays)]
         best = [(p.memory_bytes, p.delay_s) for p in pareto(points)]
         found = front_three_stages(layers, twice=twice)
         assert [(p.memory_bytes, p.delay_s) for p in found] == best
@@ -149,6 +149,6 @@ def test_two_rings_of_their_own_sizes_are_never_behind_two_of_one_size() -> None
 
 def test_a_network_without_parameters_has_one_point() -> None:
     layers = [Layer("a", 0, 0.0, 0.0, 1.0), Layer("b", 0, 0.0, 0.0, 2.0)]
-    assert front_two_stages(layers) == (Point(0, 3.0, (0,)),)
-    assert front_two_stages(layers, twice=True) == (Point(0, 3.0, (0,)),)
-    assert front_three_stages(layers) == (Point(0, 3.0, (0, 0)),)
+    assert front_two_stages(layers) == (DelayPoint(0, 3.0, (0,)),)
+    assert front_two_stages(layers, twice=True) == (DelayPoint(0, 3.0, (0,)),)
+    assert front_three_stages(layers) == (DelayPoint(0, 3.0, (0, 0)),)

@@ -15,7 +15,7 @@ from planners.simulator.check import replay
 from planners.simulator.timing import schedule as timed
 from planners.streaming.emit.program import emit
 from planners.streaming.model.layers import units_of
-from planners.streaming.place.joint import Load, joint_front, load_of, place_jointly
+from planners.streaming.place.joint import LayerLoad, joint_front, load_of, place_jointly
 from planners.streaming.schedule.pipelines import Schedule
 from planners.streaming.schedule.recurrence import two_stages
 from tests.streaming.nets import chain, clock_of, random_layers
@@ -23,7 +23,7 @@ from tests.streaming.nets import chain, clock_of, random_layers
 XAVIER = "jetson_xavier_980pro"
 
 
-def peak(load: Load, before: tuple[int, ...]) -> int:
+def peak(load: LayerLoad, before: tuple[int, ...]) -> int:
     """Bytes there while some kernel runs, where layer u is read before kernel `before[u]`."""
     kernels = range(len(load.sizes))
     return max(
@@ -36,7 +36,7 @@ def test_no_reading_ahead_has_less_delay_in_as_much_memory() -> None:
     random = Random(1)
     for _ in range(60):
         layers = random_layers(random, most=5, largest=6)
-        load = Load(
+        load = LayerLoad(
             tuple(layer.size_bytes for layer in layers), tuple(random.randint(1, 9) for _ in layers)
         )
         best: dict[int, float] = {}

@@ -14,9 +14,9 @@ from planners.streaming.schedule.ring import breakpoints, places
 from planners.streaming.several import (
     POLICIES,
     Analysis,
-    Layout,
+    PeriodicTask,
     Policy,
-    Task,
+    SharedRings,
     analyse,
     drawn_responses,
     hyperperiod,
@@ -30,7 +30,7 @@ from planners.streaming.several.rings import Filling
 from tests.streaming.events import Item, random_tasks, simulate_events
 
 
-def random_layout(random: Random, tasks: Sequence[Task]) -> Layout:
+def random_layout(random: Random, tasks: Sequence[PeriodicTask]) -> SharedRings:
     """One ring, some tasks kept, or a ring for each."""
     stages = random.choice([2, 3])
     sizes = [max(layer.size_bytes for layer in task.layers) for task in tasks]
@@ -135,7 +135,7 @@ def test_an_order_decided_while_it_runs_has_no_such_bound() -> None:
     random, later = Random(5), 0
     for found in random_analyses(5, 300):
         shorter = [
-            Task(
+            PeriodicTask(
                 t.name,
                 tuple(
                     Layer(x.name, x.size_bytes, x.read_s, x.copy_s, x.kernel_s * random.random())
@@ -215,7 +215,7 @@ def test_hyperperiods_are_exact() -> None:
     assert [job.release_s for job in jobs] == sorted(job.release_s for job in jobs)
 
 
-def one(period: float | str, deadline: float | None = None) -> Task:
+def one(period: float | str, deadline: float | None = None) -> PeriodicTask:
     return task("a", [Layer("x", 7, 0.0, 0.0, 0.001)], period, deadline)
 
 

@@ -12,9 +12,9 @@ from planners.core.progress import Clock
 from planners.streaming.model.layers import Layer
 from planners.streaming.several import (
     POLICIES,
-    Layout,
+    PeriodicTask,
     Policy,
-    Task,
+    SharedRings,
     analyse,
     least_of_all,
     least_partitioned,
@@ -27,22 +27,24 @@ from planners.streaming.several import (
 from tests.streaming.events import random_tasks
 
 
-def least(tasks: Sequence[Task], policy: Policy, layouts: Iterator[Layout]) -> int | None:
+def least(
+    tasks: Sequence[PeriodicTask], policy: Policy, layouts: Iterator[SharedRings]
+) -> int | None:
     """The least memory of those that meet all deadlines."""
     met = (layout.memory_bytes for layout in layouts if analyse(tasks, policy, layout).met)
     return min(met, default=None)
 
 
 def every_shared(
-    tasks: Sequence[Task], stages: int, kept: tuple[int, ...] = ()
-) -> Iterator[Layout]:
+    tasks: Sequence[PeriodicTask], stages: int, kept: tuple[int, ...] = ()
+) -> Iterator[SharedRings]:
     streams = [task for i, task in enumerate(tasks) if i not in kept]
     most = sum(task.size_bytes for task in streams)
     largest = max((layer.size_bytes for task in streams for layer in task.layers), default=0)
     return (shared(tasks, ring, stages, kept) for ring in range(largest, most + 1))
 
 
-def every_partitioned(tasks: Sequence[Task], stages: int) -> Iterator[Layout]:
+def every_partitioned(tasks: Sequence[PeriodicTask], stages: int) -> Iterator[SharedRings]:
     sizes = []
     for one in tasks:
         largest, whole = max(layer.size_bytes for layer in one.layers), one.size_bytes

@@ -15,11 +15,11 @@ from app.jobs.protocol import Request
 from app.model.machines import machine_of
 from planners.core.progress import Clock
 from planners.streaming.model.slicing import divided
-from planners.streaming.model.times import Route, times_of
+from planners.streaming.model.times import ParameterRoute, times_of
 from planners.streaming.options import STEP_BYTES
 from planners.streaming.place.activations import pack_activations
 from planners.streaming.schedule.exact import (
-    Point,
+    DelayPoint,
     curve_two_stages,
     front_three_stages,
     front_two_stages,
@@ -30,11 +30,11 @@ from planners.streaming.schedule.pipelines import (
     sweep,
     with_rings,
 )
-from planners.streaming.search.ways import Way, Ways
+from planners.streaming.search.ways import Slicing, Slicings
 
 PLENTY = 2**50
 FRONTS_S = 20.0
-Found = tuple[str, Sequence[Point]]
+Found = tuple[str, Sequence[DelayPoint]]
 
 
 def run_fronts(desk: Desk, request: Request) -> None:
@@ -58,7 +58,7 @@ def fronts(graph: sp.Graph, machine: sp.Machine, times: str, step: int) -> Itera
     yield "2s search", sweep(two.layers, 2, step, two.start)
     largest = max((layer.size_bytes for layer in two.layers), default=0)
     yield "2s", [_point(with_rings(two.layers, (largest,), two.start))]
-    if not Route(machine).two_rings:
+    if not ParameterRoute(machine).two_rings:
         return
     three = way_of(graph, machine, times, 3)
     yield "async search", sweep(three.layers, 3, step, three.start)
@@ -72,16 +72,16 @@ def fronts(graph: sp.Graph, machine: sp.Machine, times: str, step: int) -> Itera
 
 def way_of(
     graph: sp.Graph, machine: sp.Machine, times: str, stages: int, *, overlapped: bool = True
-) -> Way:
+) -> Slicing:
     """Whole layers with their times in a pipeline."""
     known = times_of(graph, machine, times)
-    ways = Ways(graph, machine, known, stages, PLENTY, False, overlapped)
+    ways = Slicings(graph, machine, known, stages, PLENTY, False, overlapped)
     return ways.way(divided(graph, 1), 1)
 
 
-def _point(schedule: Any) -> Point:
+def _point(schedule: Any) -> DelayPoint:
     rings = tuple(ring.size_bytes for ring in schedule.rings)
-    return Point(schedule.memory_bytes, schedule.delay_s, rings)
+    return DelayPoint(schedule.memory_bytes, schedule.delay_s, rings)
 
 
 def run_resolutions(desk: Desk, request: Request) -> None:
@@ -123,13 +123,13 @@ class Planned:
         times = options.get("times", "")
         self.step = int(options.get("step", STEP_BYTES))
         self.two = way_of(graph, machine, times, 2)
-        self.both = Route(machine).two_rings
+        self.both = ParameterRoute(machine).two_rings
         if self.both:
             self.three = way_of(graph, machine, times, 3)
             self.alone = way_of(graph, machine, times, 3, overlapped=False)
         self.largest = max((layer.size_bytes for layer in self.two.layers), default=0)
 
-    def point(self, pipeline: str) -> Point:
+    def point(self, pipeline: str) -> DelayPoint:
         """The least delay of a pipeline, in the fewest bytes. Raises `BadInput` where the machine
         cannot read and copy at once, as its three stages do."""
         two = self.two

@@ -11,7 +11,7 @@ import planners as sp
 from app.model.options import always_counts
 from app.model.sizes import format_exact
 from app.model.state import WIDTHS
-from app.outputs.notebook.options import FULL, NARROW, Options, possible
+from app.outputs.notebook.options import FULL, NARROW, OptionWidgets, possible
 from app.outputs.notebook.pages import styled
 from app.session.session import Session
 from app.widgets.bound import bind
@@ -89,7 +89,7 @@ class Fields:
         )
 
     def _make_options(self) -> None:
-        self._forms: dict[str, Options] = {}
+        self._forms: dict[str, OptionWidgets] = {}
         self.chosen = w.VBox(layout=FULL)
 
     @property
@@ -98,10 +98,10 @@ class Fields:
         return self._form.widgets
 
     @property
-    def _form(self) -> Options:
+    def _form(self) -> OptionWidgets:
         planner = self.session.problem.planner
         if planner not in self._forms:
-            self._forms[planner] = Options(self.session, planner, self.act)
+            self._forms[planner] = OptionWidgets(self.session, planner, self.act)
         return self._forms[planner]
 
     def _make_wishes(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import planners as sp
-from app.model.blocks import Blocks
+from app.model.blocks import BlockTree
 from app.model.checked_plan import WITH_GROUPS
 from app.model.colours import KINDS, family_of
 from app.outputs.notebook.memory import EDGE, held_svg
@@ -45,9 +45,9 @@ class Unplanned:
     operator_seconds: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
-    def tree(self) -> Blocks:
+    def tree(self) -> BlockTree:
         operators = self.graph.operators
-        return Blocks([op.name for op in operators], [op.block for op in operators])
+        return BlockTree([op.name for op in operators], [op.block for op in operators])
 
 
 def network_svg(graph: sp.Graph, paints: Paints) -> str:

@@ -20,7 +20,7 @@ NARROW = {"description_width": "88px"}
 FIELDS = ("options", "planner", "wishes")
 
 
-class Options:
+class OptionWidgets:
     """Widgets that follow the options of one planner and change them; some are folded."""
 
     def __init__(self, session: Session, planner: str, act: Act) -> None:

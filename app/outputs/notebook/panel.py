@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 import planners as sp
-from app.jobs.pool import Pool, shared_pool
+from app.jobs.pool import WorkerPool, shared_pool
 from app.model.checked_plan import Shown
 from app.model.machines import called
 from app.model.options import options
@@ -22,7 +22,7 @@ from app.model.state import Problem
 from app.outputs.notebook.asking import checked
 from app.outputs.notebook.fields import Fields
 from app.outputs.notebook.replayed import plan_of
-from app.outputs.notebook.results import Results
+from app.outputs.notebook.results import ResultWidgets
 from app.session.session import Session
 
 POLL_S = 0.1
@@ -33,7 +33,7 @@ class WhatIf:
     """A panel: fields of the problem at the left, the plan and what it costs at the right."""
 
     def __init__(
-        self, what: sp.Graph | sp.Plan | str, pool: Pool | None = None, **asked: Any
+        self, what: sp.Graph | sp.Plan | str, pool: WorkerPool | None = None, **asked: Any
     ) -> None:
         self.session = Session(pool or shared_pool())
         self.lock = threading.RLock()
@@ -42,7 +42,7 @@ class WhatIf:
         self._moved = threading.Event()
         self._closed = False
         self.fields = Fields(self.session, self._act)
-        self.results = Results(self.session, self._act)
+        self.results = ResultWidgets(self.session, self._act)
         self.session.work.param.watch(lambda *_: self._keep(), "shown")
         self._begin(what, checked(what, asked))
         self._listener = threading.Thread(target=self._listen, daemon=True)

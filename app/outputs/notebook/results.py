@@ -28,7 +28,7 @@ AGAIN = "Plan again"
 KEEP, DROP = "Compare with this one", "Compare with the last"
 
 
-class Results:
+class ResultWidgets:
     """Widgets that follow what a session has on screen and what it works on."""
 
     def __init__(self, session: Session, act: Act) -> None:

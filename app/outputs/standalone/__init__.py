@@ -3,6 +3,6 @@
 `write_html(plan, "plan.html")` is all that most callers need.
 """
 
-from app.outputs.standalone.write import Seen, page_html, seen_of, write_html
+from app.outputs.standalone.write import PageLook, page_html, seen_of, write_html
 
-__all__ = ["Seen", "page_html", "seen_of", "write_html"]
+__all__ = ["PageLook", "page_html", "seen_of", "write_html"]

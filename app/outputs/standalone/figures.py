@@ -13,15 +13,15 @@ from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from app.model.pareto import indexed
 from app.model.state import Look
-from app.views.dag.view import Dag
+from app.views.dag.view import DagView
 from app.views.fronts.delay_front import DelayFront
 from app.views.fronts.pareto import Pareto
 from app.views.fronts.ram_front import RamFront
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
-from app.views.memory.ring import Ring
+from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
-from app.views.time.timeline import Timeline
+from app.views.time.timeline import TimelineView
 from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
 
@@ -35,11 +35,11 @@ class Figures:
 
     def __init__(self, theme: Theme) -> None:
         self.steps = Range1d(0, 1)
-        self.dag = Dag(theme, _nothing, _nothing, _nothing)
+        self.dag = DagView(theme, _nothing, _nothing, _nothing)
         self.map = AddressMap(theme, self.steps, _nothing, _nothing, _nothing)
         self.occupancy = Occupancy(theme, self.steps)
-        self.timeline = Timeline(theme, _nothing, _nothing)
-        self.ring, self.bars = Ring(theme, _nothing), RunBars(theme, _nothing)
+        self.timeline = TimelineView(theme, _nothing, _nothing)
+        self.ring, self.bars = RingView(theme, _nothing), RunBars(theme, _nothing)
         self.ram = RamFront(theme, _nothing)
         self.delay = DelayFront(theme, _nothing)
         self.pareto = Pareto(theme, _nothing)

@@ -37,7 +37,7 @@ STEPS = (2000, 500, 100)
 
 
 @dataclass(frozen=True)
-class Seen:
+class PageLook:
     """A checked plan and how it is looked at; what else is known of it is drawn too.
 
     `fields` are those of the problem that it answers, `points` of a sweep, `fronts` of delay
@@ -53,7 +53,7 @@ class Seen:
     why: Mapping[str, Any] = field(default_factory=dict)
 
 
-def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> Seen:
+def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> PageLook:
     """A plan as it is looked at, or as the explorer shows it at first.
 
     Raises `InvalidPlan` where its check fails.
@@ -65,7 +65,7 @@ def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> Seen:
     else:
         shown = show(text)
     first = Look(step=shown.opening_step, expanded=sorted(shown.opened))
-    return Seen(shown, look or first, **more)
+    return PageLook(shown, look or first, **more)
 
 
 def write_html(
@@ -90,7 +90,7 @@ def write_html(
     return len(text.encode())
 
 
-def page_html(seen: Seen, progress: Progress | None = None) -> str:
+def page_html(seen: PageLook, progress: Progress | None = None) -> str:
     """The page of a plan that was checked before."""
     said = progress or (lambda _stage, _share: None)
     said("drawing", 0.1)
@@ -104,7 +104,7 @@ def page_html(seen: Seen, progress: Progress | None = None) -> str:
     return text
 
 
-def _parts(seen: Seen, plan: str, most_steps: int, said: Progress) -> Parts:
+def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
     shown, look = seen.shown, seen.look
     figures = Figures(DARK if seen.theme == "dark" else LIGHT)
     figures.show(shown, look, seen.points, seen.fronts, seen.why)

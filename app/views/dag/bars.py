@@ -17,7 +17,7 @@ from app.model.state import COLOURS, operator_selection
 from app.session.session import Session
 from app.stories.notes import infeasible_story
 from app.views.dag.scene import find_operators
-from app.views.dag.view import Dag
+from app.views.dag.view import DagView
 from app.views.panels.what_if import Board, ways_out
 from app.views.switches import switch
 from app.widgets.buttons import button
@@ -33,7 +33,7 @@ CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 class DagBar(pn.viewable.Viewer):
     """Search, colour, open and close all, and a legend of the colours."""
 
-    def __init__(self, session: Session, dag: Dag, **params: Any) -> None:
+    def __init__(self, session: Session, dag: DagView, **params: Any) -> None:
         super().__init__(**params)
         self.session, self.dag = session, dag
         self.search = pn.widgets.TextInput(

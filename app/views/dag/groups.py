@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.blocks import Node
+from app.model.blocks import BlockNode
 from app.model.colours import DARK_INK, GREY, group_colour, ink_on
 
 Columns = dict[str, list[Any]]
@@ -37,7 +37,7 @@ class Regions:
 class Drawing:
     """What a scene has drawn: nodes with their places and sizes, curves and what they join."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[BlockNode]
     x: Sequence[float]
     y: Sequence[float]
     width: float
@@ -75,7 +75,7 @@ def group_words(groups: Sequence[int]) -> str:
     return f"g{groups[0]}–g{groups[-1]}" if whole else f"{len(groups)} groups"
 
 
-def groups_in(node: Node, group_of: Sequence[int | None]) -> list[int]:
+def groups_in(node: BlockNode, group_of: Sequence[int | None]) -> list[int]:
     """The groups that a node's operators are in."""
     return sorted({g for i in node.members if (g := group_of[i]) is not None})
 

@@ -17,7 +17,7 @@ DUMMY_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphDrawing:
     """`x` is a node's layer, `y` its place across; `routes` are the points each edge runs through.
 
     Neighbours in a layer are at least one unit apart.
@@ -28,7 +28,7 @@ class Layout:
     routes: tuple[tuple[tuple[float, float], ...], ...]
 
 
-def layout(count: int, edges: Sequence[Edge]) -> Layout:
+def layout(count: int, edges: Sequence[Edge]) -> GraphDrawing:
     """Place nodes `0 … count-1`, whose order can run; time is near linear in nodes and dummies.
 
     An edge against the order (contracted blocks may have them) is drawn, but moves nothing.
@@ -48,7 +48,7 @@ def layout(count: int, edges: Sequence[Edge]) -> Layout:
     routes = tuple(
         route_of.get((a, b)) or ((float(layer[a]), y[a]), (float(layer[b]), y[b])) for a, b in edges
     )
-    return Layout(tuple(layer), tuple(y[n] for n in range(count)), routes)
+    return GraphDrawing(tuple(layer), tuple(y[n] for n in range(count)), routes)
 
 
 def layers(count: int, edges: Iterable[Edge]) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.model.blocks import Blocks, Node
+from app.model.blocks import BlockNode, BlockTree
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, PLAIN, family_of, ink_on
 from app.model.compare import SAME
@@ -112,7 +112,7 @@ def _step_boxes(
     return boxes
 
 
-def group_lines(shown: Shown, nodes: Sequence[Node], why: Mapping[str, Any]) -> list[str]:
+def group_lines(shown: Shown, nodes: Sequence[BlockNode], why: Mapping[str, Any]) -> list[str]:
     """What the hover of each node says of its fused group, or of which groups it has a part."""
     lines = [f"in {group.name}: {group_line(shown, group, why)}" for group in shown.groups]
     group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
@@ -169,14 +169,14 @@ def _curves(
 
 def _nodes(
     shown: Shown,
-    nodes: list[Node],
+    nodes: list[BlockNode],
     x: tuple[int, ...],
     y: tuple[float, ...],
     look: tuple[str, Theme],
     differs: Mapping[str, str] | None,
 ) -> tuple[Columns, list[tuple[str, str]]]:
     colour, theme = look
-    facts = [_Facts(shown, node, differs or {}) for node in nodes]
+    facts = [_NodeFacts(shown, node, differs or {}) for node in nodes]
     alone = colour == "difference" and differs is None
     paint, legend = _paint(facts, colour, theme)
     legend = [(ALONE, theme.grid)] if alone else legend
@@ -208,10 +208,10 @@ def _nodes(
     return columns, legend
 
 
-class _Facts:
+class _NodeFacts:
     """What is said of a node: sums over its operators."""
 
-    def __init__(self, shown: Shown, node: Node, differs: Mapping[str, str]) -> None:
+    def __init__(self, shown: Shown, node: BlockNode, differs: Mapping[str, str]) -> None:
         graph = shown.graph
         operators = [graph.operators[i] for i in node.members]
         self.is_block = node.is_block
@@ -262,8 +262,8 @@ def _words(value: float, colour: str) -> str:
 
 
 def _paint(
-    facts: list[_Facts], colour: str, theme: Theme
-) -> tuple[Callable[[_Facts], str], list[tuple[str, str]]]:
+    facts: list[_NodeFacts], colour: str, theme: Theme
+) -> tuple[Callable[[_NodeFacts], str], list[tuple[str, str]]]:
     """How to colour a node, and a legend of what the colours mean."""
     if colour == "kind":
         legend = dict(sorted((fact.family, fact.colour) for fact in facts))
@@ -282,7 +282,7 @@ def _paint(
 
 
 def _frames(
-    tree: Blocks,
+    tree: BlockTree,
     expanded: Collection[str],
     x: tuple[int, ...],
     y: tuple[float, ...],

@@ -7,10 +7,10 @@ from collections.abc import Hashable, Sequence
 from string import ascii_uppercase
 
 import planners as sp
-from app.model.blocks import Node
+from app.model.blocks import BlockNode
 
 
-def twin_letters(graph: sp.Graph, nodes: Sequence[Node]) -> list[str]:
+def twin_letters(graph: sp.Graph, nodes: Sequence[BlockNode]) -> list[str]:
     """A letter for each block that has a twin among the visible nodes, and nothing for others.
 
     Letters go to groups in the order in which they appear; beyond Z they are AA, AB and so on.

@@ -38,7 +38,7 @@ from app.views.dag.scene import (
     scene,
 )
 from app.views.panels.constraint_marks import DROOP, DagWishes
-from app.widgets.glyphs import Layer, put, tappable, tell
+from app.widgets.glyphs import GlyphLayer, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
 
@@ -49,7 +49,7 @@ INKED_TABS = ("on_dark", "on_light")
 INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
 
 
-class Dag:
+class DagView:
     """A figure that is made once; a plan or an opened block replaces its data."""
 
     def __init__(
@@ -225,7 +225,7 @@ class Dag:
             text_baseline="middle",
         )
 
-    def _boxes(self, plot: figure, theme: Theme) -> list[Layer]:
+    def _boxes(self, plot: figure, theme: Theme) -> list[GlyphLayer]:
         size = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
         rects = hatched(
             plot,

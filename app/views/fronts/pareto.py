@@ -36,7 +36,7 @@ from app.model.units import joules_text, seconds_text
 from app.session.session import Session
 from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
 from app.views.time.timeline import FORMAT_SECONDS
-from app.widgets.glyphs import Layer, Layers, put, tappable, tell
+from app.widgets.glyphs import GlyphLayer, Layers, put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.units import format_bytes
 
@@ -286,7 +286,7 @@ def draw(view: Pareto, session: Session) -> None:
     view.show(indexed(session.work.points, of), shown, (look.across, look.metric), counted)
 
 
-def legend_item(label: str, *layers: Layer) -> LegendItem:
+def legend_item(label: str, *layers: GlyphLayer) -> LegendItem:
     """An entry for layers, as far as there is something in them."""
     return LegendItem(label=label, renderers=[o.renderer for o in layers if o.renderer])
 

@@ -25,7 +25,7 @@ from app.widgets.following import follow
 from app.widgets.palette import Theme
 from app.widgets.picture import Picture
 from app.widgets.reveal import Reveal
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import BOX, COMPACT, TEXT, wrong_html
 from planners.core.units import format_bytes, parse_size
 
@@ -109,9 +109,9 @@ class ParetoPanel(pn.viewable.Viewer):
         self.answer = pn.pane.HTML(
             "", css_classes=["answer"], stylesheets=[TEXT, CSS], **{**WIDE, "margin": (2, 4)}
         )
-        self.table = Rows(css_classes=["buys"], sizing_mode="stretch_width", max_height=170)
+        self.table = BarRows(css_classes=["buys"], sizing_mode="stretch_width", max_height=170)
         self.table.empty = "Choose planners, then ask: they are planned at both budgets."
-        self.list = Rows(
+        self.list = BarRows(
             css_classes=["points"], sizing_mode="stretch_width", height=150, margin=(10, 0, 0, 0)
         )
         self.list.empty = "Each point of the chart will be a row here: Enter loads its plan."

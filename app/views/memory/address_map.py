@@ -24,7 +24,7 @@ from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, ROLES, STAYS, STREAMED, YELLOW
 from app.model.groups import chosen_groups
 from app.model.state import selected_tensors
-from app.model.stream import Region
+from app.model.stream import ShownRegion
 from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.outlines import Outlines
 from app.views.memory.pool_layer import PoolLayer
@@ -247,7 +247,7 @@ class AddressMap:
         shown: Shown,
         memory: str,
         pinned: Shown | None = None,
-        region: Region | None = None,
+        region: ShownRegion | None = None,
         by: str = "operator",
     ) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.

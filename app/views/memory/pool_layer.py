@@ -9,7 +9,7 @@ from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, YELLOW
-from app.model.pool import Pool, PoolRun
+from app.model.pool import PoolRun, PoolRuns
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
 
@@ -126,7 +126,7 @@ class PoolLayer:
         )
 
 
-def distance_parts(pool: Pool, run: PoolRun) -> list[tuple[int, int]]:
+def distance_parts(pool: PoolRuns, run: PoolRun) -> list[tuple[int, int]]:
     """From the output's first byte up to the input's, in two parts where that wraps."""
     start = pool.layout.offsets[run.writes[0]]
     return pool.ranges(start, run.distance_bytes or 0)
@@ -149,7 +149,9 @@ def name_rows(shown: Shown) -> list[dict[str, Any]]:
     return [_name(pool, *place) for place in places]
 
 
-def _name(pool: Pool, name: str, left: int, right: int, offset: int, size: int) -> dict[str, Any]:
+def _name(
+    pool: PoolRuns, name: str, left: int, right: int, offset: int, size: int
+) -> dict[str, Any]:
     bottom, top = max(pool.ranges(offset, size), key=lambda part: part[1] - part[0])
     return {
         "tensor": name,

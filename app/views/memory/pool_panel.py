@@ -12,7 +12,7 @@ from app.model.sizes import format_exact
 from app.model.state import run_selection, tensor_selection
 from app.session.session import Session
 from app.views.fronts.ram_front import RamFront
-from app.views.memory.ring import Ring
+from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
 from app.views.switches import pool_legend_html
 from app.widgets.following import follow
@@ -44,9 +44,9 @@ class PoolPanel(pn.viewable.Viewer):
         follow(look, "selection", lambda: self._highlight())
 
     @cached_property
-    def ring(self) -> Ring:
+    def ring(self) -> RingView:
         """The pool at the cursor."""
-        return Ring(self.theme, lambda name: self.select(tensor_selection(name)))
+        return RingView(self.theme, lambda name: self.select(tensor_selection(name)))
 
     @cached_property
     def bars(self) -> RunBars:

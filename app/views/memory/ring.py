@@ -11,7 +11,7 @@ from bokeh.plotting import figure
 from app.kinds.bundles import coalesced
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES, VERMILLION
-from app.model.pool import Pool, PoolRun
+from app.model.pool import PoolRun, PoolRuns
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -23,7 +23,7 @@ COLUMNS = ("start", "end", "colour", "hatch", "tensor", "what", "size", "address
 FRESH, FREED = "written in this step", "freed in this step"
 
 
-class Ring:
+class RingView:
     """A figure that is made once; a step replaces what is in it."""
 
     def __init__(self, theme: Theme, select: Any) -> None:
@@ -144,7 +144,7 @@ class Ring:
         ):
             label.text = text
 
-    def _distance(self, pool: Pool, run: PoolRun) -> None:
+    def _distance(self, pool: PoolRuns, run: PoolRun) -> None:
         """An arc from where the output begins to where the input does."""
         if not run.distance_bytes:
             self.arc.data = {"start": [], "end": []}
@@ -190,7 +190,7 @@ def wedge(start: int, stop: int, size: int) -> tuple[float, float]:
     return angle(start, size), angle(stop, size)
 
 
-def ring_columns(shown: Shown, pool: Pool, step: int) -> dict[str, list[Any]]:
+def ring_columns(shown: Shown, pool: PoolRuns, step: int) -> dict[str, list[Any]]:
     """A wedge for each range of bytes of each tensor that lies in the pool at a step."""
     run = pool.run_at(step)
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
@@ -209,7 +209,7 @@ def ring_columns(shown: Shown, pool: Pool, step: int) -> dict[str, list[Any]]:
     return columns
 
 
-def changes(shown: Shown, pool: Pool, step: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """What is there since this step, and what was there in the step before and is not any more."""
     run = pool.run_at(step)
     found = []
@@ -227,7 +227,7 @@ def changes(shown: Shown, pool: Pool, step: int) -> tuple[dict[str, list[Any]], 
     return found[0], found[1]
 
 
-def _inner(pool: Pool, tensor: str) -> bool:
+def _inner(pool: PoolRuns, tensor: str) -> bool:
     return tensor in pool.layout.offsets
 
 

@@ -20,7 +20,7 @@ from app.model.checked_plan import Shown
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
-from app.views.time.timeline import Timeline
+from app.views.time.timeline import TimelineView
 from app.widgets.following import follow
 from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
@@ -97,13 +97,13 @@ class SplitView(pn.viewable.Viewer):
         self,
         session: Session,
         theme: Theme,
-        views: tuple[AddressMap, Occupancy, Timeline],
+        views: tuple[AddressMap, Occupancy, TimelineView],
         choose: Tap,
         **params: Any,
     ) -> None:
         super().__init__(**params)
         self.session, self.theme, self.above, self.choose = session, theme, views, choose
-        self.views: tuple[PinnedMap, Occupancy, Timeline] | None = None
+        self.views: tuple[PinnedMap, Occupancy, TimelineView] | None = None
         self.title = pn.pane.HTML(
             "", css_classes=["split-title"], stylesheets=[TEXT], **{**WIDE, "margin": (3, 6)}
         )
@@ -137,7 +137,7 @@ class SplitView(pn.viewable.Viewer):
         below.figure.y_range = memory.y_range
         held = Occupancy(self.theme, steps)
         held.figure.y_range = occupancy.y_range
-        lanes = Timeline(self.theme, label, ignore, timeline.x_range)
+        lanes = TimelineView(self.theme, label, ignore, timeline.x_range)
         pairs = ((memory, below), (occupancy, held), (timeline, lanes))
         for own, other in pairs:
             for side in ("left", "right"):

@@ -33,7 +33,7 @@ from app.widgets.files_field import dropper
 from app.widgets.following import follow
 from app.widgets.marks import MARKS
 from app.widgets.reveal import Reveal
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import BOX, COMPACT, TEXT
 from planners.core.units import format_bytes
 
@@ -116,8 +116,8 @@ class Comparison(pn.viewable.Viewer):
         )
         for widget in (self.kind, self.sort):
             widget.param.watch(lambda _event: self._show_tensors(), "value")
-        self.totals = Rows(css_classes=["totals"], empty=NOTHING, sizing_mode="stretch_width")
-        self.tensors = Rows(
+        self.totals = BarRows(css_classes=["totals"], empty=NOTHING, sizing_mode="stretch_width")
+        self.tensors = BarRows(
             css_classes=["tensor-differences"], max_height=210, sizing_mode="stretch_width"
         )
         self.tensors.on_key(lambda key: self.choose(key))

@@ -18,7 +18,7 @@ from app.widgets.buttons import button, to_the_left
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.marks import MARKS
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import TEXT
 from planners.core.units import format_bytes
 
@@ -41,7 +41,7 @@ class ComparePanel(pn.viewable.Viewer):
         self.title = pn.pane.HTML(
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )
-        self.rows = Rows(
+        self.rows = BarRows(
             css_classes=["differences"],
             empty="Pin a plan, then change budget or planner: how they differ is told here.",
             height=height - 58,

@@ -9,7 +9,7 @@ from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.blocks import Node
+from app.model.blocks import BlockNode
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, GREEN, VERMILLION, YELLOW
 from app.model.constraints import MARKS, kind_of, names_of
@@ -94,7 +94,7 @@ class DagWishes:
         badge(plot, self.marks, text_baseline="middle", text_align="center")
 
     def show(
-        self, shown: Shown, drawn: Scene, nodes: Sequence[Node], wishes: Sequence[str]
+        self, shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
     ) -> bool:
         """Draw the wishes; says whether arcs hang below the nodes."""
         marks, arcs = wish_columns(shown, drawn, nodes, wishes)
@@ -111,7 +111,7 @@ def tensor_marks(wishes: Iterable[str]) -> dict[str, str]:
 
 
 def wish_columns(
-    shown: Shown, drawn: Scene, nodes: Sequence[Node], wishes: Sequence[str]
+    shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
 ) -> tuple[Columns, dict[str, Columns]]:
     """Badges, and arcs by kind of wish; names that the graph has not are passed over."""
     home = {member: i for i, node in enumerate(nodes) for member in node.members}

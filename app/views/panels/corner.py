@@ -15,7 +15,7 @@ from app.views.panels.what_if import WhatIfPanel
 from app.views.switches import switch
 from app.widgets.following import follow
 from app.widgets.later import seen
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import PLOT, TEXT
 
 HEIGHT = 250
@@ -34,7 +34,7 @@ class Corner(pn.viewable.Viewer):
         super().__init__(**params)
         self.session = session
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "height": HEIGHT, "margin": 0}
-        self.details = Rows(css_classes=["details"], empty="nothing is on chip", **wide)
+        self.details = BarRows(css_classes=["details"], empty="nothing is on chip", **wide)
         self.details.on_key(lambda key: choose(key))
         self.solver = pn.pane.HTML(
             "", css_classes=["solver-panel"], stylesheets=[TEXT, PLOT, CSS], **wide

@@ -13,7 +13,7 @@ from app.model.constraints import (
     BREAK,
     DROP,
     MARKS,
-    Offer,
+    WishOffer,
     kind_of,
     offers,
     picking_text,
@@ -219,7 +219,7 @@ def of_selection(session: Session, shown: Shown) -> Section:
     return section if buttons else {**section, "text": NOTHING_OF_IT}
 
 
-def button_of(offer: Offer) -> dict[str, Any]:
+def button_of(offer: WishOffer) -> dict[str, Any]:
     """A button of the board."""
     pressed = {"on": offer.on} if offer.key.startswith(("wish ", "drop ")) else {}
     return {"text": offer.label, "key": offer.key, "about": offer.about, **pressed}

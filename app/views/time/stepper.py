@@ -13,7 +13,7 @@ from app.views.panels.tables import story_rows
 from app.views.panels.teaching import CURSOR, HEIGHTS, LARGE, TeachingBar
 from app.widgets.buttons import button
 from app.widgets.following import follow
-from app.widgets.rows import Rows
+from app.widgets.rows import BarRows
 from app.widgets.style import BOX, TEXT
 
 MOVE = """
@@ -56,7 +56,7 @@ class Stepper(pn.viewable.Viewer):
         self.title = pn.pane.HTML(
             "", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT]
         )
-        self.story = Rows(
+        self.story = BarRows(
             css_classes=["story"], sizing_mode="stretch_width", margin=(0, 4), height=54
         )
         self.story.stylesheets = [LARGE]

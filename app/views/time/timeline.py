@@ -49,7 +49,7 @@ return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit
 """
 
 
-class Timeline:
+class TimelineView:
     """A figure with one lane an engine; waiting is drawn in front of what waited."""
 
     def __init__(

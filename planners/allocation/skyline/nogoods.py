@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from planners.allocation.skyline.parts import WALL, BlockSets, Part
+from planners.allocation.skyline.parts import WALL, BlockSets, SkylinePart
 
 WINDOWS = 16  # stretches remembered for an anchor: each has to be looked up in turn
 ENTRIES = 1_000_000  # failures remembered in all
@@ -26,7 +26,7 @@ class Nogoods:
         self.known: dict[int, dict[Window, dict[View, int]]] = {}
         self.entries = 0
 
-    def recall(self, part: Part, anchor: int) -> int:
+    def recall(self, part: SkylinePart, anchor: int) -> int:
         """The sections to blame if this skyline is known to fail, or 0."""
         first, stop = part.steps[0][0], part.stop
         for (low, high), views in self.known.get(anchor, {}).items():
@@ -36,7 +36,7 @@ class Nogoods:
                     return blame
         return 0
 
-    def keep(self, part: Part, anchor: int, blame: int) -> None:
+    def keep(self, part: SkylinePart, anchor: int, blame: int) -> None:
         """Remember that a skyline fails because of the sections `blame`, unless memory is full."""
         low = max((blame & -blame).bit_length() - 1, part.steps[0][0])
         high = min(blame.bit_length(), part.stop)
@@ -46,7 +46,7 @@ class Nogoods:
         self.entries += 1
         windows.setdefault((low, high), {})[self._view(part, low, high)] = blame
 
-    def _view(self, part: Part, low: int, high: int) -> View:
+    def _view(self, part: SkylinePart, low: int, high: int) -> View:
         """All that a failure blamed on `[low, high)` can depend on."""
         steps = part.steps
         first = bisect_right(steps, (low, WALL)) - 1

@@ -15,7 +15,7 @@ WALL = 1 << 62  # the height of what no block left to place can cross
 Steps = list[tuple[int, int]]  # (first section, height) of each stretch of a skyline
 
 
-class Part(NamedTuple):
+class SkylinePart(NamedTuple):
     """Blocks `rest` (a bit set) still to place on the skyline `steps` of sections up to `stop`.
 
     `slack` is what each section can still lose to emptiness.
@@ -27,7 +27,7 @@ class Part(NamedTuple):
     slack: list[int]
 
 
-class Choice(NamedTuple):
+class ValleyChoice(NamedTuple):
     """Put `block` (or, if −1, nothing) at the bottom of the valley at step `at`.
 
     The stretch `[gap_start, gap_stop)` beside it, which may have no width, is left empty for
@@ -87,14 +87,14 @@ class BlockSets:
         """The sum of the sizes of a set of blocks."""
         return sum(self.size[block] for block in blocks_of(bits))
 
-    def touched(self, choice: Choice) -> int:
+    def touched(self, choice: ValleyChoice) -> int:
         """The sections whose skyline a choice changes."""
         touched = span(choice.gap_start, choice.gap_stop)
         if choice.block >= 0:
             touched |= span(self.start[choice.block], self.stop[choice.block])
         return touched
 
-    def apply(self, part: Part, choice: Choice) -> list[Part]:
+    def apply(self, part: SkylinePart, choice: ValleyChoice) -> list[SkylinePart]:
         """What is left to place after a choice, in independent parts."""
         index, block, gap_start, gap_stop, rise = choice
         height = part.steps[index][1]
@@ -108,7 +108,7 @@ class BlockSets:
             _append(steps, gap_start, height + rise)
         if block < 0:
             _extend(steps, part.steps, index + 1)
-            return [Part(steps, part.stop, part.rest, slack)]
+            return [SkylinePart(steps, part.stop, part.rest, slack)]
         low, high = self.start[block], self.stop[block]
         if gap_stop < low:
             _append(steps, gap_stop, height)
@@ -118,9 +118,9 @@ class BlockSets:
         _extend(steps, part.steps, index + 1)
         rest = part.rest & ~(1 << block)
         cuts = [at for at in range(low + 1, high) if not self.crosses[at] & rest]
-        return self._split(Part(steps, part.stop, rest, slack), cuts)
+        return self._split(SkylinePart(steps, part.stop, rest, slack), cuts)
 
-    def _split(self, part: Part, cuts: list[int]) -> list[Part]:
+    def _split(self, part: SkylinePart, cuts: list[int]) -> list[SkylinePart]:
         """The part in pieces between the cuts; pieces with nothing to place are left out."""
         if not cuts:
             return [part] if part.rest else []
@@ -131,7 +131,7 @@ class BlockSets:
             if rest:
                 before = [height for start, height in part.steps if start <= begin][-1]
                 inner = [step for step in part.steps if begin < step[0] < cut]
-                parts.append(Part([(begin, before), *inner], cut, rest, part.slack))
+                parts.append(SkylinePart([(begin, before), *inner], cut, rest, part.slack))
             begin = cut
         return parts
 

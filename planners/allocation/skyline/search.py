@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from planners.allocation.problem.instance import Instance
 from planners.allocation.skyline.nogoods import Nogoods
-from planners.allocation.skyline.parts import WALL, BlockSets, Choice, Part, span
+from planners.allocation.skyline.parts import WALL, BlockSets, SkylinePart, ValleyChoice, span
 from planners.allocation.skyline.valleys import choices_in_valley
 from planners.core.progress import Clock
 
@@ -59,7 +59,7 @@ class Strategy:
 class Moment(NamedTuple):
     """A partial packing on the way down: what was looked at, and what was then changed."""
 
-    part: Part
+    part: SkylinePart
     anchor: int
     seen: int
     touched: int
@@ -88,14 +88,14 @@ class SkylineSearch:
         slack = [capacity - load for load in self.instance.loads()]
         if min(slack) < 0:
             return False
-        whole = Part([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
+        whole = SkylinePart([(0, 0)], self.instance.sections, (1 << count) - 1, slack)
         with _deep_recursion(4 * count + 1000):
             try:
                 return not self._solve(whole)
             except OutOfNodes:
                 return None
 
-    def _solve(self, part: Part) -> int:
+    def _solve(self, part: SkylinePart) -> int:
         """Place `part.rest` and return 0, or the set of sections because of which it cannot be.
 
         Moves without an alternative need no recursion; they wait in `trail` for the blame.
@@ -120,7 +120,7 @@ class SkylineSearch:
             part = parts[0]
         return 0
 
-    def _branch(self, part: Part, choices: list[Choice], seen: int) -> int:
+    def _branch(self, part: SkylinePart, choices: list[ValleyChoice], seen: int) -> int:
         blame = seen
         for choice in choices:
             found = self._solve_all(self._apply(part, choice))
@@ -131,7 +131,7 @@ class SkylineSearch:
             blame |= found
         return blame
 
-    def _solve_all(self, parts: list[Part]) -> int:
+    def _solve_all(self, parts: list[SkylinePart]) -> int:
         for part in sorted(parts, key=lambda part: part.rest.bit_count()):
             if blame := self._solve(part):
                 return blame
@@ -145,7 +145,7 @@ class SkylineSearch:
             self.nogoods.keep(part, anchor, blame)
         return blame
 
-    def _apply(self, part: Part, choice: Choice) -> list[Part]:
+    def _apply(self, part: SkylinePart, choice: ValleyChoice) -> list[SkylinePart]:
         if choice.block >= 0:
             self.offsets[choice.block] = part.steps[choice.at][1]
         return self.sets.apply(part, choice)
@@ -155,10 +155,10 @@ class SkylineSearch:
         if self.nodes > self.limit or (self.nodes % STOP_EVERY == 0 and self.clock.expired()):
             raise OutOfNodes
 
-    def _choices(self, part: Part) -> tuple[list[Choice], int]:
+    def _choices(self, part: SkylinePart) -> tuple[list[ValleyChoice], int]:
         """The choices at the valley that has fewest, and the sections looked at to tell."""
         steps, leftmost = part.steps, self.strategy.leftmost
-        best: list[Choice] = []
+        best: list[ValleyChoice] = []
         best_rank, best_seen = (1 << 30, 0), 0
         left = WALL
         for at, (start, height) in enumerate(steps):
@@ -174,11 +174,11 @@ class SkylineSearch:
             left = height
         return self._ordered(best), best_seen
 
-    def _ordered(self, choices: list[Choice]) -> list[Choice]:
+    def _ordered(self, choices: list[ValleyChoice]) -> list[ValleyChoice]:
         """Nothing last, then with little waste, then large first; noise shuffles the large."""
         noise, spread = self.strategy.noise, self.random.uniform
 
-        def rank(choice: Choice) -> tuple[bool, int, float]:
+        def rank(choice: ValleyChoice) -> tuple[bool, int, float]:
             waste = choice.gap_height * (choice.gap_stop - choice.gap_start)
             area = self.area[choice.block] * (spread(1.0 - noise, 1.0) if noise else 1.0)
             return choice.block < 0, waste, -area

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from planners.allocation.skyline.parts import WALL, BlockSets, Choice, Part, blocks_of
+from planners.allocation.skyline.parts import WALL, BlockSets, SkylinePart, ValleyChoice, blocks_of
 
 
-def choices_in_valley(sets: BlockSets, part: Part, at: int, left: int, right: int) -> list[Choice]:
+def choices_in_valley(
+    sets: BlockSets, part: SkylinePart, at: int, left: int, right: int
+) -> list[ValleyChoice]:
     """The choices at step `at`, between walls of heights `left` and `right`; one of them is right.
 
     Where an end of the valley has no slack, some block lies at its bottom there; otherwise the
@@ -14,11 +16,11 @@ def choices_in_valley(sets: BlockSets, part: Part, at: int, left: int, right: in
     start, height = part.steps[at]
     stop = part.steps[at + 1][0] if at + 1 < len(part.steps) else part.stop
     inside = sets.starts_from[start] & sets.stops_by[stop] & part.rest
-    found: list[Choice] = []
+    found: list[ValleyChoice] = []
     if left != WALL or right != WALL:
         depth = min(left, right) - height
         if may_be_empty(sets, part, start, stop, depth, inside):
-            found.append(Choice(at, -1, start, stop, depth))
+            found.append(ValleyChoice(at, -1, start, stop, depth))
         if not inside:
             return found
         if not _supported(sets, part, start, stop, depth, inside):
@@ -27,15 +29,17 @@ def choices_in_valley(sets: BlockSets, part: Part, at: int, left: int, right: in
     if full:
         there = min((inside & sets.covers[end] for end in full), key=int.bit_count)
         members = sets.members(there, part.rest)
-        return found + [Choice(at, block, start, start, 0) for block in members]
+        return found + [ValleyChoice(at, block, start, start, 0) for block in members]
     for block in sets.members(inside, part.rest):
         rise, gap_stop = min(left - height, sets.size[block]), sets.start[block]
         if may_be_empty(sets, part, start, gap_stop, rise, inside & ~(1 << block)):
-            found.append(Choice(at, block, start, gap_stop, rise))
+            found.append(ValleyChoice(at, block, start, gap_stop, rise))
     return found
 
 
-def _supported(sets: BlockSets, part: Part, start: int, stop: int, depth: int, inside: int) -> bool:
+def _supported(
+    sets: BlockSets, part: SkylinePart, start: int, stop: int, depth: int, inside: int
+) -> bool:
     """Whether the blocks within a valley can reach its lower wall at both of its ends."""
     return all(
         sets.total(inside & sets.covers[end]) + part.slack[end] >= depth
@@ -44,7 +48,7 @@ def _supported(sets: BlockSets, part: Part, start: int, stop: int, depth: int, i
 
 
 def may_be_empty(
-    sets: BlockSets, part: Part, start: int, stop: int, rise: int, inside: int
+    sets: BlockSets, part: SkylinePart, start: int, stop: int, rise: int, inside: int
 ) -> bool:
     """Whether slack allows an empty stretch, and none of the blocks `inside` would fit into it."""
     if start == stop:

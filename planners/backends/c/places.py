@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planners.backends.int8.geometry import Image, image
-from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.overlap.model.segments import Segments
@@ -27,7 +27,7 @@ def shown_as(seen: Image) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceFields:
     """The fields of a `place` (see kernels.h)."""
 
     at: int
@@ -44,30 +44,30 @@ class Place:
         return "{" + ", ".join(f".{f} = {getattr(self, f)}" for f in fields) + "}"
 
 
-def whole(graph: Graph, layout: PoolLayout, name: str) -> Place:
+def whole(graph: Graph, layout: PoolLayout, name: str) -> PlaceFields:
     """A tensor that lies whole in the pool."""
     seen = as_image(graph, name)
     at = layout.offsets[name] % layout.pool_bytes
     pitch = max(seen.channels, layout.pitches.get(name, 0))
-    return Place(at, seen.height, seen.width, seen.channels, pitch, seen.pixels)
+    return PlaceFields(at, seen.height, seen.width, seen.channels, pitch, seen.pixels)
 
 
-def kept(graph: Graph, layout: PoolLayout, buffer: Buffer, columns: int = 0) -> Place:
+def kept(graph: Graph, layout: PoolLayout, buffer: Buffer, columns: int = 0) -> PlaceFields:
     """A tensor of which a buffer keeps some pixels."""
     seen = as_image(graph, buffer.tensor)
     at = buffer.offset % layout.pool_bytes
     size = buffer.pixel_bytes
-    return Place(at, seen.height, seen.width, size, size, buffer.pixels, columns)
+    return PlaceFields(at, seen.height, seen.width, size, size, buffer.pixels, columns)
 
 
-def flat(place: Place, seen: Image, name: str) -> Place:
+def flat(place: PlaceFields, seen: Image, name: str) -> PlaceFields:
     """The same bytes as one pixel; all of the tensor must be there, in order."""
     if place.pixels != seen.pixels or place.columns:
         raise BadInput(f"tensor {name!r} is flattened, but its buffer keeps only a part of it")
     if place.bytes != seen.channels and seen.pixels > 1:
         raise BadInput(f"tensor {name!r} is read as one vector, so it cannot be padded")
     size = seen.pixels * seen.channels
-    return Place(place.at, 1, 1, size, size, 1)
+    return PlaceFields(place.at, 1, 1, size, size, 1)
 
 
 def check_layout(graph: Graph, layout: PoolLayout) -> None:
@@ -95,7 +95,7 @@ Range = tuple[str, int, int]
 """Whose bytes, their first address and their number."""
 
 
-def _written(graph: Graph, layout: PoolLayout, run: Run) -> list[Range]:
+def _written(graph: Graph, layout: PoolLayout, run: KernelRun) -> list[Range]:
     """What a run writes. Raises `BadInput` where that is more than the pool has."""
     made = [name for op in graph.operators if op.name in run.operators for name in op.outputs]
     found = [_range(graph, layout, name) for name in made if name in layout.offsets]
@@ -139,6 +139,6 @@ def distance(layout: PoolLayout, source: str, target: str) -> int:
     return (layout.offsets[source] - layout.offsets[target]) % layout.pool_bytes
 
 
-def buffer_of(run: Run, name: str, sums: bool = False) -> Buffer | None:
+def buffer_of(run: KernelRun, name: str, sums: bool = False) -> Buffer | None:
     """The run's buffer for a tensor, or for sums of its values."""
     return next((b for b in run.buffers if b.tensor == name and b.sums == sums), None)

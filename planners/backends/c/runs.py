@@ -8,8 +8,16 @@ from textwrap import indent
 
 from planners.backends.c.names import comment
 from planners.backends.c.operators import Coded
-from planners.backends.c.places import Place, as_image, buffer_of, distance, flat, kept, shown_as
-from planners.core.details.pool import PoolLayout, Run
+from planners.backends.c.places import (
+    PlaceFields,
+    as_image,
+    buffer_of,
+    distance,
+    flat,
+    kept,
+    shown_as,
+)
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 
@@ -22,7 +30,7 @@ class Scope:
     layout: PoolLayout
     coded: Mapping[str, Coded]
     tensors: Mapping[str, str]
-    whole: Mapping[str, Place]
+    whole: Mapping[str, PlaceFields]
 
 
 class RunCode:
@@ -30,7 +38,7 @@ class RunCode:
 
     def __init__(self, scope: Scope, number: int) -> None:
         self.scope, self.number = scope, number
-        self.run: Run = scope.layout.runs[number]
+        self.run: KernelRun = scope.layout.runs[number]
         self.name = f"run_{number}"
         self.ops = [scope.coded[name] for name in self.run.operators]
         if not self.ops or (self.run.form == "alone" and len(self.ops) != 1):
@@ -39,7 +47,7 @@ class RunCode:
         kept_here = {buffer.tensor for buffer in self.run.buffers}
         if missing := [t for t in list(self.made)[:-1] if t not in kept_here]:
             raise BadInput(f"run {number} of the layout has no buffer for tensor {missing[0]!r}")
-        self.local: dict[str, Place] = {}  # by identifier: places of this run alone
+        self.local: dict[str, PlaceFields] = {}  # by identifier: places of this run alone
         self.shared: set[str] = set()  # tensors whose whole places it names
         self.last = self.ops[-1]
 
@@ -101,12 +109,12 @@ class RunCode:
         self.shared.add(name)
         return f"&at_{self.scope.tensors[name]}"
 
-    def _whole(self, name: str) -> Place:
+    def _whole(self, name: str) -> PlaceFields:
         if name not in self.scope.whole:
             raise BadInput(f"run {self.number} of the layout has no place for tensor {name!r}")
         return self.scope.whole[name]
 
-    def _own(self, name: str, prefix: str, where: Place) -> str:
+    def _own(self, name: str, prefix: str, where: PlaceFields) -> str:
         identifier = f"{prefix}_{self.scope.tensors[name]}_{self.number}"
         self.local[identifier] = where
         return f"&{identifier}"
@@ -203,7 +211,7 @@ class RunCode:
             target = self._place(name)
         else:  # Values are written over sums that have been read.
             seen = block.project.target
-            over = Place(where.at, seen.height, seen.width, seen.channels, seen.channels, 1)
+            over = PlaceFields(where.at, seen.height, seen.width, seen.channels, seen.channels, 1)
             target = self._own(name, "kept", over)
         yield f"sums_end({block.project.struct}, {sums}, {target}, q);"
         yield from self._added(block, target)
@@ -231,7 +239,7 @@ class _Block:
     add: Coded | None
 
     @staticmethod
-    def of(run: Run, ops: list[Coded]) -> _Block:
+    def of(run: KernelRun, ops: list[Coded]) -> _Block:
         """The run's operators by what they do. Raises `BadInput` where they are none."""
         rest = list(ops)
         add = rest.pop() if rest[-1].op.kind == "add" else None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from planners.backends.disk.gates import Gate
-from planners.backends.disk.layout import Layout
+from planners.backends.disk.layout import DiskLayout
 from planners.core.errors import BadInput, SpillwayError
 
 Engine = Literal["read", "copy", "kernel"]
@@ -39,7 +39,7 @@ class Course:
         self._request: tuple[int, int, float] | None = None  # layer, bytes read, since
 
     @staticmethod
-    def of(layout: Layout, path: str, stall_s: float) -> Course:
+    def of(layout: DiskLayout, path: str, stall_s: float) -> Course:
         """A course of a layout's layers, from now on."""
         names = [layer.name for layer in layout.layers]
         sizes = [layer.size_bytes for layer in layout.layers]

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from planners.backends.disk.layout import ELEMENT_BYTES, Layout, Streamed
-from planners.backends.disk.ring import Ring, RingTwice
+from planners.backends.disk.layout import ELEMENT_BYTES, DiskLayout, Streamed
+from planners.backends.disk.ring import ParameterRing, RingTwice
 from planners.core.errors import BadInput
 
 _TYPES = {"F32": torch.float32, "I32": torch.int32}
@@ -20,7 +20,7 @@ _TYPES = {"F32": torch.float32, "I32": torch.int32}
 class Device(Protocol):
     """Rings of a layout. `rings` are those in the CPU's memory, `bytes` what kernels read."""
 
-    rings: tuple[Ring, ...]
+    rings: tuple[ParameterRing, ...]
     bytes: torch.Tensor
 
     def copy(self, layer: Streamed) -> None:
@@ -49,8 +49,8 @@ def parameters_of(device: Device, layer: Streamed) -> list[torch.Tensor]:
 class OnCpu:
     """Kernels on the CPU: one ring, or two with copies between them."""
 
-    def __init__(self, layout: Layout) -> None:
-        ring = RingTwice if layout.twice else Ring
+    def __init__(self, layout: DiskLayout) -> None:
+        ring = RingTwice if layout.twice else ParameterRing
         self.rings = tuple(ring(size) for size in layout.rings)
         self.bytes = torch.frombuffer(self.rings[-1].mapped, dtype=torch.uint8)
 
@@ -81,7 +81,7 @@ class OnCuda:
     then. Raises `BadInput` without a GPU, and for plans of two stages.
     """
 
-    def __init__(self, layout: Layout, name: str) -> None:
+    def __init__(self, layout: DiskLayout, name: str) -> None:
         if not torch.cuda.is_available():
             raise BadInput("this machine has no CUDA device: run with device cpu")
         if layout.twice:
@@ -92,7 +92,7 @@ class OnCuda:
             )
         self.device = torch.device(name)
         cpu, gpu = layout.rings
-        self.rings: tuple[Ring, ...] = (Ring(cpu),)
+        self.rings: tuple[ParameterRing, ...] = (ParameterRing(cpu),)
         self.runtime: Any = torch.cuda.cudart()
         ring = self.rings[0]
         with torch.cuda.device(self.device):
@@ -142,7 +142,7 @@ class OnCuda:
         self.rings[0].close()
 
 
-def device_of(name: str, layout: Layout) -> Device:
+def device_of(name: str, layout: DiskLayout) -> Device:
     """The device of this name, `cpu` or `cuda` (`cuda:1`), with a layout's rings."""
     if name == "cpu":
         return OnCpu(layout)

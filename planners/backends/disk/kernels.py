@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from planners.backends.disk.devices import Device
-from planners.backends.disk.layout import ELEMENT_BYTES, Layout
+from planners.backends.disk.layout import ELEMENT_BYTES, DiskLayout
 from planners.core.boxes import within
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
@@ -18,7 +18,7 @@ from planners.simulator.execute_parts import compute_part
 from planners.streaming.place.activations import last_uses
 
 
-class Kernels:
+class DiskKernels:
     """The network's values during a run: activations are dropped after their last use.
 
     `peak_elements` is the most that were there at once, as the graph counts them.
@@ -27,7 +27,7 @@ class Kernels:
     def __init__(
         self,
         graph: Graph,
-        layout: Layout,
+        layout: DiskLayout,
         model: SourceModel,
         device: Device,
         inputs: Mapping[str, torch.Tensor],

@@ -66,7 +66,7 @@ class Streamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DiskLayout:
     """A plan's layers and rings. `rings` are bytes: the CPU's and the device's, or one for both.
 
     `scale` is what sizes were multiplied with to hold four bytes an element. Rings mapped `twice`
@@ -92,7 +92,7 @@ class Layout:
         return sum(layer.size_bytes for layer in self.layers)
 
 
-def layout_of(plan: Plan) -> Layout:
+def layout_of(plan: Plan) -> DiskLayout:
     """The layout of a streaming plan.
 
     Raises `BadInput` for other plans, for details that contradict the graph or the rings, and
@@ -106,7 +106,7 @@ def layout_of(plan: Plan) -> Layout:
         raise BadInput(f"malformed plan: details of streaming: {reason}") from error
 
 
-def _layout(graph: Graph, streamed: StreamedParameters) -> Layout:
+def _layout(graph: Graph, streamed: StreamedParameters) -> DiskLayout:
     if ELEMENT_BYTES % graph.bytes_per_element:
         raise BadInput(
             f"streaming runs in float32: plans of 1, 2 or 4 bytes an element, "
@@ -125,7 +125,7 @@ def _layout(graph: Graph, streamed: StreamedParameters) -> Layout:
         raise BadInput(f"rings are allocated as planned: {sum(rings)} bytes are over {LARGEST}")
     sizes = [layer.size_bytes for layer in layers]
     offsets = [[layer.offsets[i] for layer in layers] for i in range(len(rings))]
-    return Layout(
+    return DiskLayout(
         pipeline=streamed.pipeline,
         rings=rings,
         layers=layers,

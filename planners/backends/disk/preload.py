@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from planners.backends.disk.devices import OnCpu, parameters_of
-from planners.backends.disk.layout import Layout
+from planners.backends.disk.layout import DiskLayout
 from planners.backends.disk.reader import Storage
 from planners.backends.disk.weights import starts_of
 from planners.core.boxes import within
@@ -33,7 +33,7 @@ class Preloaded:
 
 def preload(
     graph: Graph,
-    layout: Layout,
+    layout: DiskLayout,
     module: torch.nn.Module,
     inputs: Sequence[Any],
     path: str,
@@ -68,7 +68,7 @@ def preload(
 
 
 def _parameters(
-    graph: Graph, layout: Layout, path: str, direct: bool
+    graph: Graph, layout: DiskLayout, path: str, direct: bool
 ) -> tuple[dict[str, torch.Tensor], float]:
     """All parameters by name, and the seconds that reading them took."""
     starts = starts_of(path, layout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planners.backends.disk.reader import Storage
-from planners.backends.disk.ring import Ring
+from planners.backends.disk.ring import ParameterRing
 from planners.core.backends import StorageRate
 from planners.core.timed import median_seconds
 
@@ -14,7 +14,7 @@ REQUEST_BYTES = 64 * 2**10
 
 def measure_storage(path: str | Path, file_bytes: int) -> StorageRate:
     """Two sizes give a latency and a rate: t = latency + bytes / rate."""
-    storage, ring = Storage(path), Ring(file_bytes)
+    storage, ring = Storage(path), ParameterRing(file_bytes)
 
     def read(start: int, size: int) -> None:
         storage.forget()

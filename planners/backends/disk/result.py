@@ -11,13 +11,13 @@ import torch
 from planners.backends.disk.course import Course
 from planners.backends.disk.devices import Device
 from planners.backends.disk.gates import kernel_ends
-from planners.backends.disk.layout import Layout
+from planners.backends.disk.layout import DiskLayout
 from planners.backends.disk.reader import Storage
 from planners.core.backends import LayerRun, Span, StreamedRun
 
 
 def finished(
-    layout: Layout,
+    layout: DiskLayout,
     runs: Sequence[tuple[Course, int]],
     outputs: Any,
     device: Device,
@@ -58,15 +58,15 @@ def finished(
     )
 
 
-def _preload(layout: Layout, course: Course) -> float:
+def _preload(layout: DiskLayout, course: Course) -> float:
     return course.spans["kernel"][0][0] if layout.pipeline == "pre" else 0.0
 
 
-def _delay(layout: Layout, course: Course) -> float:
+def _delay(layout: DiskLayout, course: Course) -> float:
     return course.spans["kernel"][-1][1] - _preload(layout, course)
 
 
-def _scheduled(layout: Layout, course: Course) -> float:
+def _scheduled(layout: DiskLayout, course: Course) -> float:
     """The delay of the schedule with the run's own times."""
 
     def took(span: Span | None) -> float | None:
@@ -79,7 +79,7 @@ def _scheduled(layout: Layout, course: Course) -> float:
     return kernel_ends(layout.gates, times)[-1]
 
 
-def _layers(layout: Layout, course: Course) -> tuple[LayerRun, ...]:
+def _layers(layout: DiskLayout, course: Course) -> tuple[LayerRun, ...]:
     found = []
     for i, layer in enumerate(layout.layers):
         streams, copies = layer.size_bytes > 0, len(layout.rings) == 2
@@ -96,7 +96,7 @@ def _layers(layout: Layout, course: Course) -> tuple[LayerRun, ...]:
     return tuple(found)
 
 
-def _notes(layout: Layout, storage: Storage) -> tuple[str, ...]:
+def _notes(layout: DiskLayout, storage: Storage) -> tuple[str, ...]:
     notes = [storage.note] if storage.note else []
     if layout.scale != 1:
         notes.append(

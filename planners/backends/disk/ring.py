@@ -24,7 +24,7 @@ PAGE = mmap.PAGESIZE
 _PRESENT, _SWAPPED = 1 << 63, 1 << 62
 
 
-class Ring:
+class ParameterRing:
     """Bytes that begin at a page and are resident from the start, as pinned memory would be.
 
     `planned_bytes` as the plan has them, `allocated_bytes` rounded up to pages. Raises `BadInput`
@@ -74,7 +74,7 @@ class Ring:
             self.mapped.close()
 
 
-class RingTwice(Ring):
+class RingTwice(ParameterRing):
     """A ring whose bytes are mapped at two addresses that follow each other.
 
     The system counts its pages once for each mapping. It is unmapped once nothing looks at it.

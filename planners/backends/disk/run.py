@@ -15,8 +15,8 @@ import torch
 from planners.backends.disk.course import Course
 from planners.backends.disk.devices import Device, device_of, parameters_of
 from planners.backends.disk.gates import Gate
-from planners.backends.disk.kernels import Kernels
-from planners.backends.disk.layout import Layout, layout_of
+from planners.backends.disk.kernels import DiskKernels
+from planners.backends.disk.layout import DiskLayout, layout_of
 from planners.backends.disk.memory import Growth
 from planners.backends.disk.preload import preload
 from planners.backends.disk.reader import Storage
@@ -118,7 +118,7 @@ def _streamed(
         storage.forget()
         runs = []
         for number in range(how.warm + how.repeats):
-            kernels = Kernels(plan.graph, layout, model, there, values)
+            kernels = DiskKernels(plan.graph, layout, model, there, values)
             course = Course.of(layout, storage.path, how.stall_s)
             with torch.no_grad(), frozen(module):
                 _run(layout, starts, storage, there, kernels, course)
@@ -134,11 +134,11 @@ def _streamed(
 
 
 def _run(
-    layout: Layout,
+    layout: DiskLayout,
     starts: Sequence[int],
     storage: Storage,
     device: Device,
-    kernels: Kernels,
+    kernels: DiskKernels,
     course: Course,
 ) -> None:
     """Run all layers once: a thread reads, another copies where there are two rings."""
@@ -172,7 +172,7 @@ def _guarded(work: Callable[[], None], course: Course) -> None:
 
 
 def _read(
-    layout: Layout, starts: Sequence[int], storage: Storage, device: Device, course: Course
+    layout: DiskLayout, starts: Sequence[int], storage: Storage, device: Device, course: Course
 ) -> None:
     ring = device.rings[0]
     for i, layer in enumerate(layout.layers):
@@ -187,7 +187,7 @@ def _read(
         course.ended("read", i, began)
 
 
-def _copy(layout: Layout, device: Device, course: Course) -> None:
+def _copy(layout: DiskLayout, device: Device, course: Course) -> None:
     for i, layer in enumerate(layout.layers):
         if not layer.size_bytes:
             course.ended("copy", i)
@@ -198,7 +198,7 @@ def _copy(layout: Layout, device: Device, course: Course) -> None:
         course.ended("copy", i, began)
 
 
-def _kernels(layout: Layout, device: Device, kernels: Kernels, course: Course) -> None:
+def _kernels(layout: DiskLayout, device: Device, kernels: DiskKernels, course: Course) -> None:
     for i, layer in enumerate(layout.layers):
         course.wait(layout.gates[i].kernel)
         began = course.now()

@@ -19,7 +19,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from planners.backends.disk.layout import Held, Layout
+from planners.backends.disk.layout import DiskLayout, Held
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
 
@@ -189,7 +189,7 @@ def _check_ranges(path: str, tensors: Sequence[Stored], base: int, size: int) ->
             raise BadInput(f"{path}: {tensor.start - before.stop} bytes belong to no tensor")
 
 
-def starts_of(path: str | Path, layout: Layout) -> tuple[int, ...]:
+def starts_of(path: str | Path, layout: DiskLayout) -> tuple[int, ...]:
     """Where each layer begins in a file, in bytes; 0 for layers without parameters.
 
     Raises `BadInput` where a tensor is missing or of another type or shape, and where the file is

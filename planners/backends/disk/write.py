@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from planners.backends.disk.layout import Layout, layout_of
+from planners.backends.disk.layout import DiskLayout, layout_of
 from planners.backends.disk.weights import write_file
 from planners.core.boxes import within
 from planners.core.errors import BadInput
@@ -32,7 +32,7 @@ def write_weights(
     return Path(path).stat().st_size
 
 
-def _values(plan: Plan, layout: Layout, model: SourceModel) -> Iterator[memoryview]:
+def _values(plan: Plan, layout: DiskLayout, model: SourceModel) -> Iterator[memoryview]:
     for layer in layout.layers:
         for item in layer.held:
             value = model.parameter(item.tensor).detach()

@@ -48,7 +48,7 @@ def stored_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (shape[0], *shape[2:], shape[1]) if len(shape) == 4 else shape
 
 
-class Span(NamedTuple):
+class WindowSpan(NamedTuple):
     """Where a window lies along one axis: what is inside the image, and how many it averages."""
 
     taps: NDArray[np.int64]
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 
 @lru_cache(maxsize=65536)
-def span(at: int, size: int, kernel: int, stride: int, padding: int, dilation: int) -> Span:
+def span(at: int, size: int, kernel: int, stride: int, padding: int, dilation: int) -> WindowSpan:
     """The window of output place `at` along an axis of `size`.
 
     `padded` counts what lies in the image or its padding, as pools with `count_include_pad` do.
@@ -65,10 +65,10 @@ def span(at: int, size: int, kernel: int, stride: int, padding: int, dilation: i
     taps = np.arange(kernel)
     places = at * stride - padding + taps * dilation
     inside = (places >= 0) & (places < size)
-    return Span(taps[inside], places[inside], int((places < size + padding).sum()))
+    return WindowSpan(taps[inside], places[inside], int((places < size + padding).sum()))
 
 
-class Cover(NamedTuple):
+class WindowPixels(NamedTuple):
     """The pixels under a window: row, column, and place in the kernel (row · S + column) of each.
 
     `averaged` is what an average divides by.
@@ -80,14 +80,14 @@ class Cover(NamedTuple):
     averaged: int
 
 
-def cover(op: QOp, source: Image, row: int, column: int) -> Cover:
+def cover(op: QOp, source: Image, row: int, column: int) -> WindowPixels:
     """What the window of `op` covers of its first input for output pixel (row, column)."""
     steps = tuple(zip(op.kernel, op.stride, op.padding, op.dilation))
     down = span(row, source.height, *steps[0])
     right = span(column, source.width, *steps[1])
     shape = (len(down.taps), len(right.taps))
     count = down.padded * right.padded if op.count_include_pad else shape[0] * shape[1]
-    return Cover(
+    return WindowPixels(
         np.broadcast_to(down.places[:, None], shape).ravel(),
         np.broadcast_to(right.places, shape).ravel(),
         (down.taps[:, None] * op.kernel[1] + right.taps).ravel(),

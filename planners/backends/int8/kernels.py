@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Cover, Image, cover, image
+from planners.backends.int8.geometry import Image, WindowPixels, cover, image
 from planners.backends.int8.net import Channels, QOp, finished, scaled
 from planners.core.graph import Graph
 
@@ -34,14 +34,14 @@ class Kernel:
     last: tuple[Integers, ...]
     weight: NDArray[np.float64]
 
-    def covers(self, row: int, column: int) -> list[Cover]:
+    def covers(self, row: int, column: int) -> list[WindowPixels]:
         """The pixels of each input under the window of an output pixel."""
         if self.op.kind in ("conv", "max_pool", "avg_pool"):
             return [cover(self.op, self.images[0], row, column)]
         own = pixel(row, column)
         return [pixel(0, 0) if source.pixels == 1 else own for source in self.images]
 
-    def compute(self, values: Sequence[Integers], covers: Sequence[Cover]) -> Integers:
+    def compute(self, values: Sequence[Integers], covers: Sequence[WindowPixels]) -> Integers:
         """All channels of the output pixel, from [pixels, channels] of each input."""
         op = self.op
         if op.kind in ("conv", "linear"):
@@ -52,7 +52,7 @@ class Kernel:
         ]
         return finished(op, self._unweighted(taken, covers))
 
-    def sums(self, value: Integers, under: Cover, bias: bool = True) -> Integers:
+    def sums(self, value: Integers, under: WindowPixels, bias: bool = True) -> Integers:
         """The sums of products, one a channel, of a convolution or a linear operator."""
         op, (taps, channels, _) = self.op, self.weight.shape
         assert op.bias is not None
@@ -81,7 +81,7 @@ class Kernel:
         exact: Integers = sums.astype(np.int64) + self.op.bias
         return finished(self.op, scaled(exact, self.op.multiplier, self.op.shift))
 
-    def _unweighted(self, values: list[Integers], covers: Sequence[Cover]) -> Integers:
+    def _unweighted(self, values: list[Integers], covers: Sequence[WindowPixels]) -> Integers:
         op = self.op
         if op.kind == "max_pool":
             inside: Integers = values[0].max(axis=0)
@@ -129,12 +129,12 @@ class Joined(Kernel):
             joint=joint,
         )
 
-    def covers(self, row: int, column: int) -> list[Cover]:
+    def covers(self, row: int, column: int) -> list[WindowPixels]:
         rest = self.second.covers(row, column)
         del rest[self.joint]
         return [*self.first.covers(row, column), *rest]
 
-    def compute(self, values: Sequence[Integers], covers: Sequence[Cover]) -> Integers:
+    def compute(self, values: Sequence[Integers], covers: Sequence[WindowPixels]) -> Integers:
         count = len(self.first.images)
         value = self.first.compute(values[:count], covers[:count])
         rest, under = list(values[count:]), list(covers[count:])
@@ -143,9 +143,9 @@ class Joined(Kernel):
         return self.second.compute(rest, under)
 
 
-def pixel(row: int, column: int) -> Cover:
+def pixel(row: int, column: int) -> WindowPixels:
     """One pixel."""
-    return Cover(np.array([row]), np.array([column]), np.zeros(1, np.int64), 1)
+    return WindowPixels(np.array([row]), np.array([column]), np.zeros(1, np.int64), 1)
 
 
 def kernel(graph: Graph, op: QOp) -> Kernel:

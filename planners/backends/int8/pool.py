@@ -9,15 +9,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Cover
+from planners.backends.int8.geometry import WindowPixels
 
 Integers = NDArray[np.int64]
 
 
-class Place(Protocol):
+class PixelPlaces(Protocol):
     """Where the pixels of a tensor lie: the address of each, not yet wrapped."""
 
-    def starts(self, cover: Cover) -> Integers: ...
+    def starts(self, cover: WindowPixels) -> Integers: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,12 @@ class Whole:
     width: int
     pixel_bytes: int
 
-    def starts(self, cover: Cover) -> Integers:
+    def starts(self, cover: WindowPixels) -> Integers:
         return self.offset + (cover.rows * self.width + cover.columns) * self.pixel_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class PixelRing:
     """A tensor of which the last `pixels` pixels are there."""
 
     offset: int
@@ -41,26 +41,26 @@ class Ring:
     pixel_bytes: int
     pixels: int
 
-    def starts(self, cover: Cover) -> Integers:
+    def starts(self, cover: WindowPixels) -> Integers:
         count = cover.rows * self.width + cover.columns
         return self.offset + count % self.pixels * self.pixel_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class PixelWindow:
     """What lies under a window of S columns: row r of the window, column of the tensor modulo S."""
 
     offset: int
     columns: int
     pixel_bytes: int
 
-    def starts(self, cover: Cover) -> Integers:
+    def starts(self, cover: WindowPixels) -> Integers:
         rows = cover.taps // self.columns
         count = rows * self.columns + cover.columns % self.columns
         return self.offset + count * self.pixel_bytes
 
 
-class Read(NamedTuple):
+class KernelRead(NamedTuple):
     """Bytes that a pixel's kernel reads: `last[c]` bytes after each of `starts`.
 
     `last` says for each of them the last output channel that reads it, −1 for none.
@@ -70,7 +70,7 @@ class Read(NamedTuple):
     last: Integers
 
 
-class Pool:
+class BytePool:
     """Memory of exactly `size` bytes; every address is taken modulo it."""
 
     def __init__(self, size: int) -> None:
@@ -97,7 +97,7 @@ class Pool:
         self,
         start: int,
         channels: int,
-        reads: Sequence[Read],
+        reads: Sequence[KernelRead],
         compute: Callable[[list[Integers]], Integers],
     ) -> None:
         """Write a pixel channel after channel, each once it is computed from what is there *then*.
@@ -112,7 +112,7 @@ class Pool:
             self.write(start + begin, codes[begin:end])
             begin = end
 
-    def _sound(self, start: int, channels: int, begin: int, read: Read) -> int:
+    def _sound(self, start: int, channels: int, begin: int, read: KernelRead) -> int:
         """The channels, from `begin`, that may be written before this must be read again."""
         apart = (read.starts - start) % self.size
         if not np.any((apart < channels) | (apart > self.size - len(read.last))):

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from planners.backends.int8.geometry import stored_shape
 from planners.backends.int8.kernels import Kernel, kernel
 from planners.backends.int8.net import QNet
-from planners.backends.int8.pool import Pool
+from planners.backends.int8.pool import BytePool
 from planners.backends.int8.reference import checked
-from planners.backends.int8.runner import Runner
+from planners.backends.int8.runner import PoolRunner
 from planners.backends.int8.tiles import run_tiles
 from planners.backends.int8.windows import raster, run_windows
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 
 Bytes = NDArray[np.int8]
@@ -32,8 +32,8 @@ def run_layout(
 
     Raises `BadInput` where the layout is not one of this network, or an input does not do.
     """
-    pool = Pool(layout.pool_bytes)
-    runner = Runner(net, layout, pool)
+    pool = BytePool(layout.pool_bytes)
+    runner = PoolRunner(net, layout, pool)
     for name, value in checked(net.graph, inputs).items():
         starts, channels = runner.pixels(name)
         pool.memory[pool.addresses(starts, channels)] = value.reshape(-1, channels)
@@ -46,7 +46,7 @@ def run_layout(
     return outputs, pool.size
 
 
-def run_operators(runner: Runner, run: Run) -> None:
+def run_operators(runner: PoolRunner, run: KernelRun) -> None:
     """All output pixels of a run, in raster order."""
     net = runner.net
     if unknown := [name for name in run.operators if name not in net.ops]:
@@ -60,7 +60,7 @@ def run_operators(runner: Runner, run: Run) -> None:
         run_line(runner, run, kernels)
 
 
-def run_line(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
+def run_line(runner: PoolRunner, run: KernelRun, kernels: Sequence[Kernel]) -> None:
     """Forms `alone` and `line`: what lies in rings is computed in raster order, once.
 
     A pixel is computed, with all before it that are not yet, as soon as a window covers it.

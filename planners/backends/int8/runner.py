@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Cover, Image, image
+from planners.backends.int8.geometry import Image, WindowPixels, image
 from planners.backends.int8.kernels import Kernel, pixel
 from planners.backends.int8.net import QNet
-from planners.backends.int8.pool import Place, Pool, Read, Ring, Whole
-from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.backends.int8.pool import BytePool, KernelRead, PixelPlaces, PixelRing, Whole
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.overlap.model.segments import Segments
 
 
-class Runner:
+class PoolRunner:
     """A network, its layout, and the pool."""
 
-    def __init__(self, net: QNet, layout: PoolLayout, pool: Pool) -> None:
+    def __init__(self, net: QNet, layout: PoolLayout, pool: BytePool) -> None:
         self.net, self.layout, self.pool = net, layout, pool
 
     def offset(self, tensor: str) -> int:
@@ -48,12 +48,12 @@ class Runner:
             raise BadInput(f"tensor {tensor!r} is read as one vector, so it cannot be padded")
         return Whole(self.offset(tensor), as_read.width, as_read.channels)
 
-    def ring(self, buffer: Buffer) -> Ring:
+    def ring(self, buffer: Buffer) -> PixelRing:
         """The place of a buffer that is a ring of pixels."""
         width = image(self.net.graph.tensors[buffer.tensor].shape).width
-        return Ring(buffer.offset, width, buffer.pixel_bytes, buffer.pixels)
+        return PixelRing(buffer.offset, width, buffer.pixel_bytes, buffer.pixels)
 
-    def places(self, run: Run, of: Kernel) -> list[Place]:
+    def places(self, run: KernelRun, of: Kernel) -> list[PixelPlaces]:
         """Where a kernel of the run reads its inputs: in buffers, or whole in the pool."""
         rings = {b.tensor: b for b in run.buffers if not b.sums}
         return [
@@ -61,25 +61,27 @@ class Runner:
             for name, as_read in zip(of.op.inputs, of.images)
         ]
 
-    def target(self, run: Run, of: Kernel) -> Place:
+    def target(self, run: KernelRun, of: Kernel) -> PixelPlaces:
         """Where a kernel of the run writes."""
         name = of.op.output
         found = next((b for b in run.buffers if b.tensor == name and not b.sums), None)
         return self.whole(name, of.target) if found is None else self.ring(found)
 
-    def write(self, of: Kernel, row: int, column: int, reads: list[Place], target: Place) -> None:
+    def write(
+        self, of: Kernel, row: int, column: int, reads: list[PixelPlaces], target: PixelPlaces
+    ) -> None:
         """Compute one pixel from the pool and write it there."""
         covers = of.covers(row, column)
         starts = [place.starts(under) for place, under in zip(reads, covers, strict=True)]
         self.pool.write_pixel(
             int(target.starts(pixel(row, column))[0]),
             of.target.channels,
-            [Read(*read) for read in zip(starts, of.last)],
+            [KernelRead(*read) for read in zip(starts, of.last)],
             lambda values: of.compute(values, covers),
         )
 
     def write_pointwise(
-        self, of: Kernel, pixels: Cover, source: Place, targets: NDArray[np.int64]
+        self, of: Kernel, pixels: WindowPixels, source: PixelPlaces, targets: NDArray[np.int64]
     ) -> bool:
         """Compute pixels of a 1×1 convolution at once and write them from `targets` on.
 
@@ -89,7 +91,9 @@ class Runner:
         (down, right), written, taken = of.op.stride, of.target.channels, of.images[0].channels
         if of.op.padding != (0, 0) or of.op.groups != 1:
             return False
-        read = source.starts(Cover(pixels.rows * down, pixels.columns * right, pixels.taps, 1))
+        read = source.starts(
+            WindowPixels(pixels.rows * down, pixels.columns * right, pixels.taps, 1)
+        )
         apart = (targets[:, None] - read) % self.pool.size
         if np.any((apart < taken) | (apart > self.pool.size - written)):
             return False

@@ -74,7 +74,7 @@ def sketch(graph: Graph, op: Operator) -> Sketch:
         raise unknown(op, "has a batch norm without a convolution")
     if kind not in ("conv", "linear") and op.parameters:
         raise unknown(op, f"has parameters, {op.parameters[0]!r} among them")
-    reads = [_Read(graph, op, name) for name in _operands(op, main)]
+    reads = [_ElementRead(graph, op, name) for name in _operands(op, main)]
     if kind == "mul" and reads and reads[0].image.pixels < reads[-1].image.pixels:
         reads.reverse()
     found = Sketch(
@@ -107,7 +107,7 @@ def _operands(op: Operator, main: Part) -> tuple[str, ...]:
     return op.inputs
 
 
-class _Read:
+class _ElementRead:
     """An operand of an operator: which element of an input each of its elements is."""
 
     def __init__(self, graph: Graph, op: Operator, name: str) -> None:

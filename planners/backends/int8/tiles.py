@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.backends.int8.geometry import Cover
+from planners.backends.int8.geometry import WindowPixels
 from planners.backends.int8.kernels import Joined, Kernel, part_of, pixel
 from planners.backends.int8.net import finished, scaled
-from planners.backends.int8.pool import Place, Pool, Ring, Whole
-from planners.backends.int8.runner import Runner
+from planners.backends.int8.pool import BytePool, PixelPlaces, PixelRing, Whole
+from planners.backends.int8.runner import PoolRunner
 from planners.backends.int8.windows import raster, split, window_place, write_window
-from planners.core.details.pool import Run
+from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
 
 SUM_BYTES = 4
@@ -34,24 +34,24 @@ class _Tile:
 class _FromSums(Kernel):
     """A projection whose sums are complete: its input is their bytes."""
 
-    def covers(self, row: int, column: int) -> list[Cover]:
+    def covers(self, row: int, column: int) -> list[WindowPixels]:
         return [pixel(0, 0)]
 
-    def compute(self, values: Sequence[Integers], covers: Sequence[Cover]) -> Integers:
+    def compute(self, values: Sequence[Integers], covers: Sequence[WindowPixels]) -> Integers:
         sums = values[0][0].astype(np.int8).view("<i4").astype(np.int64)
         return finished(self.op, scaled(sums, self.op.multiplier, self.op.shift))
 
 
-def run_tiles(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
+def run_tiles(runner: PoolRunner, run: KernelRun, kernels: Sequence[Kernel]) -> None:
     """All output pixels of a run in form `tile`."""
     expand, rest = split(run, kernels)
     windowed, project, *add = rest
     tiles = _tiles(run, expand, windowed, project)
     source = runner.places(run, expand or windowed)
-    under: Place = source[0] if expand is None else window_place(run, expand, windowed)
+    under: PixelPlaces = source[0] if expand is None else window_place(run, expand, windowed)
     between = runner.target(run, windowed)
     totals = next((b.offset for b in run.buffers if b.sums), None)
-    if totals is None or not isinstance(between, Ring):
+    if totals is None or not isinstance(between, PixelRing):
         raise BadInput(
             f"form 'tile' of {run.operators[0]!r} needs a buffer of sums, and one before"
         )
@@ -69,7 +69,7 @@ def run_tiles(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
         runner.write(last, row, column, ends, target)
 
 
-def _tiles(run: Run, expand: Kernel | None, windowed: Kernel, project: Kernel) -> list[_Tile]:
+def _tiles(run: KernelRun, expand: Kernel | None, windowed: Kernel, project: Kernel) -> list[_Tile]:
     channels = windowed.target.channels
     if run.channels < 1 or windowed.op.groups != channels:
         raise BadInput(
@@ -101,11 +101,11 @@ def _last_step(project: Kernel, add: Sequence[Kernel]) -> Kernel:
     return Joined.of(end, add[0]) if add else end
 
 
-def _write_sums(pool: Pool, start: int, sums: Integers) -> None:
+def _write_sums(pool: BytePool, start: int, sums: Integers) -> None:
     pool.write(start, sums.astype("<i4").view(np.int8))
 
 
-def _add_products(pool: Pool, part: Kernel, totals: int, between: int) -> None:
+def _add_products(pool: BytePool, part: Kernel, totals: int, between: int) -> None:
     """Add a tile's products to the sums, one after the other where that could matter."""
     count, channels = part.target.channels, part.images[0].channels
     apart = (between - totals) % pool.size

@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from planners.backends.int8.geometry import Cover, Image
+from planners.backends.int8.geometry import Image, WindowPixels
 from planners.backends.int8.kernels import Joined, Kernel
-from planners.backends.int8.pool import Place, Whole, Window
-from planners.backends.int8.runner import Runner
-from planners.core.details.pool import Run
+from planners.backends.int8.pool import PixelPlaces, PixelWindow, Whole
+from planners.backends.int8.runner import PoolRunner
+from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
 
 
@@ -20,13 +20,13 @@ def raster(target: Image) -> Iterator[tuple[int, int]]:
     return product(range(target.height), range(target.width))
 
 
-def run_windows(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
+def run_windows(runner: PoolRunner, run: KernelRun, kernels: Sequence[Kernel]) -> None:
     """Forms `window` and `columns`: expanded pixels under the window, anew or kept by columns."""
     expand, rest = split(run, kernels)
     rest = _in_registers(run, rest)
     under = None if expand is None else window_place(run, expand, rest[0])
     source = runner.places(run, expand or rest[0])
-    first: list[Place] = source if under is None else [under]
+    first: list[PixelPlaces] = source if under is None else [under]
     reads = [first, *(runner.places(run, k) for k in rest[1:])]
     targets = [runner.target(run, k) for k in rest]
     kept: frozenset[int] = frozenset()
@@ -39,13 +39,13 @@ def run_windows(runner: Runner, run: Run, kernels: Sequence[Kernel]) -> None:
 
 
 def write_window(
-    runner: Runner,
+    runner: PoolRunner,
     expand: Kernel,
     windowed: Kernel,
     row: int,
     column: int,
-    source: list[Place],
-    under: Place,
+    source: list[PixelPlaces],
+    under: PixelPlaces,
     kept: frozenset[int] = frozenset(),
 ) -> frozenset[int]:
     """Compute the expanded pixels under a window but those of columns `kept`; its columns."""
@@ -54,7 +54,7 @@ def write_window(
     fresh = cover
     if kept:
         new = np.array([c not in kept for c in columns])
-        fresh = Cover(cover.rows[new], cover.columns[new], cover.taps[new], 0)
+        fresh = WindowPixels(cover.rows[new], cover.columns[new], cover.taps[new], 0)
     starts = under.starts(fresh)
     if expand.op.kernel != (1, 1) or not runner.write_pointwise(expand, fresh, source[0], starts):
         for start, r, c in zip(starts.tolist(), fresh.rows.tolist(), fresh.columns.tolist()):
@@ -62,7 +62,7 @@ def write_window(
     return frozenset(columns)
 
 
-def _in_registers(run: Run, rest: list[Kernel]) -> list[Kernel]:
+def _in_registers(run: KernelRun, rest: list[Kernel]) -> list[Kernel]:
     """A projection that has no buffer and an addition as one kernel."""
     *before, first, last = rest
     kept = any(b.tensor == first.op.output for b in run.buffers)
@@ -70,7 +70,7 @@ def _in_registers(run: Run, rest: list[Kernel]) -> list[Kernel]:
     return [*before, Joined.of(first, last)] if joins else rest
 
 
-def split(run: Run, kernels: Sequence[Kernel]) -> tuple[Kernel | None, list[Kernel]]:
+def split(run: KernelRun, kernels: Sequence[Kernel]) -> tuple[Kernel | None, list[Kernel]]:
     """The expanding kernel, if there is one, and the others, all with pixels of the same image.
 
     Raises `BadInput` where the operators are not what forms with windows run.
@@ -90,9 +90,9 @@ def split(run: Run, kernels: Sequence[Kernel]) -> tuple[Kernel | None, list[Kern
     return (kernels[0] if count == 3 else None), rest
 
 
-def window_place(run: Run, expand: Kernel, windowed: Kernel) -> Window:
+def window_place(run: KernelRun, expand: Kernel, windowed: Kernel) -> PixelWindow:
     """Where the expanded pixels under the window lie. Raises `BadInput` where nowhere."""
     for buffer in run.buffers:
         if buffer.tensor == expand.op.output and not buffer.sums:
-            return Window(buffer.offset, windowed.op.kernel[1], buffer.pixel_bytes)
+            return PixelWindow(buffer.offset, windowed.op.kernel[1], buffer.pixel_bytes)
     raise BadInput(f"form {run.form!r} has no buffer for {expand.op.output!r}")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 
-class Block(NamedTuple):
+class BlockRow(NamedTuple):
     """An inverted bottleneck: the depthwise kernel, what widens it, output channels, stride."""
 
     kernel: int
@@ -17,21 +17,21 @@ class Block(NamedTuple):
     stride: int
 
 
-class Table(NamedTuple):
+class NetworkTable(NamedTuple):
     """A network: the stem's channels (3×3, stride 2), its blocks and its classes."""
 
     stem: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[BlockRow, ...]
     classes: int = 1000
 
 
-def _blocks(text: str) -> tuple[Block, ...]:
+def _blocks(text: str) -> tuple[BlockRow, ...]:
     """Blocks as `kernel/expand/channels/stride`, apart by spaces."""
-    return tuple(Block(*map(int, item.split("/"))) for item in text.split())
+    return tuple(BlockRow(*map(int, item.split("/"))) for item in text.split())
 
 
 TABLES = {
-    "mcunet_vww1": Table(
+    "mcunet_vww1": NetworkTable(
         16,
         _blocks(
             "3/1/8/1 3/6/16/2 3/3/16/1 3/3/16/1 7/3/24/2 3/6/24/1 5/5/24/1 7/6/40/2 7/6/40/1 "
@@ -39,35 +39,35 @@ TABLES = {
         ),
         classes=2,
     ),
-    "mcunet_in0": Table(
+    "mcunet_in0": NetworkTable(
         24,
         _blocks(
             "3/1/16/1 5/4/16/2 3/3/16/1 3/4/16/1 7/5/24/2 5/4/24/1 5/5/24/1 7/5/48/2 5/4/48/1 "
             "3/5/56/1 5/4/56/1 3/5/56/1 3/6/112/2 5/4/112/1 3/6/192/1"
         ),
     ),
-    "mcunet_in1": Table(
+    "mcunet_in1": NetworkTable(
         16,
         _blocks(
             "3/1/8/1 3/4/16/2 3/3/16/1 7/3/24/2 3/5/24/1 3/5/40/2 7/4/40/1 5/4/48/1 3/3/48/1 "
             "3/4/48/1 7/5/96/2 5/4/96/1 5/4/96/1 3/6/160/1"
         ),
     ),
-    "mcunet_in2": Table(
+    "mcunet_in2": NetworkTable(
         16,
         _blocks(
             "3/1/8/1 5/3/16/2 7/6/16/1 3/5/16/1 5/5/16/1 3/5/24/2 7/6/24/1 5/6/24/1 7/4/40/2 "
             "5/5/40/1 3/5/48/1 5/5/48/1 3/4/48/1 5/6/96/2 5/4/96/1 5/3/96/1 3/4/96/1 5/5/160/1"
         ),
     ),
-    "mcunet_in3": Table(
+    "mcunet_in3": NetworkTable(
         16,
         _blocks(
             "3/1/8/1 7/3/16/2 3/5/16/1 7/5/16/1 5/4/16/1 5/5/24/2 5/5/24/1 5/5/24/1 3/5/40/2 "
             "7/6/40/1 5/4/40/1 5/5/48/1 7/5/48/1 3/5/48/1 3/6/96/2 7/5/96/1 3/4/96/1 7/5/160/1"
         ),
     ),
-    "mcunet_in4": Table(
+    "mcunet_in4": NetworkTable(
         32,
         _blocks(
             "3/1/16/1 7/3/24/2 3/5/24/1 5/4/24/1 7/5/40/2 3/4/40/1 7/4/40/1 7/3/80/2 3/3/80/1 "
@@ -94,7 +94,7 @@ class McuNet(nn.Module):
     in the weights.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: NetworkTable) -> None:
         super().__init__()
         self.stem = _convolution(3, table.stem, 3, stride=2)
         channels = table.stem
@@ -114,7 +114,7 @@ class McuNet(nn.Module):
 class InvertedBottleneck(nn.Module):
     """1×1 expansion, depthwise convolution, 1×1 projection, and perhaps the input added."""
 
-    def __init__(self, channels: int, block: Block) -> None:
+    def __init__(self, channels: int, block: BlockRow) -> None:
         super().__init__()
         middle = channels * block.expand
         self.residual = block.stride == 1 and channels == block.channels

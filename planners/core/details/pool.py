@@ -46,7 +46,7 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class KernelRun:
     """A kernel: one operator (`alone`), or several that run together pixel by pixel.
 
     All run in raster order of the last operator's output, which is written straight into the
@@ -86,7 +86,7 @@ class PoolLayout:
 
     pool_bytes: Size
     offsets: Mapping[str, Count]
-    runs: tuple[Run, ...]
+    runs: tuple[KernelRun, ...]
     pitches: Mapping[str, Size] = field(default_factory=dict, metadata=SPARSE)
 
 

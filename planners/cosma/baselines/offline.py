@@ -16,7 +16,7 @@ from planners.allocation import Block
 from planners.allocation.arena import best_gap
 from planners.allocation.heuristics import neighbours
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Gap, Problem, Run, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
 from planners.cosma.place.placement import gaps_within
 
 OfflinePolicy = Literal["size_ordered", "hill_climb"]
@@ -26,8 +26,8 @@ ROUNDS, PATIENCE, REORDERINGS = 1500, 400, 6
 
 
 def replace_offline(
-    problem: Problem, policy: OfflinePolicy, alignment: int, clock: Clock
-) -> dict[Run, int]:
+    problem: ScheduleProblem, policy: OfflinePolicy, alignment: int, clock: Clock
+) -> dict[TensorStay, int]:
     """Addresses of all stays that the policy makes; any budget of at least MR is enough.
 
     Where the stays fit without the alignment only, it is given up.
@@ -42,18 +42,18 @@ def replace_offline(
 class _Arena:
     """The gaps that are dropped, and the addresses of the stays that this leaves."""
 
-    dropped: frozenset[Gap]
-    offsets: dict[Run, int]
+    dropped: frozenset[UseGap]
+    offsets: dict[TensorStay, int]
 
 
 class _Stuck(NamedTuple):
     """A stay that finds no gap, and the placed ones that it would have to share time with."""
 
-    stay: Run
-    rivals: dict[Run, Block]
+    stay: TensorStay
+    rivals: dict[TensorStay, Block]
 
 
-def _by_size(problem: Problem, alignment: int) -> _Arena:
+def _by_size(problem: ScheduleProblem, alignment: int) -> _Arena:
     """Victims by furthest next use, as sizes ask; then one more for each stay that is stuck.
 
     It ends: with all gaps dropped, each step is packed by itself, without alignment.
@@ -66,7 +66,7 @@ def _by_size(problem: Problem, alignment: int) -> _Arena:
         dropped.add(_victim(problem, found, dropped))
 
 
-def _with_kept(problem: Problem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
+def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
     """Keep again what was dropped in vain: a later drop let in what an earlier one did not."""
     for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
         if clock.expired():
@@ -78,13 +78,13 @@ def _with_kept(problem: Problem, arena: _Arena, alignment: int, clock: Clock) ->
     return arena
 
 
-def _furthest_next_use(problem: Problem) -> set[Gap]:
+def _furthest_next_use(problem: ScheduleProblem) -> set[UseGap]:
     """Belady's victims where only sizes count."""
-    starting: dict[int, list[Gap]] = {}
+    starting: dict[int, list[UseGap]] = {}
     for gap in problem.gaps:
         starting.setdefault(gap.before, []).append(gap)
-    held: list[Gap] = []
-    dropped: set[Gap] = set()
+    held: list[UseGap] = []
+    dropped: set[UseGap] = set()
     for step, need in enumerate(problem.required):
         held = sorted((gap for gap in held if gap.after > step), key=lambda gap: gap.after)
         need += sum(problem.lines[gap.line].size_bytes for gap in held)
@@ -97,8 +97,8 @@ def _furthest_next_use(problem: Problem) -> set[Gap]:
 
 
 def _arrange(
-    problem: Problem, dropped: Iterable[Gap], rank: Mapping[int, float], alignment: int
-) -> dict[Run, int] | _Stuck:
+    problem: ScheduleProblem, dropped: Iterable[UseGap], rank: Mapping[int, float], alignment: int
+) -> dict[TensorStay, int] | _Stuck:
     """Each stay into the smallest gap, the highest rank first (a tensor's size unless given)."""
     stays = runs(problem, frozenset(dropped))
     size = [problem.lines[run.line].size_bytes for run in stays]
@@ -121,13 +121,13 @@ def _arrange(
     return stuck
 
 
-def _victim(problem: Problem, stuck: _Stuck, dropped: set[Gap]) -> Gap:
+def _victim(problem: ScheduleProblem, stuck: _Stuck, dropped: set[UseGap]) -> UseGap:
     """The gap whose drop lets the stay in for the least traffic; else the least for its length."""
     stay, rivals = stuck.stay, stuck.rivals
     written = {gap.line for gap in dropped}
     size = problem.lines[stay.line].size_bytes
 
-    def worth(gap: Gap) -> tuple[bool, float]:
+    def worth(gap: UseGap) -> tuple[bool, float]:
         cost = _price(problem, gap, written)
         lets_in = False
         if gap.line != stay.line and gap.before < stay.first and stay.last < gap.after:
@@ -145,7 +145,7 @@ def _victim(problem: Problem, stuck: _Stuck, dropped: set[Gap]) -> Gap:
     return min(candidates, key=worth)
 
 
-def _price(problem: Problem, gap: Gap, written: set[int]) -> int:
+def _price(problem: ScheduleProblem, gap: UseGap, written: set[int]) -> int:
     """What one more drop costs: a reload, and a store unless the host has the tensor."""
     line = problem.lines[gap.line]
     return line.size_bytes * (1 if line.host_copy or gap.line in written else 2)
@@ -154,12 +154,12 @@ def _price(problem: Problem, gap: Gap, written: set[int]) -> int:
 class _Climb:
     """Takes drops back one by one, for cheaper ones if need be, as long as all can be placed."""
 
-    def __init__(self, problem: Problem, alignment: int, start: _Arena) -> None:
+    def __init__(self, problem: ScheduleProblem, alignment: int, start: _Arena) -> None:
         self.problem, self.alignment, self.best = problem, alignment, start
         self.cost = problem.cost(start.dropped)
         self.rank: dict[int, float] = {}
         self.random = Random(0)
-        self.across: list[list[Gap]] = [[] for _ in problem.schedule]
+        self.across: list[list[UseGap]] = [[] for _ in problem.schedule]
         for gap in problem.gaps:
             for step in gap.interior:
                 self.across[step].append(gap)
@@ -190,7 +190,7 @@ class _Climb:
             self._promote(found, rank)
         return False
 
-    def _propose(self) -> frozenset[Gap]:
+    def _propose(self) -> frozenset[UseGap]:
         """Keep a dropped gap; wherever that is too much, drop the cheapest others across it."""
         kept = self.random.choice(sorted(self.best.dropped))
         dropped = set(self.best.dropped) - {kept}
@@ -208,17 +208,17 @@ class _Climb:
                 over -= self._size(victim)
         return frozenset(dropped)
 
-    def _dearness(self, over: int, dropped: set[Gap]) -> Callable[[Gap], float]:
+    def _dearness(self, over: int, dropped: set[UseGap]) -> Callable[[UseGap], float]:
         """What a victim costs for each byte that it frees of those wanted, give or take."""
         written = {gap.line for gap in dropped}
 
-        def price(gap: Gap) -> float:
+        def price(gap: UseGap) -> float:
             freed = min(over, self._size(gap))
             return _price(self.problem, gap, written) / freed * self.random.uniform(0.7, 1.3)
 
         return price
 
-    def _size(self, gap: Gap) -> int:
+    def _size(self, gap: UseGap) -> int:
         return self.problem.lines[gap.line].size_bytes
 
     def _promote(self, stuck: _Stuck, rank: dict[int, float]) -> None:

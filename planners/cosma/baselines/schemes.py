@@ -14,14 +14,14 @@ from planners.allocation import Block, LinearArena
 from planners.core.integers import rounded_up
 from planners.core.progress import Clock
 from planners.cosma.baselines.offline import replace_offline
-from planners.cosma.model.problem import Line, Problem, Run
+from planners.cosma.model.problem import ScheduleProblem, TensorLine, TensorStay
 
 Policy = Literal["belady", "greedy"]
 
 
 def replace_by(
-    scheme: str, problem: Problem, alignment: int, clock: Clock
-) -> tuple[dict[Run, int], str]:
+    scheme: str, problem: ScheduleProblem, alignment: int, clock: Clock
+) -> tuple[dict[TensorStay, int], str]:
     """Addresses of all stays by one of `planners.cosma.options.SCHEMES`, and what made them."""
     match scheme:
         case "belady" | "greedy":
@@ -32,7 +32,9 @@ def replace_by(
     raise ValueError(scheme)
 
 
-def replace_online(problem: Problem, policy: Policy, alignment: int = 64) -> dict[Run, int]:
+def replace_online(
+    problem: ScheduleProblem, policy: Policy, alignment: int = 64
+) -> dict[TensorStay, int]:
     """Addresses of all stays that the policy makes; any budget of at least MR is enough.
 
     Where only the tensors of a step obstruct each other, a few of them are moved, at the cost of a
@@ -45,10 +47,10 @@ def replace_online(problem: Problem, policy: Policy, alignment: int = 64) -> dic
 
 
 class _Online:
-    def __init__(self, problem: Problem, policy: Policy, alignment: int) -> None:
+    def __init__(self, problem: ScheduleProblem, policy: Policy, alignment: int) -> None:
         self.problem, self.policy = problem, policy
         self.arena = LinearArena(problem.budget_bytes, alignment)
-        self.stays: dict[Run, int] = {}
+        self.stays: dict[TensorStay, int] = {}
         self.since: dict[int, int] = {}
         self.written: set[int] = set()
         self.used: list[list[int]] = [[] for _ in problem.schedule]
@@ -72,7 +74,7 @@ class _Online:
             if self._line(i).uses[-1] == step:
                 self._leave(i, step)
 
-    def _line(self, i: int) -> Line:
+    def _line(self, i: int) -> TensorLine:
         return self.problem.lines[i]
 
     def _is_made(self, i: int, step: int) -> bool:
@@ -80,7 +82,7 @@ class _Online:
 
     def _leave(self, i: int, last: int) -> None:
         """End a stay after step `last`: unless it is dead, it has a host copy from then on."""
-        self.stays[Run(i, self.since.pop(i), last)] = self.arena.free(str(i)).offset
+        self.stays[TensorStay(i, self.since.pop(i), last)] = self.arena.free(str(i)).offset
         if last < self._line(i).uses[-1]:
             self.written.add(i)
 

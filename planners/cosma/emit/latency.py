@@ -16,7 +16,7 @@ from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Program, Store
 from planners.core.progress import Clock
 from planners.cosma.emit.program import emit
-from planners.cosma.model.problem import Problem, Run
+from planners.cosma.model.problem import ScheduleProblem, TensorStay
 from planners.simulator.timing import Durations, schedule
 
 # Steps that loads may come before their use, and stores may last after it.
@@ -28,8 +28,8 @@ PACKING_S = 0.2
 class Timed:
     """A placement of a problem's stays, as a program, and the seconds that it takes."""
 
-    problem: Problem
-    offsets: Mapping[Run, int]
+    problem: ScheduleProblem
+    offsets: Mapping[TensorStay, int]
     program: Program
     makespan_s: float
 
@@ -53,7 +53,9 @@ class Fastest:
 
 
 def fastest(
-    placements: Sequence[tuple[Problem, Mapping[Run, int]]], machine: Machine, clock: Clock
+    placements: Sequence[tuple[ScheduleProblem, Mapping[TensorStay, int]]],
+    machine: Machine,
+    clock: Clock,
 ) -> Fastest:
     """The fastest variant of placements of equal traffic, the first of which is always timed."""
     problem, offsets = placements[0]
@@ -72,7 +74,10 @@ def fastest(
 
 
 def _timed(
-    problem: Problem, offsets: Mapping[Run, int], machine: Machine, early_stores: bool
+    problem: ScheduleProblem,
+    offsets: Mapping[TensorStay, int],
+    machine: Machine,
+    early_stores: bool,
 ) -> Timed:
     program = emit(problem, machine, offsets, early_stores=early_stores)
     ends = (interval.stop_s for interval in schedule(program, machine))
@@ -80,8 +85,8 @@ def _timed(
 
 
 def _variants(
-    problem: Problem, offsets: Mapping[Run, int], machine: Machine, clock: Clock
-) -> Iterator[Mapping[Run, int]]:
+    problem: ScheduleProblem, offsets: Mapping[TensorStay, int], machine: Machine, clock: Clock
+) -> Iterator[Mapping[TensorStay, int]]:
     """The placement itself, and placements of its stays that leave room around transfers."""
     yield offsets
     stays = sorted(offsets)
@@ -97,7 +102,7 @@ def _variants(
             yield {run: packing.offsets[str(i)] for i, run in enumerate(stays)}
 
 
-def _roomy(problem: Problem, stays: Sequence[Run], ahead: int) -> list[Lifetime]:
+def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) -> list[Lifetime]:
     """Lifetimes that begin up to `ahead` steps before loads and end so late after stores.
 
     As far as the memory holds them all; large ones first.

@@ -19,13 +19,13 @@ from planners.core.program import (
     Store,
     whole,
 )
-from planners.cosma.model.problem import Line, Problem, Run
+from planners.cosma.model.problem import ScheduleProblem, TensorLine, TensorStay
 
 
 def emit(
-    problem: Problem,
+    problem: ScheduleProblem,
     machine: Machine,
-    offsets: Mapping[Run, int],
+    offsets: Mapping[TensorStay, int],
     *,
     early_stores: bool = False,
 ) -> Program:
@@ -33,12 +33,12 @@ def emit(
 
     `early_stores` writes what will be dropped as soon as it is made, not when it goes.
     """
-    emitter = _Emitter(problem, machine, offsets, early_stores)
+    emitter = _TensorEmitter(problem, machine, offsets, early_stores)
     return make_program(problem, machine, tuple(emitter.steps()))
 
 
 def make_program(
-    problem: Problem, machine: Machine, instructions: tuple[Instruction, ...]
+    problem: ScheduleProblem, machine: Machine, instructions: tuple[Instruction, ...]
 ) -> Program:
     """A program over one scratchpad of the budget's bytes and the machine's host memory."""
     homes = {"input": machine.offchip, "output": machine.offchip}
@@ -58,10 +58,10 @@ def make_program(
     )
 
 
-class Places:
+class TensorPlaces:
     """Pieces, homes and regions of whole tensors, made once each."""
 
-    def __init__(self, problem: Problem, machine: Machine) -> None:
+    def __init__(self, problem: ScheduleProblem, machine: Machine) -> None:
         self.graph, self.machine = problem.graph, machine
         self._piece: dict[str, Piece] = {}
 
@@ -103,14 +103,18 @@ class Places:
         )
 
 
-class _Emitter:
+class _TensorEmitter:
     def __init__(
-        self, problem: Problem, machine: Machine, offsets: Mapping[Run, int], early_stores: bool
+        self,
+        problem: ScheduleProblem,
+        machine: Machine,
+        offsets: Mapping[TensorStay, int],
+        early_stores: bool,
     ) -> None:
         self.problem, self.offsets, self.early_stores = problem, offsets, early_stores
-        self.places = Places(problem, machine)
-        self.starting: dict[int, list[Run]] = defaultdict(list)
-        self.ending: dict[int, list[Run]] = defaultdict(list)
+        self.places = TensorPlaces(problem, machine)
+        self.starting: dict[int, list[TensorStay]] = defaultdict(list)
+        self.ending: dict[int, list[TensorStay]] = defaultdict(list)
         for run in offsets:
             self.starting[run.first].append(run)
             self.ending[run.last].append(run)
@@ -140,7 +144,7 @@ class _Emitter:
         for line in ending:
             yield self.places.release(step, line.tensor, self.at.pop(line.tensor))
 
-    def _to_store(self, step: int) -> list[Line]:
+    def _to_store(self, step: int) -> list[TensorLine]:
         """What only the chip has, and what leaves now or, where stores are early, ever."""
         stays = self.starting[step] if self.early_stores else self.ending[step]
         return [

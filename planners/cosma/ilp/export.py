@@ -15,8 +15,8 @@ from planners.core.progress import Clock, ProgressCallback
 from planners.cosma.ilp.model import build
 from planners.cosma.ilp.solve import write_lp, write_mps
 from planners.cosma.ilp.variables import Ilp, Kind
-from planners.cosma.model.constraints import KNOWN, Wished, reordered, require_counted
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.constraints import KNOWN, WishedStays, reordered, require_counted
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.options import CosmaOptions
 from planners.cosma.order.peak import minimum_peak
 
@@ -60,9 +60,9 @@ def _model(graph: Graph, budget_bytes: int, chosen: CosmaOptions, clock: Clock) 
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, parameters)
     require_consistent(wishes, graph, budget_bytes)
-    wished = Wished.of(wishes)
+    wished = WishedStays.of(wishes)
     graph, order = reordered(graph, wished.before), tuple(range(len(graph.operators)))
-    problem = Problem(graph, order, parameters, budget_bytes, chosen.paper_strict, wished)
+    problem = ScheduleProblem(graph, order, parameters, budget_bytes, chosen.paper_strict, wished)
     if chosen.objective == "peak":
         if schedule == "default":
             raise BadInput("the peak of the default schedule needs no ILP: use --schedule mpmf")

@@ -25,13 +25,13 @@ from math import gcd
 
 from planners.core.errors import BadInput
 from planners.cosma.ilp.constraints import add_order, add_residency
-from planners.cosma.ilp.variables import Ilp, Kind, Variables, Windows, load_pulp
+from planners.cosma.ilp.variables import Ilp, Kind, TimeWindows, Variables, load_pulp
 from planners.cosma.model.constraints import NO_WISHES
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 
 
 def build(
-    problem: Problem,
+    problem: ScheduleProblem,
     kind: Kind = "full",
     *,
     paper_strict: bool = False,
@@ -54,8 +54,8 @@ def build(
     pulp = load_pulp()
     unit = gcd(*(line.size_bytes for line in problem.lines)) or 1
     lp = pulp.LpProblem(f"cosma_{kind}", pulp.LpMinimize)
-    ilp = Ilp(problem, kind, paper_strict, Windows(problem, kind == "fixed"), unit, lp)
-    builder = _Builder(ilp, pulp, should_stop)
+    ilp = Ilp(problem, kind, paper_strict, TimeWindows(problem, kind == "fixed"), unit, lp)
+    builder = _RowBuilder(ilp, pulp, should_stop)
     builder.add_schedule()
     add_order(builder)
     if kind == "mpmf":
@@ -69,7 +69,7 @@ def build(
     return ilp
 
 
-class _Builder(Variables):
+class _RowBuilder(Variables):
     """The paper's rows, by equation."""
 
     def add_schedule(self) -> None:

@@ -10,7 +10,7 @@ from planners.cosma.ilp.model import build
 from planners.cosma.ilp.solve import Solved, solve, usable
 from planners.cosma.ilp.variables import Ilp, Kind
 from planners.cosma.model.constraints import NO_WISHES
-from planners.cosma.model.problem import Problem, Run
+from planners.cosma.model.problem import ScheduleProblem, TensorStay
 from planners.cosma.order.joint import no_plan
 from planners.cosma.place.placement import settle
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
@@ -21,8 +21,8 @@ SOLVER_SHARE, PEAK_SHARE = 0.85, 0.5
 
 
 def plan_by_ilp(
-    problem: Problem, schedule: str, clock: Clock, solver: str | None = None
-) -> tuple[Problem, Solution]:
+    problem: ScheduleProblem, schedule: str, clock: Clock, solver: str | None = None
+) -> tuple[ScheduleProblem, Solution]:
     """The ILP's plan: `joint` (1)–(12); or (16)–(17) for the `default` or the `mpmf` schedule.
 
     With capacity rows on top, which change no answer and save much time. The bound holds over all
@@ -57,7 +57,7 @@ def plan_by_ilp(
 
 
 def schedule_of_least_peak(
-    problem: Problem, clock: Clock, solver: str | None = None
+    problem: ScheduleProblem, clock: Clock, solver: str | None = None
 ) -> tuple[tuple[int, ...], bool]:
     """The best schedule for (13)–(15) in half of the time, and whether it is proven so.
 
@@ -70,7 +70,7 @@ def schedule_of_least_peak(
     return order_of(ilp, solved), solved.status == "optimal"
 
 
-def _build(problem: Problem, kind: Kind, clock: Clock) -> Ilp:
+def _build(problem: ScheduleProblem, kind: Kind, clock: Clock) -> Ilp:
     stage = f"writing the {kind} ILP"
     return build(
         problem,
@@ -86,7 +86,7 @@ def _stop(clock: Clock, stage: str = "solving the ILP") -> bool:
     return clock.expired()
 
 
-def _infeasible(problem: Problem, solver: str) -> SpillwayError:
+def _infeasible(problem: ScheduleProblem, solver: str) -> SpillwayError:
     if problem.wished.keep:
         return no_plan(problem)
     if not problem.paper_strict:
@@ -98,8 +98,8 @@ def _infeasible(problem: Problem, solver: str) -> SpillwayError:
 
 
 def _without(
-    problem: Problem, bound_bytes: int, how: str, clock: Clock
-) -> tuple[Problem, Solution]:
+    problem: ScheduleProblem, bound_bytes: int, how: str, clock: Clock
+) -> tuple[ScheduleProblem, Solution]:
     """What there is without a solution: Belady's plan, or an error where that breaks the rules."""
     if problem.paper_strict:
         raise SpillwayError(
@@ -109,7 +109,9 @@ def _without(
     return _online(problem, bound_bytes, how, clock)
 
 
-def _online(problem: Problem, bound_bytes: int, how: str, clock: Clock) -> tuple[Problem, Solution]:
+def _online(
+    problem: ScheduleProblem, bound_bytes: int, how: str, clock: Clock
+) -> tuple[ScheduleProblem, Solution]:
     problem.assert_feasible()
     stays, made = plan_at_once(problem, clock)
     stays = with_last_means(problem, clock) if stays is None else stays
@@ -125,7 +127,7 @@ def order_of(ilp: Ilp, solved: Solved) -> tuple[int, ...]:
     return tuple(sorted(range(len(ops)), key=lambda i: step[ops[i].outputs[0]]))
 
 
-def decode(ilp: Ilp, solved: Solved) -> tuple[Problem, dict[Run, int]]:
+def decode(ilp: Ilp, solved: Solved) -> tuple[ScheduleProblem, dict[TensorStay, int]]:
     """The problem in the solution's order, and the address of each of its stays in bytes.
 
     A stay is cut to its first and last use. Raises `SpillwayError` where values break the model.
@@ -133,14 +135,16 @@ def decode(ilp: Ilp, solved: Solved) -> tuple[Problem, dict[Run, int]]:
     problem = replace(ilp.problem, schedule=order_of(ilp, solved))
     held = solved.ones(ilp.P)
     fresh = solved.ones(ilp.C) | solved.ones(ilp.R)
-    wanted: dict[Run, float] = {}
+    wanted: dict[TensorStay, float] = {}
     for i, line in enumerate(problem.lines):
         stay: list[int] = []
         began = at = -1
         for step in range(line.uses[0], line.uses[-1] + 1):
             if (line.tensor, step) in fresh:
                 if stay:
-                    wanted[Run(i, stay[0], stay[-1])] = _address(ilp, solved, line.tensor, began)
+                    wanted[TensorStay(i, stay[0], stay[-1])] = _address(
+                        ilp, solved, line.tensor, began
+                    )
                 stay, began, at = [], step, step
             elif (line.tensor, step) in held:
                 at = step
@@ -148,7 +152,7 @@ def decode(ilp: Ilp, solved: Solved) -> tuple[Problem, dict[Run, int]]:
                 if at != step:
                     raise SpillwayError(f"{solved.solver}: {line.tensor!r} is missing at {step}")
                 stay.append(step)
-        wanted[Run(i, stay[0], stay[-1])] = _address(ilp, solved, line.tensor, began)
+        wanted[TensorStay(i, stay[0], stay[-1])] = _address(ilp, solved, line.tensor, began)
     sunk = settle(problem, wanted)
     if sunk is None:
         raise SpillwayError(f"{solved.solver}: the addresses of the solution overlap")

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from planners.core.errors import Cancelled
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 
 Kind = Literal["full", "mpmf", "fixed"]
 Key = tuple[str, int]  # tensor, timestep
@@ -33,10 +33,10 @@ def load_pulp() -> Any:
     return pulp
 
 
-class Windows:
+class TimeWindows:
     """Timesteps at which each operator can run and each tensor can live (III-F)."""
 
-    def __init__(self, problem: Problem, fixed: bool) -> None:
+    def __init__(self, problem: ScheduleProblem, fixed: bool) -> None:
         graph = problem.graph
         self.steps = len(graph.operators)
         self.inputs = [
@@ -61,7 +61,7 @@ class Windows:
             self.latest = [self.steps - 1 - count for count in after]
 
     @staticmethod
-    def _ancestors(problem: Problem) -> list[int]:
+    def _ancestors(problem: ScheduleProblem) -> list[int]:
         graph, before = problem.graph, [0] * len(problem.graph.operators)
         for i, op in enumerate(graph.operators):
             for tensor in op.inputs:
@@ -108,10 +108,10 @@ class Ilp:
     Sizes and addresses count `unit` bytes. `lp` is PuLP's problem.
     """
 
-    problem: Problem
+    problem: ScheduleProblem
     kind: Kind
     paper_strict: bool
-    windows: Windows
+    windows: TimeWindows
     unit: int
     lp: Any
     C: dict[Key, Any] = field(default_factory=dict)

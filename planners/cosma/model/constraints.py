@@ -16,7 +16,7 @@ KNOWN: tuple[Kind, ...] = ("keep", "spill", "before")
 
 
 @dataclass(frozen=True, slots=True)
-class Wished:
+class WishedStays:
     """Tensors that never leave between their uses, tensors that leave wherever they are not used,
     and pairs of operators of which the first runs first; all by name.
     """
@@ -26,27 +26,27 @@ class Wished:
     before: tuple[tuple[str, str], ...] = ()
 
     @staticmethod
-    def of(wishes: Iterable[Wish]) -> Wished:
+    def of(wishes: Iterable[Wish]) -> WishedStays:
         """What wishes of the kinds in `KNOWN` ask for."""
         wishes = tuple(wishes)
-        return Wished(
+        return WishedStays(
             frozenset(wish.names[0] for wish in wishes if wish.kind == "keep"),
             frozenset(wish.names[0] for wish in wishes if wish.kind == "spill"),
             tuple((wish.names[0], wish.names[1]) for wish in wishes if wish.kind == "before"),
         )
 
-    def inside(self, graph: Graph, part: Iterable[int]) -> Wished:
+    def inside(self, graph: Graph, part: Iterable[int]) -> WishedStays:
         """What is about operators of a part alone, by position, and what only they use."""
         own = set(part)
         names = {graph.operators[i].name for i in own}
-        return Wished(
+        return WishedStays(
             frozenset(t for t in self.keep if users(graph, t) <= own),
             frozenset(t for t in self.spill if users(graph, t) <= own),
             tuple(pair for pair in self.before if set(pair) <= names),
         )
 
 
-NO_WISHES = Wished()
+NO_WISHES = WishedStays()
 
 
 def users(graph: Graph, tensor: str) -> set[int]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from planners.core.graph import Graph
 from planners.core.masks import bits
-from planners.cosma.model.constraints import NO_WISHES, Wished, positions_before
+from planners.cosma.model.constraints import NO_WISHES, WishedStays, positions_before
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Op:
     after: int
 
 
-class Around(NamedTuple):
+class UnorderedTensors(NamedTuple):
     """Tensors that are made by an operator's ancestors, or not by its descendants but by some
     operator, and those that its descendants read."""
 
@@ -90,7 +90,7 @@ class Net:
         return tuple(found)
 
     @cached_property
-    def around(self) -> tuple[Around, ...]:
+    def around(self) -> tuple[UnorderedTensors, ...]:
         """What surely happens before and after each operator."""
         count = len(self.ops)
         made_before, made_after, read_after = [0] * count, [0] * count, [0] * count
@@ -106,7 +106,8 @@ class Net:
                 made_after[near] |= made_after[i] | writes[i]
                 read_after[near] |= read_after[i] | reads[i]
         return tuple(
-            Around(made_before[i], made & ~made_after[i], read_after[i]) for i in range(count)
+            UnorderedTensors(made_before[i], made & ~made_after[i], read_after[i])
+            for i in range(count)
         )
 
     def may_cross(self, tensor: int, position: int) -> bool:
@@ -187,7 +188,9 @@ class Net:
         return replace(self, ops=ops, counts=counts)
 
 
-def net_of(graph: Graph, parameters: bool, budget_bytes: int, wished: Wished = NO_WISHES) -> Net:
+def net_of(
+    graph: Graph, parameters: bool, budget_bytes: int, wished: WishedStays = NO_WISHES
+) -> Net:
     """The whole graph, in units of the greatest common divisor of all sizes."""
     own = {
         name

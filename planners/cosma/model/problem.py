@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from planners.core.errors import BudgetTooSmall
 from planners.core.graph import Graph
-from planners.cosma.model.constraints import NO_WISHES, Wished
+from planners.cosma.model.constraints import NO_WISHES, WishedStays
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TensorLine:
     """A tensor along a schedule: the steps that use it, the one that makes it among them.
 
     `host_copy` says that the host has it whenever it is dropped without a store of its own:
@@ -29,7 +29,7 @@ class Line:
     host_copy: bool
 
 
-class Gap(NamedTuple):
+class UseGap(NamedTuple):
     """The time between two consecutive uses, `(before, after)`, of line number `line`."""
 
     line: int
@@ -43,7 +43,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
+class ScheduleProblem:
     """Which tensors to keep over which gaps, for one schedule and budget.
 
     `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
@@ -55,10 +55,10 @@ class Problem:
     parameters: bool
     budget_bytes: int
     paper_strict: bool = False
-    wished: Wished = NO_WISHES
+    wished: WishedStays = NO_WISHES
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[TensorLine, ...]:
         """All tensors that any operator touches, in order of first use."""
         uses: dict[str, list[int]] = {}
         produced: set[str] = set()
@@ -69,7 +69,7 @@ class Problem:
             produced.update(op.outputs)
         outputs = set(self.graph.outputs)
         return tuple(
-            Line(
+            TensorLine(
                 tensor=name,
                 size_bytes=self.graph.size_bytes(name),
                 uses=tuple(steps),
@@ -80,22 +80,22 @@ class Problem:
         )
 
     @cached_property
-    def gaps(self) -> tuple[Gap, ...]:
+    def gaps(self) -> tuple[UseGap, ...]:
         return tuple(
-            Gap(i, a, b) for i, line in enumerate(self.lines) for a, b in pairwise(line.uses)
+            UseGap(i, a, b) for i, line in enumerate(self.lines) for a, b in pairwise(line.uses)
         )
 
     @cached_property
-    def kept(self) -> frozenset[Gap]:
+    def kept(self) -> frozenset[UseGap]:
         """The gaps that must be kept, as wished."""
         return self._gaps_of(self.wished.keep)
 
     @cached_property
-    def spilled(self) -> frozenset[Gap]:
+    def spilled(self) -> frozenset[UseGap]:
         """The gaps that must be dropped, as wished: those with a step that does not use them."""
         return frozenset(gap for gap in self._gaps_of(self.wished.spill) if gap.interior)
 
-    def _gaps_of(self, tensors: frozenset[str]) -> frozenset[Gap]:
+    def _gaps_of(self, tensors: frozenset[str]) -> frozenset[UseGap]:
         if not tensors:
             return frozenset()
         return frozenset(gap for gap in self.gaps if self.lines[gap.line].tensor in tensors)
@@ -109,7 +109,7 @@ class Problem:
                 need[step] += line.size_bytes
         return tuple(need)
 
-    def cost(self, dropped: Sequence[Gap] | frozenset[Gap]) -> int:
+    def cost(self, dropped: Sequence[UseGap] | frozenset[UseGap]) -> int:
         """Non-compulsory bytes when these gaps are dropped: each reload, and one store a tensor."""
         reloads = sum(self.lines[gap.line].size_bytes for gap in dropped)
         stored = {gap.line for gap in dropped if not self.lines[gap.line].host_copy}
@@ -139,7 +139,7 @@ class Problem:
         return (*op.inputs, *(op.parameters if self.parameters else ()), *op.outputs, *across)
 
 
-class Run(NamedTuple):
+class TensorStay(NamedTuple):
     """A stay of line number `line` over the uses at steps `first` to `last`, both included."""
 
     line: int
@@ -147,14 +147,14 @@ class Run(NamedTuple):
     last: int
 
 
-def runs(problem: Problem, dropped: frozenset[Gap]) -> tuple[Run, ...]:
+def runs(problem: ScheduleProblem, dropped: frozenset[UseGap]) -> tuple[TensorStay, ...]:
     """The stays that remain when these gaps are dropped and all others kept."""
     found = []
     for i, line in enumerate(problem.lines):
         first = line.uses[0]
         for before, after in pairwise(line.uses):
-            if Gap(i, before, after) in dropped:
-                found.append(Run(i, first, before))
+            if UseGap(i, before, after) in dropped:
+                found.append(TensorStay(i, first, before))
                 first = after
-        found.append(Run(i, first, line.uses[-1]))
+        found.append(TensorStay(i, first, line.uses[-1]))
     return tuple(found)

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 
 from planners.core.masks import bits
 from planners.cosma.model.net import Net
-from planners.cosma.order.space import Space, State
+from planners.cosma.order.space import OrderSpace, OrderState
 
-Bound: TypeAlias = Callable[[State], int]
+Bound: TypeAlias = Callable[[OrderState], int]
 
 # States that one question about the largest tensors may cost; then the bound so far is the answer.
 MAX_STATES = 500
@@ -34,14 +34,14 @@ class _Crowd(NamedTuple):
 class Overflow:
     """What must live across an operator and overflows it; disjoint overflows add up."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: OrderSpace) -> None:
         self.space = space
         self.crowds = list(self._crowds())
         self.operators = sum(crowd.operator for crowd in self.crowds)
         self.spills = list(_spills(space)) if space.spill else []
         self._ahead: dict[int, list[tuple[int, int, int]]] = {}
 
-    def __call__(self, state: State, before: int | None = None) -> int:
+    def __call__(self, state: OrderState, before: int | None = None) -> int:
         """In units; only of the operators numbered below `before`, where it is given."""
         resident, absent = state.resident, state.absent
         bytes_of = self.space.bytes
@@ -98,7 +98,7 @@ class _Spill(NamedTuple):
     size: int
     uses: tuple[tuple[int, int], ...]
 
-    def left(self, state: State, host: int) -> int:
+    def left(self, state: OrderState, host: int) -> int:
         """What it still has to pay at least: it leaves once more, if it is not away already."""
         if state.absent & self.tensor:
             return 0
@@ -107,7 +107,7 @@ class _Spill(NamedTuple):
         return 0
 
 
-def _spills(space: Space) -> Iterator[_Spill]:
+def _spills(space: OrderSpace) -> Iterator[_Spill]:
     net = space.net
     for t in bits(space.spill):
         users = net.consumers[t] | (1 << net.producer[t] if net.producer[t] >= 0 else 0)
@@ -123,7 +123,7 @@ def _spills(space: Space) -> Iterator[_Spill]:
 _Key: TypeAlias = tuple[int, int, int]
 
 
-def _key(state: State) -> _Key:
+def _key(state: OrderState) -> _Key:
     return state.done, state.resident, state.written
 
 
@@ -135,14 +135,14 @@ class Largest:
     """
 
     def __init__(self, net: Net, smallest: int, base: Bound | None = None) -> None:
-        self.space = Space(net.only(lambda tensor: net.sizes[tensor] >= smallest))
+        self.space = OrderSpace(net.only(lambda tensor: net.sizes[tensor] >= smallest))
         self.overflow = Overflow(self.space)
         self.base = base
         self.answers: dict[_Key, int] = {}
         self.exact: dict[_Key, int] = {}
         self.least: dict[_Key, int] = {}
 
-    def __call__(self, state: State) -> int:
+    def __call__(self, state: OrderState) -> int:
         """In units, for a state of the whole net."""
         space = self.space
         parts = (state.resident & space.tensors, state.written & space.tensors)
@@ -153,7 +153,7 @@ class Largest:
             found = self.answers[asked] = self._solve(seen)
         return found
 
-    def _left(self, state: State) -> int:
+    def _left(self, state: OrderState) -> int:
         key = _key(state)
         exact = self.exact.get(key)
         if exact is not None:
@@ -161,12 +161,12 @@ class Largest:
         base = 0 if self.base is None else self.base(state)
         return max(self.least.get(key, 0), self.overflow(state), base)
 
-    def _solve(self, start: State) -> int:
+    def _solve(self, start: OrderState) -> int:
         """The least cost from a state of the part, or a bound on it."""
         if _key(start) in self.exact:
             return self.exact[_key(start)]
         heap = [(self._left(start), 0, 0)]
-        nodes: list[tuple[State, int, int]] = [(start, 0, -1)]
+        nodes: list[tuple[OrderState, int, int]] = [(start, 0, -1)]
         reached, closed = {_key(start): 0}, dict[_Key, int]()
         bound = 0
         while heap:
@@ -193,7 +193,7 @@ class Largest:
         raise AssertionError("every state can be finished: any operator fits alone")
 
     def _remember(
-        self, nodes: list[tuple[State, int, int]], at: int, total: int, closed: dict[_Key, int]
+        self, nodes: list[tuple[OrderState, int, int]], at: int, total: int, closed: dict[_Key, int]
     ) -> None:
         for key, cost in closed.items():
             self.least[key] = max(self.least.get(key, 0), total - cost)

@@ -16,7 +16,7 @@ from itertools import chain
 from planners.core.errors import BudgetTooSmall
 from planners.core.progress import Clock
 from planners.cosma.model.constraints import NO_WISHES
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.breaks import Part, find_breaks, parts_at
 from planners.cosma.order.joint import NOTHING, no_plan, solve_all_orders
 from planners.cosma.order.parts import Boundary, boundary_after, induced, order_of, part_problem
@@ -39,12 +39,14 @@ BOUND_OPERATORS = 200
 class Divided:
     """The best plan, under a bound over all orders; and its break nodes, or those first tried."""
 
-    problem: Problem
+    problem: ScheduleProblem
     solution: Solution
     breaks: tuple[str, ...]
 
 
-def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = None) -> Divided:
+def solve_parts(
+    problem: ScheduleProblem, clock: Clock, breaks: Sequence[str] | None = None
+) -> Divided:
     """The best joined order of the parts between `breaks` (found where None), solved as a whole.
 
     The order given, or the one of least peak, where parts save nothing. Raises `BadInput` for
@@ -74,7 +76,9 @@ def solve_parts(problem: Problem, clock: Clock, breaks: Sequence[str] | None = N
     return replace(best, solution=replace(best.solution, bound_bytes=bound))
 
 
-def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock: Clock) -> Divided:
+def _solve_uncut(
+    problem: ScheduleProblem, names: tuple[str, ...], working: Clock, clock: Clock
+) -> Divided:
     """The better of two plans for orders of the whole; and before them, one at once."""
     best = _uncut(problem, names, clock.part(0.0))
     for ordered in _known_orders(problem, working):
@@ -86,7 +90,7 @@ def _solve_uncut(problem: Problem, names: tuple[str, ...], working: Clock, clock
     return best
 
 
-def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
+def _known_orders(problem: ScheduleProblem, clock: Clock) -> Iterator[ScheduleProblem]:
     yield problem
     if problem.wished.keep:
         part = clock.part(PEAK_SHARE * clock.left_s)
@@ -98,13 +102,13 @@ def _known_orders(problem: Problem, clock: Clock) -> Iterator[Problem]:
     yield replace(problem, schedule=least.schedule)
 
 
-def _uncut(ordered: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
+def _uncut(ordered: ScheduleProblem, names: tuple[str, ...], clock: Clock) -> Divided:
     solution = _solved(ordered, clock)
     solver = f"divide and conquer (an order of the whole), {solution.solver}"
     return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
 
 
-def _solved(ordered: Problem, clock: Clock) -> Solution:
+def _solved(ordered: ScheduleProblem, clock: Clock) -> Solution:
     """The plan of an order; nothing where it has no place for what must be kept."""
     try:
         return solve_fixed(ordered, clock)
@@ -112,7 +116,7 @@ def _solved(ordered: Problem, clock: Clock) -> Solution:
         return NOTHING
 
 
-def _parts(problem: Problem, names: Sequence[str]) -> tuple[Part, ...]:
+def _parts(problem: ScheduleProblem, names: Sequence[str]) -> tuple[Part, ...]:
     return parts_at(problem.graph, names, problem.wished.before)
 
 
@@ -124,7 +128,7 @@ def _cost(divided: Divided) -> int:
     return divided.solution.cost_bytes
 
 
-def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:
+def _levels(problem: ScheduleProblem) -> Iterator[tuple[str, ...]]:
     """Break nodes for parts of twice as many operators each time, until there are none."""
     most = FIRST_OPERATORS
     before = problem.wished.before
@@ -137,7 +141,7 @@ def _levels(problem: Problem) -> Iterator[tuple[str, ...]]:
             yield names
 
 
-def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divided:
+def _solve_level(problem: ScheduleProblem, names: tuple[str, ...], clock: Clock) -> Divided:
     at = {position: step for step, position in enumerate(problem.schedule)}
     parts = [tuple(sorted(part, key=at.__getitem__)) for part in _parts(problem, names)]
     ordered = replace(problem, schedule=_joined(problem, parts, clock))
@@ -148,7 +152,7 @@ def _solve_level(problem: Problem, names: tuple[str, ...], clock: Clock) -> Divi
     return Divided(ordered, replace(solution, bound_bytes=0, solver=solver), names)
 
 
-def _joined(problem: Problem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
+def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
     """The best orders found for the parts one after the other; as known where time is over."""
     until_s = clock.elapsed_s + PARTS_SHARE * clock.left_s
     boundary, order = Boundary(), list[int]()
@@ -164,7 +168,7 @@ def _joined(problem: Problem, parts: Sequence[Part], clock: Clock) -> tuple[int,
     return tuple(order)
 
 
-def _bound(problem: Problem, names: Sequence[str], cost_bytes: int, clock: Clock) -> int:
+def _bound(problem: ScheduleProblem, names: Sequence[str], cost_bytes: int, clock: Clock) -> int:
     """A bound on every order: that of the dearest part, or the sum over parts that share nothing.
 
     To add up, each tensor counts in the first part that uses it, and is gone from all others.
@@ -186,7 +190,9 @@ def _bound(problem: Problem, names: Sequence[str], cost_bytes: int, clock: Clock
     return max(dearest, total)
 
 
-def _with_used(problem: Problem, parts: Sequence[Part]) -> Iterator[tuple[Part, frozenset[str]]]:
+def _with_used(
+    problem: ScheduleProblem, parts: Sequence[Part]
+) -> Iterator[tuple[Part, frozenset[str]]]:
     """Each part with the tensors that earlier ones use."""
     used: frozenset[str] = frozenset()
     for part in parts:
@@ -195,11 +201,11 @@ def _with_used(problem: Problem, parts: Sequence[Part]) -> Iterator[tuple[Part, 
         used |= {t for op in ops for t in (*op.inputs, *op.outputs, *op.parameters)}
 
 
-def _least(problem: Problem, clock: Clock) -> int:
+def _least(problem: ScheduleProblem, clock: Clock) -> int:
     return 0 if clock.expired() else _all_orders(problem, clock)[1].bound_bytes
 
 
-def _all_orders(problem: Problem, clock: Clock) -> tuple[Problem, Solution]:
+def _all_orders(problem: ScheduleProblem, clock: Clock) -> tuple[ScheduleProblem, Solution]:
     """The best order of a part; without what must be kept, where that is not found a place."""
     try:
         return solve_all_orders(problem, clock)

@@ -19,17 +19,17 @@ from typing import TypeAlias
 from planners.core.errors import BudgetTooSmall
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net, net_of
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.bounds import Bound, Largest, Overflow
 from planners.cosma.order.peak import least_for_kept, minimum_peak
-from planners.cosma.order.shortest_path import Route, Search, beam
-from planners.cosma.order.space import Space
+from planners.cosma.order.shortest_path import OrderRoute, OrderSearch, beam
+from planners.cosma.order.space import OrderSpace
 from planners.cosma.order.suffix_bounds import Tails
 from planners.cosma.replace.immediate import AS_FAR
 from planners.cosma.replace.optimal import NEVER, Solution, solve_fixed
 from planners.cosma.replace.relaxation import relax
 
-Candidate: TypeAlias = tuple[Problem, Solution]
+Candidate: TypeAlias = tuple[ScheduleProblem, Solution]
 Order: TypeAlias = tuple[int, ...]
 
 # Where there is no plan yet; and where it is proven that an order has none.
@@ -55,7 +55,7 @@ QUICK_S = 1.5
 FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.1, 0.2, 0.6
 
 
-def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
+def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
     """The best plan over all schedules, starting from the problem's own, as time allows."""
     best = _first(problem, clock.share(FIXED_SHARE, bounds=False))
     if best[1].cost_bytes == 0:
@@ -68,7 +68,7 @@ def solve_all_orders(problem: Problem, clock: Clock) -> Candidate:
     return hunt.result()
 
 
-def _first(problem: Problem, clock: Clock) -> Candidate:
+def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
     """A plan in the problem's own order; or in the one that fits best what must be kept.
 
     None where that has no place either. Raises `BudgetTooSmall` where that is proven for any order.
@@ -90,16 +90,18 @@ def _first(problem: Problem, clock: Clock) -> Candidate:
 class _Hunt:
     """The best plan so far, the proven bound, and what was learned on the way."""
 
-    def __init__(self, problem: Problem, best: Candidate, clock: Clock) -> None:
+    def __init__(self, problem: ScheduleProblem, best: Candidate, clock: Clock) -> None:
         self.problem, self.best, self.clock = problem, best, clock
         self.net = net_of(problem.graph, problem.parameters, problem.budget_bytes, problem.wished)
         # The cheapest schedule by sizes; its plan may cost more.
-        self.route = Route(best[0].schedule, best[1].cost_bytes)
-        self.beamed: Route | None = None  # The best that beams found: a good line to search along.
+        self.route = OrderRoute(best[0].schedule, best[1].cost_bytes)
+        self.beamed: OrderRoute | None = (
+            None  # The best that beams found: a good line to search along.
+        )
         self.bound_bytes = 0
         self.states = 0
         # The last search, to be run again, and the order that its operators are numbered along.
-        self._again: Callable[..., Search] | None = None
+        self._again: Callable[..., OrderSearch] | None = None
         self._along: Order | None = None
 
     @property
@@ -123,7 +125,7 @@ class _Hunt:
         graph, parameters = self.problem.graph, self.problem.parameters
         clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
         self._try(minimum_peak(graph, parameters, clock=clock, before=before).schedule)
-        space, largest = Space(self.net), _largest(self.net)
+        space, largest = OrderSpace(self.net), _largest(self.net)
         at_once = largest(space.settle(space.start(), []))
         good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
         if good and not self.proven:
@@ -136,7 +138,7 @@ class _Hunt:
         net = self.net.ordered(order)
         tails = Tails(net)
         clock = self.clock.part(TAILS_SHARE * self.clock.left_s)
-        space, known = Space(net), 0
+        space, known = OrderSpace(net), 0
         while tails.first > 0 and not self.proven and not clock.expired():
             tails.extend(clock)
             self._prove(tails.least)
@@ -214,7 +216,7 @@ class _Hunt:
     ) -> None:
         self._tell("beam over orders")
         clock = self.clock.part(BEAM_SHARE * self.clock.left_s)
-        route = beam(Space(net), width, clock, live_weight, bound)
+        route = beam(OrderSpace(net), width, clock, live_weight, bound)
         if route is not None:
             route = route if order is None else route.along(order)
             self.beamed = min(self.beamed or route, route, key=lambda found: found.cost_bytes)
@@ -228,10 +230,10 @@ class _Hunt:
         order: Order | None = None,
     ) -> None:
         """Search for less than the best plan costs; what is found is numbered along `order`."""
-        space = Space(net)
+        space = OrderSpace(net)
         left = None if bound is None else _best_of(Overflow(space), bound)
-        search = Search(space, self.route.cost_bytes // net.unit, left)
-        self._again = partial(Search, space, bound=left)
+        search = OrderSearch(space, self.route.cost_bytes // net.unit, left)
+        self._again = partial(OrderSearch, space, bound=left)
         self._along = order
         while not (self.proven or search.done or self.clock.expired()):
             if search.states == max_states:
@@ -248,7 +250,7 @@ class _Hunt:
     def _prove(self, least: int) -> None:
         self.bound_bytes = max(self.bound_bytes, least * self.net.unit)
 
-    def _take(self, route: Route | None) -> None:
+    def _take(self, route: OrderRoute | None) -> None:
         if route is not None and route.cost_bytes < self.route.cost_bytes:
             self.route = route
             if not self.proven:
@@ -267,7 +269,7 @@ class _Hunt:
         if found[1].cost_bytes < self.best[1].cost_bytes:
             self.best = found
         if found[1].cost_bytes < self.route.cost_bytes:
-            self.route = Route(schedule, found[1].cost_bytes)
+            self.route = OrderRoute(schedule, found[1].cost_bytes)
         return found[1]
 
     def _tell(self, stage: str) -> None:
@@ -278,7 +280,7 @@ class _Hunt:
             self.clock.report(stage)
 
 
-def no_plan(problem: Problem) -> BudgetTooSmall:
+def no_plan(problem: ScheduleProblem) -> BudgetTooSmall:
     """What must be kept leaves no place in any order that was tried."""
     most = max(problem.needed)
     step = problem.needed.index(most)
@@ -309,6 +311,8 @@ def _best_of(*bounds: Bound) -> Bound:
     return lambda state: max(bound(state) for bound in bounds)
 
 
-def _solved(problem: Problem, schedule: tuple[int, ...], clock: Clock, *, quick: bool) -> Candidate:
+def _solved(
+    problem: ScheduleProblem, schedule: tuple[int, ...], clock: Clock, *, quick: bool
+) -> Candidate:
     ordered = replace(problem, schedule=schedule)
     return ordered, solve_fixed(ordered, clock, quick=quick)

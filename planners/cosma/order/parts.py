@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from planners.core.graph import Graph, Operator, Tensor
-from planners.cosma.model.problem import Problem
+from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.breaks import Part
 from planners.cosma.replace.optimal import Solution
 
@@ -32,13 +32,13 @@ class Boundary:
 class PartProblem:
     """A part to be planned; `leave` is the operator that reads what lives on, if anything does."""
 
-    problem: Problem
+    problem: ScheduleProblem
     names: frozenset[str]
     leave: str | None
 
 
 def part_problem(
-    whole: Problem, part: Part, boundary: Boundary, rest: Sequence[int]
+    whole: ScheduleProblem, part: Part, boundary: Boundary, rest: Sequence[int]
 ) -> PartProblem:
     """A part, after `boundary` and before the operators of `rest`, all by position."""
     graph = whole.graph
@@ -54,7 +54,7 @@ def part_problem(
     if kept:
         left = _unused("left", graph.tensors)
         ops.append(Operator(_unused("leave", graph.index), "part", kept, (left,)))
-    problem = Problem(
+    problem = ScheduleProblem(
         _graph(graph, ops),
         tuple(range(len(ops))),
         whole.parameters,
@@ -65,7 +65,7 @@ def part_problem(
 
 
 def _that_live_on(
-    whole: Problem, own: Sequence[Operator], there: Sequence[str], rest: Sequence[int]
+    whole: ScheduleProblem, own: Sequence[Operator], there: Sequence[str], rest: Sequence[int]
 ) -> tuple[str, ...]:
     """What `rest` reads of what the part has, soonest first, as far as it fits together."""
     graph = whole.graph
@@ -80,14 +80,14 @@ def _that_live_on(
     return tuple(kept)
 
 
-def order_of(planned: PartProblem, solved: Problem) -> list[str]:
+def order_of(planned: PartProblem, solved: ScheduleProblem) -> list[str]:
     """The part's own operators by name, in the order of a solved problem."""
     names = (solved.graph.operators[i].name for i in solved.schedule)
     return [name for name in names if name in planned.names]
 
 
 def boundary_after(
-    planned: PartProblem, solved: Problem, solution: Solution, before: Boundary
+    planned: PartProblem, solved: ScheduleProblem, solution: Solution, before: Boundary
 ) -> Boundary:
     """What a planned part leaves on chip for the next ones, and what of it the host has."""
     if planned.leave is None:
@@ -105,7 +105,9 @@ def boundary_after(
     return Boundary(resident, resident & copies)
 
 
-def induced(whole: Problem, part: Part, without: frozenset[str] = frozenset()) -> Problem:
+def induced(
+    whole: ScheduleProblem, part: Part, without: frozenset[str] = frozenset()
+) -> ScheduleProblem:
     """What all schedules of the whole have to do for a part at least: a bound on it bounds them.
 
     What comes from elsewhere is on the host at no cost, what goes elsewhere is dead after its
@@ -124,7 +126,9 @@ def induced(whole: Problem, part: Part, without: frozenset[str] = frozenset()) -
     wished = whole.wished.inside(graph, part)
     wished = replace(wished, keep=wished.keep - without, spill=wished.spill - without)
     order = tuple(range(len(ops)))
-    return Problem(_graph(graph, ops), order, whole.parameters, whole.budget_bytes, wished=wished)
+    return ScheduleProblem(
+        _graph(graph, ops), order, whole.parameters, whole.budget_bytes, wished=wished
+    )
 
 
 def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:

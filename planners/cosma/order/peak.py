@@ -15,7 +15,7 @@ from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.core.services import Pairs, Peak, Shares
-from planners.cosma.model.constraints import Wished, positions_before
+from planners.cosma.model.constraints import WishedStays, positions_before
 
 
 class _Op(NamedTuple):
@@ -164,7 +164,7 @@ def minimum_peak(
     return least_peak(prints, clock or Clock(30.0), max_states)
 
 
-def least_for_kept(graph: Graph, parameters: bool, wished: Wished, clock: Clock) -> Peak:
+def least_for_kept(graph: Graph, parameters: bool, wished: WishedStays, clock: Clock) -> Peak:
     """The schedule that needs least beside what must be kept: all else is there when it is used.
 
     By sizes: addresses may need more.
@@ -175,7 +175,7 @@ def least_for_kept(graph: Graph, parameters: bool, wished: Wished, clock: Clock)
 
 def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> Peak:
     """`minimum_peak` for any footprints that shrink, or stay, where other operators ran before."""
-    search = _Search(prints, clock, max_states)
+    search = _PeakSearch(prints, clock, max_states)
     bound, schedule = search.run()
     if schedule is not None:
         return Peak(bound, bound, schedule, search.states)
@@ -188,7 +188,7 @@ def least_peak(prints: Footprints, clock: Clock, max_states: int = 400_000) -> P
     return Peak(peaks[best], min(bound, peaks[best]), known[best], search.states)
 
 
-class _Search:
+class _PeakSearch:
     def __init__(self, prints: Footprints, clock: Clock, max_states: int) -> None:
         self.prints, self.clock, self.max_states = prints, clock, max_states
         self.came: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from planners.core.progress import Clock
 from planners.cosma.order.bounds import Bound, Overflow
-from planners.cosma.order.space import Space, State
+from planners.cosma.order.space import OrderSpace, OrderState
 
 # The time is looked at after so many states.
 BREATH = 64
@@ -24,20 +24,24 @@ Expanded: TypeAlias = dict[int, list[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class OrderRoute:
     """A schedule (operators by position) and its non-compulsory bytes, addresses apart."""
 
     schedule: tuple[int, ...]
     cost_bytes: int
 
-    def along(self, order: tuple[int, ...]) -> Route:
+    def along(self, order: tuple[int, ...]) -> OrderRoute:
         """The same route, where positions were counted along `order`."""
         return replace(self, schedule=tuple(order[i] for i in self.schedule))
 
 
 def beam(
-    space: Space, width: int, clock: Clock, live_weight: float = 0.0, bound: Bound | None = None
-) -> Route | None:
+    space: OrderSpace,
+    width: int,
+    clock: Clock,
+    live_weight: float = 0.0,
+    bound: Bound | None = None,
+) -> OrderRoute | None:
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
@@ -46,14 +50,14 @@ def beam(
     """
     left = bound or Overflow(space)
 
-    def rank(item: tuple[State, tuple[int, tuple[int, ...]]]) -> float:
+    def rank(item: tuple[OrderState, tuple[int, tuple[int, ...]]]) -> float:
         state, (cost, _) = item
         live = space.bytes(state.resident | state.absent) if live_weight else 0
         return cost + left(state) + live_weight * live
 
     order: list[int] = []
     first = space.settle(space.start(), order)
-    layers: dict[int, dict[State, tuple[int, tuple[int, ...]]]] = defaultdict(dict)
+    layers: dict[int, dict[OrderState, tuple[int, tuple[int, ...]]]] = defaultdict(dict)
     layers[first.done.bit_count()][first] = (0, tuple(order))
     for depth in range(space.count + 1):
         layer = layers.pop(depth, {})
@@ -71,18 +75,18 @@ def beam(
     if depth < space.count or not layer:
         return None
     cost, path = min(layer.values())
-    return Route(path, cost * space.unit)
+    return OrderRoute(path, cost * space.unit)
 
 
-class _Node(NamedTuple):
-    state: State
+class _OrderNode(NamedTuple):
+    state: OrderState
     cost: int
     order: tuple[int, ...]
     parent: int
     settled: bool
 
 
-class Search:
+class OrderSearch:
     """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
     Children wait as their operator leaves them, with a cheap bound (`Overflow`); what is forced
@@ -91,7 +95,7 @@ class Search:
     """
 
     def __init__(
-        self, space: Space, limit: int, bound: Bound | None = None, seed: int | None = None
+        self, space: OrderSpace, limit: int, bound: Bound | None = None, seed: int | None = None
     ) -> None:
         self.space, self.limit = space, limit
         self._random = None if seed is None else Random(seed)
@@ -100,10 +104,10 @@ class Search:
         self.least = 0  # Proven: nothing below it.
         self.states = 0
         self.expanded: Expanded = {}
-        self._nodes: list[_Node] = []
+        self._nodes: list[_OrderNode] = []
         # Bound, −operators executed, turn among equals, node.
         self._heap: list[tuple[int, int, int, int]] = []
-        self._seen: dict[State, int] = {}
+        self._seen: dict[OrderState, int] = {}
         self._goal = -1
         self._wait(space.start(), 0, (), -1)
         self._conclude()
@@ -135,7 +139,7 @@ class Search:
         if not self._heap and self._goal < 0:
             self.least = self.limit
 
-    def route(self) -> Route | None:
+    def route(self) -> OrderRoute | None:
         """The schedule of least cost, where one below the limit was found."""
         if self._goal < 0:
             return None
@@ -144,16 +148,16 @@ class Search:
             parts.append(self._nodes[at].order)
             at = self._nodes[at].parent
         path = tuple(position for part in reversed(parts) for position in part)
-        return Route(path, cost * self.space.unit)
+        return OrderRoute(path, cost * self.space.unit)
 
-    def _expand(self, node: _Node, at: int) -> None:
+    def _expand(self, node: _OrderNode, at: int) -> None:
         state = node.state
         self.states += 1
         self.expanded.setdefault(state.done, []).append((node.cost, state.resident, state.written))
         for paid, after, position in self.space.moves(state):
             self._wait(after, node.cost + paid, (position,), at)
 
-    def _wait(self, state: State, cost: int, order: tuple[int, ...], parent: int) -> None:
+    def _wait(self, state: OrderState, cost: int, order: tuple[int, ...], parent: int) -> None:
         """Queue a state as an operator leaves it, unless it is known or too dear.
 
         One that costs no more than what is proven has its turn at once: it is settled, so that
@@ -164,14 +168,14 @@ class Search:
         self._seen[state] = cost
         bound = max(self.least, cost + self.cheap(state))
         if bound < self.limit:
-            self._nodes.append(_Node(state, cost, order, parent, False))
+            self._nodes.append(_OrderNode(state, cost, order, parent, False))
             at = len(self._nodes) - 1
             if bound <= self.least:
                 self._settle(self._nodes[at], bound, at)
             else:
                 self._queue(bound, state, at)
 
-    def _settle(self, node: _Node, bound: int, at: int) -> None:
+    def _settle(self, node: _OrderNode, bound: int, at: int) -> None:
         if self._seen[node.state] < node.cost:
             return
         order = list(node.order)
@@ -180,14 +184,14 @@ class Search:
             return
         bound = max(bound, node.cost + self.left(state))
         if bound < self.limit:
-            self._nodes[at] = _Node(state, node.cost, tuple(order), node.parent, True)
+            self._nodes[at] = _OrderNode(state, node.cost, tuple(order), node.parent, True)
             self._queue(bound, state, at)
 
-    def _queue(self, bound: int, state: State, at: int) -> None:
+    def _queue(self, bound: int, state: OrderState, at: int) -> None:
         turn = 0 if self._random is None else self._random.getrandbits(30)
         heapq.heappush(self._heap, (bound, -state.done.bit_count(), turn, at))
 
-    def _is_dominated(self, state: State, cost: int) -> bool:
+    def _is_dominated(self, state: OrderState, cost: int) -> bool:
         """Whether another state with the same operators executed can stand for this one.
 
         It has to evict what is resident there only, and to write what is written here only.

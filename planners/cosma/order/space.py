@@ -20,11 +20,11 @@ from planners.cosma.model.net import Net
 NEVER = 1 << 62
 
 
-class State(NamedTuple):
+class OrderState(NamedTuple):
     """Masks over operators (`done`, `ready`) and tensors; `used` is what `resident` takes.
 
     `absent`: needed later, on the host only. `written`: tensors in use that the host has because
-    they were evicted once; what it has anyway is `Space.host`.
+    they were evicted once; what it has anyway is `OrderSpace.host`.
     """
 
     done: int
@@ -35,7 +35,7 @@ class State(NamedTuple):
     used: int
 
 
-class Step(NamedTuple):
+class OrderStep(NamedTuple):
     """An operator as the search sees it; sizes in units, tensors as masks."""
 
     predecessors: int
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     touches: int  # inputs and outputs
 
 
-class Space:
+class OrderSpace:
     """All states of a net, and the moves between them."""
 
     def __init__(self, net: Net) -> None:
@@ -71,10 +71,10 @@ class Space:
     def count(self) -> int:
         return len(self.net.ops)
 
-    def _step(self, position: int, after: Sequence[int]) -> Step:
+    def _step(self, position: int, after: Sequence[int]) -> OrderStep:
         ops, op = self.net.ops, self.net.ops[position]
         later = [t for t in op.writes if self.consumers[t]]
-        return Step(
+        return OrderStep(
             predecessors=op.after,
             successors=tuple((1 << i, ops[i].after) for i in after),
             reads=sum(1 << t for t in op.reads),
@@ -92,16 +92,16 @@ class Space:
             found = self._bytes[mask] = sum(self.size[t] for t in bits(mask))
         return found
 
-    def start(self) -> State:
+    def start(self) -> OrderState:
         """Nothing has run, but for what is forced."""
-        return State(self.skipped, self._ready_after(self.skipped), 0, 0, 0, 0)
+        return OrderState(self.skipped, self._ready_after(self.skipped), 0, 0, 0, 0)
 
-    def seen(self, state: State) -> State:
+    def seen(self, state: OrderState) -> OrderState:
         """A state of the whole net as this part of it sees it."""
         done, resident = state.done | self.skipped, state.resident & self.tensors
         absent, written = state.absent & self.tensors, state.written & self.tensors
         used = self.bytes(resident)
-        return State(done, self._ready_after(done), resident, absent, written, used)
+        return OrderState(done, self._ready_after(done), resident, absent, written, used)
 
     def _ready_after(self, done: int) -> int:
         found = self._ready.get(done)
@@ -111,7 +111,7 @@ class Space:
             self._ready[done] = found
         return found
 
-    def moves(self, state: State) -> Iterator[tuple[int, State, int]]:
+    def moves(self, state: OrderState) -> Iterator[tuple[int, OrderState, int]]:
         """Each ready operator with each minimal set of victims: cost, state and position.
 
         The state is as the operator leaves it; `settle` runs what is forced then.
@@ -128,7 +128,7 @@ class Space:
             for victims in self._victims(state, candidates, need):
                 gone = victims | unwanted
                 cost = self.bytes(gone) + self.bytes(gone & ~(state.written | self.host))
-                moved = State(
+                moved = OrderState(
                     state.done,
                     state.ready,
                     state.resident & ~gone | missing,
@@ -138,7 +138,7 @@ class Space:
                 )
                 yield cost, self.run(moved, position), position
 
-    def run(self, state: State, position: int) -> State:
+    def run(self, state: OrderState, position: int) -> OrderState:
         """Run an operator whose inputs are resident and that fits."""
         step, done = self.steps[position], state.done | 1 << position
         resident, used = state.resident | step.read_later, state.used + step.kept
@@ -151,9 +151,9 @@ class Space:
             if not waits_for & ~done:
                 ready |= successor
         live = resident | state.absent
-        return State(done, ready, resident, state.absent, state.written & live, used)
+        return OrderState(done, ready, resident, state.absent, state.written & live, used)
 
-    def settle(self, state: State, order: list[int]) -> State:
+    def settle(self, state: OrderState, order: list[int]) -> OrderState:
         """Run all operators that no continuation can be worse for having run now.
 
         Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
@@ -173,7 +173,7 @@ class Space:
                     again = True
         return state
 
-    def _with_inputs(self, state: State, position: int) -> State:
+    def _with_inputs(self, state: OrderState, position: int) -> OrderState:
         missing = self.steps[position].reads & ~state.resident
         if not missing:
             return state
@@ -183,7 +183,7 @@ class Space:
             used=state.used + self.bytes(missing),
         )
 
-    def _free_run(self, state: State, position: int) -> tuple[int, ...]:
+    def _free_run(self, state: OrderState, position: int) -> tuple[int, ...]:
         """The longest part of the chain from `position` that is free to run now; it may be none."""
         step, done = self.steps[position], state.done | 1 << position
         if self.spill & (state.resident | step.touches):
@@ -262,7 +262,7 @@ class Space:
                 found |= 1 << position
         return found
 
-    def _victims(self, state: State, candidates: int, need: int) -> Iterator[int]:
+    def _victims(self, state: OrderState, candidates: int, need: int) -> Iterator[int]:
         """Minimal sets of at least `need` units, without those that a better choice rules out."""
         if need <= 0:
             yield 0
@@ -285,7 +285,7 @@ class Space:
                 taken = (chosen | 1 << tensor, asked | first[tensor])
                 stack.append((i + 1, total + self.size[tensor], *taken))
 
-    def _to_go_before(self, state: State, tensors: list[int]) -> dict[int, int]:
+    def _to_go_before(self, state: OrderState, tensors: list[int]) -> dict[int, int]:
         """For each tensor, those that go before it does.
 
         Let b have one use left, and a none before that one; let a be as large and no dearer to

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from planners.core.progress import Clock
 from planners.cosma.model.net import Net
 from planners.cosma.order.bounds import Bound, Overflow
-from planners.cosma.order.shortest_path import Expanded, Search
-from planners.cosma.order.space import Space, State
+from planners.cosma.order.shortest_path import Expanded, OrderSearch
+from planners.cosma.order.space import OrderSpace, OrderState
 
 NO_LIMIT = 1 << 62
 # Operators from one point to the next, where nothing costs anything and else: short ways leave each
@@ -45,8 +45,8 @@ class Tails:
     def extend(self, clock: Clock) -> None:
         """Search the part from the next point on."""
         first = max(0, self.first - (STRIDE if self.least else FREE_STRIDE))
-        space = Space(self.net.tail(first))
-        search = Search(space, NO_LIMIT, self.bound_for(space))
+        space = OrderSpace(self.net.tail(first))
+        search = OrderSearch(space, NO_LIMIT, self.bound_for(space))
         search.run(clock, MAX_STATES)
         self.first = first
         self.least = max(self.least, search.least)
@@ -55,12 +55,12 @@ class Tails:
         for number in range(first + 1):
             self._next[number] = (first, search.least)
 
-    def bound_for(self, space: Space) -> Bound:
+    def bound_for(self, space: OrderSpace) -> Bound:
         """The bound for states of the whole net, or of a longer tail of it, as `space` has them."""
         overflow = Overflow(space)
         tails = [(tail, (1 << tail.first) - 1) for tail in self.tails]
 
-        def left(state: State) -> int:
+        def left(state: OrderState) -> int:
             # Tensors made before the point and after it are different: the two add up.
             first, least = self._next[state.done.bit_length()]
             best = least + overflow(state, first)
@@ -73,7 +73,9 @@ class Tails:
         return left
 
 
-def _known(space: Space, state: State, tail: _Tail, known: Sequence[tuple[int, int, int]]) -> int:
+def _known(
+    space: OrderSpace, state: OrderState, tail: _Tail, known: Sequence[tuple[int, int, int]]
+) -> int:
     """What a tail's search knows of a state: less than the least is not left after what was paid.
 
     From a state that it expanded this one can be reached by evicting what is resident there only

@@ -17,23 +17,23 @@ from math import ceil, gcd
 from typing import Any
 
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Gap, Problem, Run, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointAddresses:
     """The best found, None if nothing was: gaps to drop, their cost and a proven bound, in bytes.
 
     `offsets` are those of lines at steps, for the uses within the windows and the gaps kept into
     them: `(line, step)`.
     """
 
-    dropped: frozenset[Gap] | None
+    dropped: frozenset[UseGap] | None
     offsets: Mapping[tuple[int, int], int]
     objective_bytes: int
     bound_bytes: int
 
-    def stays(self, problem: Problem) -> dict[Run, int] | None:
+    def stays(self, problem: ScheduleProblem) -> dict[TensorStay, int] | None:
         """The stays with their offsets, where all steps had addresses."""
         if self.dropped is None:
             return None
@@ -41,13 +41,13 @@ class Joint:
 
 
 def solve_jointly(
-    problem: Problem,
+    problem: ScheduleProblem,
     bound_bytes: int,
-    hint: Mapping[Run, int | None] | None,
+    hint: Mapping[TensorStay, int | None] | None,
     clock: Clock,
     workers: int = 2,
     windows: Collection[range] | None = None,
-) -> Joint:
+) -> JointAddresses:
     """Search for the cheapest placement, starting from `hint`, until proven or the time is over.
 
     A hint may have stays without an offset. Offsets count within `windows` only, which do not
@@ -69,21 +69,23 @@ def solve_jointly(
     solver.best_bound_callback = watcher.bound
     status = solver.solve(model.model, watcher)
     if status == cp_model.INFEASIBLE:  # What must be kept has no place.
-        return Joint(None, {}, 0, bound_bytes)
+        return JointAddresses(None, {}, 0, bound_bytes)
     bound = max(bound_bytes, ceil(solver.best_objective_bound - 1e-6) * model.unit)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Joint(None, {}, 0, bound)
+        return JointAddresses(None, {}, 0, bound)
     dropped = frozenset(gap for gap, kept in model.keep.items() if not solver.value(kept))
     dropped |= problem.spilled
     offsets = {key: solver.value(at) * model.unit for key, at in model.offset.items()}
     cost = problem.cost(dropped)
-    return Joint(dropped, offsets, cost, min(bound, cost))
+    return JointAddresses(dropped, offsets, cost, min(bound, cost))
 
 
 class _Model:
-    def __init__(self, model: Any, problem: Problem, windows: Collection[range]) -> None:
+    def __init__(self, model: Any, problem: ScheduleProblem, windows: Collection[range]) -> None:
         self.model, self.problem, self.windows = model, problem, windows
-        self.across: dict[int, list[Gap]] = defaultdict(list)  # the gaps over each over-full step
+        self.across: dict[int, list[UseGap]] = defaultdict(
+            list
+        )  # the gaps over each over-full step
         open_gaps = [gap for gap in problem.gaps if gap not in problem.spilled]
         for gap in open_gaps:
             for step in gap.interior:
@@ -102,7 +104,7 @@ class _Model:
         self.size = [line.size_bytes // self.unit for line in problem.lines]
         self.capacity = problem.budget_bytes // self.unit
         self.offset: dict[tuple[int, int], Any] = {}
-        self.keep: dict[Gap, Any] = {}
+        self.keep: dict[UseGap, Any] = {}
         self.write: dict[int, Any] = {}
         self.times: list[Any] = []
         self.places: list[Any] = []
@@ -132,7 +134,7 @@ class _Model:
             room = (self.problem.budget_bytes - self.problem.required[step]) // self.unit
             self.model.add(sum(self.size[g.line] * self.keep[g] for g in gaps) <= room)
 
-    def _add_gap(self, gap: Gap) -> None:
+    def _add_gap(self, gap: UseGap) -> None:
         kept, size = self.keep[gap], self.size[gap.line]
         before = self.offset.get((gap.line, gap.before))
         after = self.offset.get((gap.line, gap.after))
@@ -161,7 +163,7 @@ class _Model:
         self.model.add(sum(terms) >= -(-bound_bytes // self.unit))
         self.model.minimize(sum(terms))
 
-    def add_hint(self, stays: Mapping[Run, int | None]) -> None:
+    def add_hint(self, stays: Mapping[TensorStay, int | None]) -> None:
         kept: set[tuple[int, int]] = set()  # uses that a stay does not begin with
         for run, offset in stays.items():
             uses = [s for s in self.problem.lines[run.line].uses if run.first <= s <= run.last]

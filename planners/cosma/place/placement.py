@@ -10,12 +10,12 @@ from planners.allocation.heuristics import neighbours, orders
 from planners.allocation.heuristics import place as place_in_order
 from planners.allocation.problem.instance import reduce
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Gap, Problem, Run
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap
 
 Uses = Mapping[tuple[int, int], int]  # offsets of lines at steps that use them
 
 
-def lifetimes(problem: Problem, stays: Iterable[Run]) -> list[Lifetime]:
+def lifetimes(problem: ScheduleProblem, stays: Iterable[TensorStay]) -> list[Lifetime]:
     """A lifetime for each run, named by its position."""
     return [
         Lifetime(str(i), run.first, run.last + 1, problem.lines[run.line].size_bytes)
@@ -27,20 +27,24 @@ def lifetimes(problem: Problem, stays: Iterable[Run]) -> list[Lifetime]:
 class Placed:
     """Offsets in bytes of what could be packed, and the groups of runs that could not."""
 
-    offsets: dict[Run, int]
-    stuck: tuple[tuple[Run, ...], ...]
+    offsets: dict[TensorStay, int]
+    stuck: tuple[tuple[TensorStay, ...], ...]
     solver: str
 
 
 def place(
-    problem: Problem, stays: Sequence[Run], clock: Clock, limit_s: float, known: Uses | None = None
+    problem: ScheduleProblem,
+    stays: Sequence[TensorStay],
+    clock: Clock,
+    limit_s: float,
+    known: Uses | None = None,
 ) -> Placed:
     """Pack the stays into the budget, each group between which nothing lives by itself.
 
     Where a group is not packed within the seconds given, its stays that have `known` addresses
     keep them, and the others are laid around.
     """
-    offsets: dict[Run, int] = {}
+    offsets: dict[TensorStay, int] = {}
     stuck, solver = [], "trivial"
     for group in _groups(stays):
         packing: Packing = pack(
@@ -61,9 +65,9 @@ def place(
     return Placed(offsets, tuple(stuck), solver)
 
 
-def _groups(stays: Sequence[Run]) -> Iterator[tuple[Run, ...]]:
+def _groups(stays: Sequence[TensorStay]) -> Iterator[tuple[TensorStay, ...]]:
     """The stays in groups that share no step, in time order."""
-    group: list[Run] = []
+    group: list[TensorStay] = []
     end = -1
     for run in sorted(stays, key=lambda run: run.first):
         if group and run.first > end:
@@ -75,9 +79,11 @@ def _groups(stays: Sequence[Run]) -> Iterator[tuple[Run, ...]]:
         yield tuple(group)
 
 
-def _around(problem: Problem, group: tuple[Run, ...], known: Uses) -> dict[Run, int] | None:
+def _around(
+    problem: ScheduleProblem, group: tuple[TensorStay, ...], known: Uses
+) -> dict[TensorStay, int] | None:
     """The stays with known addresses as low as they sink, the others in the gaps between."""
-    wanted: dict[Run, float] = {}
+    wanted: dict[TensorStay, float] = {}
     for run in group:
         uses = (use for use in problem.lines[run.line].uses if run.first <= use <= run.last)
         found = [known[run.line, use] for use in uses if (run.line, use) in known]
@@ -100,19 +106,21 @@ def _around(problem: Problem, group: tuple[Run, ...], known: Uses) -> dict[Run, 
 
 
 def _blocks(
-    ids: Sequence[str], group: Sequence[Run], wanted: Mapping[Run, int]
-) -> Iterator[tuple[int, Run]]:
+    ids: Sequence[str], group: Sequence[TensorStay], wanted: Mapping[TensorStay, int]
+) -> Iterator[tuple[int, TensorStay]]:
     for block, name in enumerate(ids):
         if group[int(name)] in wanted:
             yield block, group[int(name)]
 
 
-def settle(problem: Problem, wanted: Mapping[Run, float]) -> dict[Run, int] | None:
+def settle(
+    problem: ScheduleProblem, wanted: Mapping[TensorStay, float]
+) -> dict[TensorStay, int] | None:
     """Let stays sink in the order of their addresses: sums of sizes, whatever a solver's tolerance.
 
     None where they do not fit.
     """
-    placed: dict[Run, int] = {}
+    placed: dict[TensorStay, int] = {}
     for run in sorted(wanted, key=lambda run: wanted[run]):
         placed[run] = max(
             (
@@ -127,7 +135,7 @@ def settle(problem: Problem, wanted: Mapping[Run, float]) -> dict[Run, int] | No
     return placed
 
 
-def gaps_within(problem: Problem, run: Run) -> list[Gap]:
+def gaps_within(problem: ScheduleProblem, run: TensorStay) -> list[UseGap]:
     """The gaps that a run keeps."""
     uses = [step for step in problem.lines[run.line].uses if run.first <= step <= run.last]
-    return [Gap(run.line, a, b) for a, b in zip(uses, uses[1:], strict=False)]
+    return [UseGap(run.line, a, b) for a, b in zip(uses, uses[1:], strict=False)]

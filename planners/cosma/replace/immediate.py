@@ -8,7 +8,7 @@ from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BudgetTooSmall
 from planners.core.progress import Clock
 from planners.cosma.baselines.schemes import replace_online
-from planners.cosma.model.problem import Problem, Run, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
 from planners.cosma.place.placement import gaps_within, lifetimes, place
 
 PACKING_S = 1.0
@@ -16,7 +16,9 @@ PACKING_S = 1.0
 PROVEN, AS_FAR = "no less is enough", "as far as found"
 
 
-def plan_at_once(problem: Problem, clock: Clock) -> tuple[dict[Run, int] | None, str]:
+def plan_at_once(
+    problem: ScheduleProblem, clock: Clock
+) -> tuple[dict[TensorStay, int] | None, str]:
     """Addresses of all stays of some plan, and what made them.
 
     None where the tensors that must be kept are in the way: a place for them may yet be found.
@@ -28,23 +30,25 @@ def plan_at_once(problem: Problem, clock: Clock) -> tuple[dict[Run, int] | None,
     return None if placed.stuck else placed.offsets, "nothing kept but what must be, packing"
 
 
-def loose(problem: Problem) -> tuple[Run, ...]:
+def loose(problem: ScheduleProblem) -> tuple[TensorStay, ...]:
     """The stays that remain where nothing is kept but what must be: shorter ones there are not."""
     return runs(problem, frozenset(problem.gaps) - problem.kept)
 
 
-def _apart(problem: Problem, stays: Mapping[Run, int]) -> Iterator[tuple[Run, int]]:
+def _apart(
+    problem: ScheduleProblem, stays: Mapping[TensorStay, int]
+) -> Iterator[tuple[TensorStay, int]]:
     """Stays without the gaps that must be dropped."""
     for run, offset in stays.items():
         first = run.first
         for gap in gaps_within(problem, run) if problem.spilled else ():
             if gap in problem.spilled:
-                yield Run(run.line, first, gap.before), offset
+                yield TensorStay(run.line, first, gap.before), offset
                 first = gap.after
-        yield Run(run.line, first, run.last), offset
+        yield TensorStay(run.line, first, run.last), offset
 
 
-def with_last_means(problem: Problem, clock: Clock) -> dict[Run, int]:
+def with_last_means(problem: ScheduleProblem, clock: Clock) -> dict[TensorStay, int]:
     """The loose stays as tight as they can be packed; raises `BudgetTooSmall` where that is too
     much: what must be kept leaves no place for the rest.
     """

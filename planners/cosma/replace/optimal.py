@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from planners.allocation import cp_sat
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Gap, Problem, Run, runs
-from planners.cosma.place.joint_addresses import Joint, solve_jointly
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
+from planners.cosma.place.joint_addresses import JointAddresses, solve_jointly
 from planners.cosma.place.placement import place
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
 from planners.cosma.replace.relaxation import relax
@@ -41,13 +41,13 @@ T = TypeVar("T")
 class Solution:
     """Offsets of all stays, their non-compulsory bytes, and a proven bound for the schedule."""
 
-    offsets: dict[Run, int]
+    offsets: dict[TensorStay, int]
     cost_bytes: int
     bound_bytes: int
     solver: str
 
 
-def solve_fixed(problem: Problem, clock: Clock, *, quick: bool = False) -> Solution:
+def solve_fixed(problem: ScheduleProblem, clock: Clock, *, quick: bool = False) -> Solution:
     """The cheapest stays for the problem's schedule; the best found where the time runs out.
 
     `quick` repairs a relaxation that cannot be packed, and leaves it at that.
@@ -55,7 +55,7 @@ def solve_fixed(problem: Problem, clock: Clock, *, quick: bool = False) -> Solut
     no place for the rest, or none that is found.
     """
     problem.assert_feasible()
-    search = _Search(problem, clock, quick)
+    search = _GapSearch(problem, clock, quick)
     search.run()
     if search.best.cost_bytes == NEVER:
         stays = with_last_means(problem, clock)
@@ -64,10 +64,10 @@ def solve_fixed(problem: Problem, clock: Clock, *, quick: bool = False) -> Solut
     return search.best
 
 
-class _Search:
+class _GapSearch:
     """The best plan so far under the best bound so far; a stop at any moment leaves them."""
 
-    def __init__(self, problem: Problem, clock: Clock, quick: bool) -> None:
+    def __init__(self, problem: ScheduleProblem, clock: Clock, quick: bool) -> None:
         self.problem, self.clock, self.quick = problem, clock, quick
         stays, name = plan_at_once(problem, clock)
         cost = NEVER if stays is None else cost_of(problem, stays)
@@ -102,7 +102,7 @@ class _Search:
         if not self._tell("addresses"):
             self._last(dropped)
 
-    def _last(self, dropped: frozenset[Gap]) -> None:
+    def _last(self, dropped: frozenset[UseGap]) -> None:
         """No windows were enough: repair, pack for longer, and put all addresses into the model."""
         self._offer(repair(self.problem, dropped, self.clock), "gap ILP (HiGHS), repaired packing")
         if self._tell("addresses") or self.quick:
@@ -116,14 +116,14 @@ class _Search:
                 self._offer(stays, "gap ILP (HiGHS), CP-SAT")
 
     def _jointly(
-        self, hint: Mapping[Run, int | None], clock: Clock, windows: Collection[range] | None
-    ) -> Joint:
+        self, hint: Mapping[TensorStay, int | None], clock: Clock, windows: Collection[range] | None
+    ) -> JointAddresses:
         bound = self.best.bound_bytes
         joint = solve_jointly(self.problem, bound, hint, clock, windows=windows)
         self._raise(joint.bound_bytes)
         return joint
 
-    def _offer(self, stays: dict[Run, int] | None, solver: str) -> None:
+    def _offer(self, stays: dict[TensorStay, int] | None, solver: str) -> None:
         if stays is None:
             return
         cost = cost_of(self.problem, stays)
@@ -167,7 +167,9 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     return found[0] if found else None
 
 
-def _windows(problem: Problem, stuck: Iterable[tuple[Run, ...]], share: float) -> list[range]:
+def _windows(
+    problem: ScheduleProblem, stuck: Iterable[tuple[TensorStay, ...]], share: float
+) -> list[range]:
     """For each group of stays, the steps from the first to the last that they fill so far."""
     windows = []
     for group in stuck:
@@ -194,7 +196,7 @@ def _merged(windows: Iterable[range]) -> list[range]:
     return merged
 
 
-def cost_of(problem: Problem, stays: dict[Run, int]) -> int:
+def cost_of(problem: ScheduleProblem, stays: dict[TensorStay, int]) -> int:
     """Non-compulsory bytes of stays: each but the first is a load; one store where needed."""
     count: dict[int, int] = {}
     for run in stays:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planners.cosma.model.problem import Gap, Problem
+from planners.cosma.model.problem import ScheduleProblem, UseGap
 
 if TYPE_CHECKING:
     from scipy.optimize import LinearConstraint
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class Relaxed:
     """Gaps to drop, their cost in bytes, and a proven lower bound on any such cost."""
 
-    dropped: frozenset[Gap]
+    dropped: frozenset[UseGap]
     objective_bytes: int
     bound_bytes: int
 
 
-def relax(problem: Problem, time_limit_s: float = 60.0) -> Relaxed | None:
+def relax(problem: ScheduleProblem, time_limit_s: float = 60.0) -> Relaxed | None:
     """The cheapest gaps to drop so that every step fits.
 
     None where the solver found nothing in the time given.
@@ -64,15 +64,15 @@ def relax(problem: Problem, time_limit_s: float = 60.0) -> Relaxed | None:
     return Relaxed(dropped, objective, min(objective, bound))
 
 
-def _overfull_rows(problem: Problem) -> list[tuple[list[Gap], int]]:
+def _overfull_rows(problem: ScheduleProblem) -> list[tuple[list[UseGap], int]]:
     """For each step that cannot hold everything: the gaps across it, and bytes to be freed."""
     settled = problem.kept | problem.spilled
-    across: list[list[Gap]] = [[] for _ in problem.schedule]
+    across: list[list[UseGap]] = [[] for _ in problem.schedule]
     for gap in problem.gaps:
         if gap not in settled:
             for step in gap.interior:
                 across[step].append(gap)
-    tightest: dict[tuple[Gap, ...], int] = {}
+    tightest: dict[tuple[UseGap, ...], int] = {}
     for step, gaps in enumerate(across):
         load = problem.needed[step] + sum(problem.lines[g.line].size_bytes for g in gaps)
         if load > problem.budget_bytes:
@@ -81,23 +81,23 @@ def _overfull_rows(problem: Problem) -> list[tuple[list[Gap], int]]:
     return [(list(gaps), excess) for gaps, excess in tightest.items()]
 
 
-def _store_columns(problem: Problem, columns: Sequence[Gap]) -> dict[int, int]:
+def _store_columns(problem: ScheduleProblem, columns: Sequence[UseGap]) -> dict[int, int]:
     """A column for each tensor that would have to be written before its first drop."""
     lines = sorted({g.line for g in columns if not problem.lines[g.line].host_copy})
     return {line: len(columns) + i for i, line in enumerate(lines)}
 
 
 def _costs(
-    problem: Problem, columns: Sequence[Gap], stores: dict[int, int], unit: int
+    problem: ScheduleProblem, columns: Sequence[UseGap], stores: dict[int, int], unit: int
 ) -> np.ndarray:
     sizes = [problem.lines[g.line].size_bytes // unit for g in columns]
     return np.array(sizes + [problem.lines[line].size_bytes // unit for line in stores], float)
 
 
 def _constraints(
-    problem: Problem,
-    rows: Sequence[tuple[list[Gap], int]],
-    position: dict[Gap, int],
+    problem: ScheduleProblem,
+    rows: Sequence[tuple[list[UseGap], int]],
+    position: dict[UseGap, int],
     stores: dict[int, int],
     unit: int,
 ) -> LinearConstraint:

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from planners.allocation import pack
 from planners.core.progress import Clock
-from planners.cosma.model.problem import Gap, Problem, Run, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
 from planners.cosma.place.placement import gaps_within, lifetimes
 from planners.cosma.replace.immediate import loose
 
@@ -24,7 +24,9 @@ LOOSE_SHARE = 0.3
 LOOK_BACK = 8
 
 
-def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run, int] | None:
+def repair(
+    problem: ScheduleProblem, dropped: frozenset[UseGap], clock: Clock
+) -> dict[TensorStay, int] | None:
     """Offsets of stays that drop `dropped` and little more.
 
     None where some gaps must be kept, and no place for them is found at once.
@@ -32,7 +34,7 @@ def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run,
     if problem.kept:
         return _from_loose(problem, dropped, clock)
     stays = runs(problem, dropped)
-    extra: set[Gap] = set()
+    extra: set[UseGap] = set()
     address: dict[tuple[int, int], int] = {}  # of a line at one of its uses
     start, total = 0, len(problem.schedule)
     while start < total:
@@ -51,7 +53,9 @@ def repair(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run,
     return _taken_back(problem, dropped, extra, offsets, clock)
 
 
-def _from_loose(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict[Run, int] | None:
+def _from_loose(
+    problem: ScheduleProblem, dropped: frozenset[UseGap], clock: Clock
+) -> dict[TensorStay, int] | None:
     """From stays that drop all that may go: where gaps must be kept, nothing can be cut."""
     stays = loose(problem)
     offsets = _pack(problem, stays, clock)
@@ -63,12 +67,12 @@ def _from_loose(problem: Problem, dropped: frozenset[Gap], clock: Clock) -> dict
 
 
 def _taken_back(
-    problem: Problem,
-    dropped: frozenset[Gap],
-    extra: set[Gap],
-    offsets: dict[Run, int],
+    problem: ScheduleProblem,
+    dropped: frozenset[UseGap],
+    extra: set[UseGap],
+    offsets: dict[TensorStay, int],
     clock: Clock,
-) -> dict[Run, int]:
+) -> dict[TensorStay, int]:
     """Keep as many of the extra gaps as can be, those of large tensors first."""
     for gap in sorted(extra, key=lambda g: -problem.lines[g.line].size_bytes):
         if clock.expired():
@@ -79,7 +83,9 @@ def _taken_back(
     return offsets
 
 
-def _pack(problem: Problem, stays: Sequence[Run], clock: Clock) -> dict[Run, int] | None:
+def _pack(
+    problem: ScheduleProblem, stays: Sequence[TensorStay], clock: Clock
+) -> dict[TensorStay, int] | None:
     packing = pack(
         lifetimes(problem, stays),
         problem.budget_bytes,
@@ -92,8 +98,8 @@ def _pack(problem: Problem, stays: Sequence[Run], clock: Clock) -> dict[Run, int
 
 
 def _longest_window(
-    problem: Problem, stays: Sequence[Run], start: int, clock: Clock
-) -> tuple[int, dict[Run, int]]:
+    problem: ScheduleProblem, stays: Sequence[TensorStay], start: int, clock: Clock
+) -> tuple[int, dict[TensorStay, int]]:
     """The last boundary up to which steps `[start, stop)` can be packed, by galloping; and how."""
     total = len(problem.schedule)
     found = _stacked(problem, _parts(stays, start, start + 1))
@@ -114,30 +120,30 @@ def _longest_window(
     return low, found
 
 
-def _parts(stays: Sequence[Run], start: int, stop: int) -> list[Run]:
+def _parts(stays: Sequence[TensorStay], start: int, stop: int) -> list[TensorStay]:
     """What of the stays lies within steps `[start, stop)`."""
     return [
-        Run(run.line, max(run.first, start), min(run.last, stop - 1))
+        TensorStay(run.line, max(run.first, start), min(run.last, stop - 1))
         for run in stays
         if run.first < stop and run.last >= start
     ]
 
 
-def _stacked(problem: Problem, stays: Sequence[Run]) -> dict[Run, int]:
+def _stacked(problem: ScheduleProblem, stays: Sequence[TensorStay]) -> dict[TensorStay, int]:
     """One above the other: what a single step holds fits so."""
     sizes = [problem.lines[run.line].size_bytes for run in stays]
     return dict(zip(stays, accumulate(sizes, initial=0), strict=False))
 
 
-def _crossing(stays: Iterable[Run], boundary: int) -> list[Run]:
+def _crossing(stays: Iterable[TensorStay], boundary: int) -> list[TensorStay]:
     """The stays on both sides of the boundary in front of a step."""
     return [run for run in stays if run.first < boundary <= run.last]
 
 
-def _gap_at(problem: Problem, run: Run, boundary: int) -> Gap:
+def _gap_at(problem: ScheduleProblem, run: TensorStay, boundary: int) -> UseGap:
     return next(gap for gap in gaps_within(problem, run) if gap.before < boundary <= gap.after)
 
 
-def _cost(problem: Problem, crossing: Iterable[Run]) -> int:
+def _cost(problem: ScheduleProblem, crossing: Iterable[TensorStay]) -> int:
     lines = [problem.lines[run.line] for run in crossing]
     return sum(line.size_bytes * (1 if line.host_copy else 2) for line in lines)

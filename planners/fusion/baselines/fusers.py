@@ -16,9 +16,9 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.fusion.partition.cost_model import (
-    GroupModel,
+    GroupCosts,
     Partition,
-    Point,
+    StaircasePoint,
     Traits,
     executable,
     least_traffic,
@@ -40,7 +40,7 @@ class Baseline(Protocol):
 
     def __call__(
         self,
-        model: GroupModel,
+        model: GroupCosts,
         graph: Graph,
         budget_bytes: int,
         *,
@@ -55,10 +55,10 @@ class ResidentGroups:
     Operators alone run as they did.
     """
 
-    def __init__(self, model: GroupModel) -> None:
+    def __init__(self, model: GroupCosts) -> None:
         self._model = model
 
-    def staircase(self, mask: int) -> Sequence[Point]:
+    def staircase(self, mask: int) -> Sequence[StaircasePoint]:
         """As the model's, of groups its last step alone."""
         ways = self._model.staircase(mask)
         return ways[-1:] if mask.bit_count() > 1 else ways
@@ -77,7 +77,7 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
 
     @wraps(rule)
     def plan(
-        model: GroupModel,
+        model: GroupCosts,
         graph: Graph,
         budget_bytes: int,
         *,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from planners.core.graph import Graph
-from planners.fusion.tile.rows import Rows, Window, columns_of, rows_of
+from planners.fusion.tile.rows import OperatorRows, RowWindow, columns_of, rows_of
 
 
-class Read(NamedTuple):
+class BoundaryRead(NamedTuple):
     """A tensor by number, the bytes that are read of it at least, and who makes it as a mask."""
 
     tensor: int
@@ -30,14 +30,14 @@ class Crossing:
     """The tensors around one operator."""
 
     parameters: int
-    read: tuple[Read, ...]
+    read: tuple[BoundaryRead, ...]
     made: tuple[Made, ...]
 
     @staticmethod
-    def of(graph: Graph, member: Rows, number: Mapping[str, int]) -> Crossing:
+    def of(graph: Graph, member: OperatorRows, number: Mapping[str, int]) -> Crossing:
         """What crosses around an operator alone; tensors are told by `number`."""
         read = tuple(
-            Read(
+            BoundaryRead(
                 number[window.tensor],
                 _read_bytes(graph, member, k),
                 1 << graph.producer[window.tensor] if window.tensor in graph.producer else 0,
@@ -53,7 +53,7 @@ class Crossing:
         return Crossing(member.parameter_bytes, read, tuple(made))
 
 
-def _read_bytes(graph: Graph, member: Rows, k: int) -> int:
+def _read_bytes(graph: Graph, member: OperatorRows, k: int) -> int:
     """Bytes of an input that are loaded at least: of rows, and of columns where they are apart."""
     tensor = graph.tensors[member.windows[k].tensor]
     size = graph.size_bytes(tensor.name) // rows_of(tensor)
@@ -63,7 +63,7 @@ def _read_bytes(graph: Graph, member: Rows, k: int) -> int:
     return size
 
 
-def _covered(window: Window, count: int) -> int:
+def _covered(window: RowWindow, count: int) -> int:
     """How many are read: none before the first and past the last needed, nor between windows that
     follow each other."""
     found = reached = 0

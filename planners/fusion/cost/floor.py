@@ -17,7 +17,7 @@ import numpy as np
 
 from planners.core.graph import Graph, Tensor
 from planners.core.masks import positions
-from planners.fusion.tile.rows import Counts, Rows, RowTables, channels_of, rows_of
+from planners.fusion.tile.rows import Counts, OperatorRows, RowTables, channels_of, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Floors:
                 b -= paid
         return np.asarray(total, dtype=np.int64)
 
-    def _of(self, member: Rows) -> _Needs:
+    def _of(self, member: OperatorRows) -> _Needs:
         number = self._number
         # What is made and not read here is a row at least.
         rows = [(number[name], 1) for name in member.op.outputs]

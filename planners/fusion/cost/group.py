@@ -20,10 +20,10 @@ from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.advance import candidates, least_buffer
 from planners.fusion.tile.bands import bands
 from planners.fusion.tile.passes import channel_row, pass_ways
-from planners.fusion.tile.rows import Rows, RowTables, channels_of
+from planners.fusion.tile.rows import OperatorRows, RowTables, channels_of
 from planners.fusion.tile.strip_ways import strip_ways
 from planners.fusion.tile.strips import Flow, Group, flow, heights
-from planners.fusion.tile.ways import GroupPlan, Staircase, Ways, cheapest, undominated
+from planners.fusion.tile.ways import GroupPlan, GroupWays, Staircase, cheapest, undominated
 
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.
 
@@ -134,7 +134,7 @@ class GroupModel:
             return (replace(found[0], traffic_bytes=0),)
         return found
 
-    def _ways(self, group: Group, held: frozenset[str]) -> list[Ways]:
+    def _ways(self, group: Group, held: frozenset[str]) -> list[GroupWays]:
         options = heights(self.graph, group)
         flows = self._choices(group, held, options)
         counts = [1 << k for k in range(self._most_bands.bit_length())]
@@ -200,7 +200,7 @@ def _sharing(graph: Graph) -> list[int]:
     return [sum(1 << i for i in found) for found in readers if len(found) > 1]
 
 
-def _shared_parameter(members: list[Rows]) -> str:
+def _shared_parameter(members: list[OperatorRows]) -> str:
     seen: dict[str, str] = {}
     for member in members:
         for name in member.op.parameters:
@@ -210,7 +210,7 @@ def _shared_parameter(members: list[Rows]) -> str:
     return ""
 
 
-def _is_local_layer(graph: Graph, member: Rows) -> bool:
+def _is_local_layer(graph: Graph, member: OperatorRows) -> bool:
     """Element-wise, pooling or depth-wise: each output channel from its own input channel."""
     op = member.op
     if op.kind in CONVOLUTIONS:

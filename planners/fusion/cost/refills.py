@@ -19,7 +19,7 @@ from planners.core.graph import Graph
 from planners.core.masks import positions
 from planners.fusion.cost.floor import Floors
 from planners.fusion.partition.shortest import NEVER
-from planners.fusion.tile.rows import Counts, RowTables, Window, rows_of
+from planners.fusion.tile.rows import Counts, RowTables, RowWindow, rows_of
 
 
 class Pace(NamedTuple):
@@ -36,7 +36,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _RefillRead:
     tensor: int
     upto: Counts
     start: Counts
@@ -136,12 +136,12 @@ def _levels(rows: int) -> Counts:
     return np.array(sorted(n for n in found if n <= rows), dtype=np.int64)
 
 
-def _read(tensor: int, window: Window) -> _Read:
+def _read(tensor: int, window: RowWindow) -> _RefillRead:
     rows = len(window.upto) - 1
     gains = np.zeros(rows + 1, dtype=np.int64)
     for count in range(1, rows + 1):
         gains[count] = (window.upto[count:] - window.upto[: rows + 1 - count]).max()
-    return _Read(tensor, window.upto, window.start, gains)
+    return _RefillRead(tensor, window.upto, window.start, gains)
 
 
 def _turns(paces: Sequence[Pace]) -> Counts:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from planners.core.graph import Graph
-from planners.fusion.tile.advance import Unit, units
+from planners.fusion.tile.advance import AdvancingUnit, units
 from planners.fusion.tile.bands import WHOLE, bands
 from planners.fusion.tile.passes import channel_row, input_channels, pass_ranges
 from planners.fusion.tile.rows import channels_of, columns_of
@@ -19,7 +19,7 @@ from planners.fusion.tile.ways import GroupPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
+class LineBuffer:
     """A line buffer: bytes `[base, base + size)` of the scratchpad, `slot_bytes` for each row."""
 
     base: int
@@ -28,20 +28,20 @@ class Ring:
 
 
 @dataclass(frozen=True)
-class Layout:
+class GroupLayout:
     """Addresses of a group, in bytes.
 
     `channels` are those that each unit takes at once, `kept` where the parameters of an operator
     stay, `tiles` where refilled parameters lie in turn.
     """
 
-    rings: dict[str, Ring]
+    rings: dict[str, LineBuffer]
     channels: tuple[int, ...]
     kept: dict[int, int]
     tiles: tuple[int, ...]
     size_bytes: int
 
-    def moved(self, by: int) -> Layout:
+    def moved(self, by: int) -> GroupLayout:
         """The same at higher addresses."""
         rings = {t: replace(ring, base=ring.base + by) for t, ring in self.rings.items()}
         kept = {i: at + by for i, at in self.kept.items()}
@@ -66,7 +66,7 @@ class Arranger:
     ) -> None:
         self.graph, self.group, self.plan = graph, group, plan
         self.sliced = frozenset(group.tensors[i] for i in plan.sliced)
-        self.units: tuple[Unit, ...] = units(graph, group, self.sliced)
+        self.units: tuple[AdvancingUnit, ...] = units(graph, group, self.sliced)
         self.flows: Flow = flow(graph, group, (plan.rows_per_strip,), self.sliced)
         shape = graph.tensors[group.made[0]].shape
         self.bands = bands(graph, group, plan.bands) or WHOLE
@@ -79,7 +79,7 @@ class Arranger:
         }
         self.widest = self._widest()
 
-    def arrange(self, budget_bytes: int, double_buffer: bool) -> Layout:
+    def arrange(self, budget_bytes: int, double_buffer: bool) -> GroupLayout:
         """The roomiest layout within the budget, which must be the plan's buffer at least."""
         ways = [(True, 2), (False, 2), (True, 1)] if double_buffer else []
         for ahead, tiles in (*ways, (False, 1)):
@@ -88,7 +88,7 @@ class Arranger:
                 return self._widened(room, budget_bytes)
         return self.layout(Room(False, 1, 0))
 
-    def _widened(self, room: Room, budget_bytes: int) -> Layout:
+    def _widened(self, room: Room, budget_bytes: int) -> GroupLayout:
         """The same with the most channels at once, by bisection."""
         low, high = 0, budget_bytes
         while low < high:
@@ -97,14 +97,14 @@ class Arranger:
             low, high = (middle, high) if found.size_bytes <= budget_bytes else (low, middle - 1)
         return self.layout(Room(room.ahead, room.tiles, low))
 
-    def layout(self, room: Room) -> Layout:
+    def layout(self, room: Room) -> GroupLayout:
         """Line buffers first, then kept parameters, then the tiles for refilled ones."""
         channels = tuple(self._channels(unit, room) for unit in self.units)
         rings, at = {}, 0
         for tensor in self.inside:
             rows, slot = self._rows(tensor, room), self._slot(tensor, channels)
             if slot and rows:
-                rings[tensor] = Ring(at, rows * slot, slot)
+                rings[tensor] = LineBuffer(at, rows * slot, slot)
                 at += rows * slot
         kept = {}
         for i in self.plan.kept:
@@ -120,7 +120,7 @@ class Arranger:
             default=0,
         )
         tiles = tuple(at + n * largest for n in range(room.tiles)) if largest else ()
-        return Layout(rings, channels, kept, tiles, at + largest * len(tiles))
+        return GroupLayout(rings, channels, kept, tiles, at + largest * len(tiles))
 
     def passes(self) -> tuple[tuple[int, int] | None, ...]:
         """The output channels of each pass; None for all in one."""
@@ -140,7 +140,7 @@ class Arranger:
             return member.parameter_bytes
         return member.channel_bytes * self.plan.pass_channels
 
-    def tile_bytes(self, index: int, unit: Unit, channels: int) -> int:
+    def tile_bytes(self, index: int, unit: AdvancingUnit, channels: int) -> int:
         """Bytes of an operator's parameters that are on chip at once, for so many channels."""
         member = self.group.members[index]
         if unit.channels and any(member.sums(t) for t in member.op.inputs if t in self.sliced):
@@ -150,7 +150,7 @@ class Arranger:
             return size
         return member.channel_bytes * (min(channels, member.channels) if member.sliced else 1)
 
-    def _channels(self, unit: Unit, room: Room) -> int:
+    def _channels(self, unit: AdvancingUnit, room: Room) -> int:
         """Channels taken at once: all, unless that saves weights or line buffers."""
         total = unit.channels
         if not total:
@@ -166,7 +166,7 @@ class Arranger:
         passes = -(-total // max(least, min(total, most)))
         return max(least, -(-total // passes))
 
-    def _channel_bytes(self, unit: Unit, room: Room) -> int:
+    def _channel_bytes(self, unit: AdvancingUnit, room: Room) -> int:
         """Bytes that one channel more takes: its rows, and its parameters in each tile."""
         rows = weights = 0
         for index in unit.members:
@@ -179,7 +179,7 @@ class Arranger:
             rows += self._rows(tensor, room) * row
         return rows + weights * room.tiles
 
-    def _sliced_in(self, unit: Unit) -> list[str]:
+    def _sliced_in(self, unit: AdvancingUnit) -> list[str]:
         ops = [self.group.members[i].op for i in unit.members]
         around = {t for op in ops for t in (*op.inputs, *op.outputs)}
         return [t for t in self.inside if t in self.sliced and t in around]

@@ -32,9 +32,9 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.fusion.emit.layout import Arranger, Layout
-from planners.fusion.emit.residents import Residents, Stays, home
-from planners.fusion.tile.advance import Unit
+from planners.fusion.emit.layout import Arranger, GroupLayout
+from planners.fusion.emit.residents import FoundOnChip, Residents, home
+from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.passes import input_channels, pass_ranges
 from planners.fusion.tile.rows import Axes, box_of, rows_in, rows_of
 from planners.fusion.tile.strips import Group
@@ -51,15 +51,15 @@ class Sum(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Laid:
+class LaidGroup:
     """A group with the way it runs and its addresses."""
 
     name: str
     group: Group
     plan: GroupPlan
-    layout: Layout
+    layout: GroupLayout
     arranger: Arranger
-    stays: Stays = field(default_factory=Stays)
+    stays: FoundOnChip = field(default_factory=FoundOnChip)
 
 
 def lay_out(
@@ -68,17 +68,17 @@ def lay_out(
     budget_bytes: int,
     *,
     double_buffer: bool = True,
-) -> tuple[Laid, ...]:
+) -> tuple[LaidGroup, ...]:
     """Addresses for each group within the budget."""
     found = []
     for number, (group, plan) in enumerate(groups):
         arranger = Arranger(graph, group, plan)
         layout = arranger.arrange(budget_bytes, double_buffer)
-        found.append(Laid(f"g{number}", group, plan, layout, arranger))
+        found.append(LaidGroup(f"g{number}", group, plan, layout, arranger))
     return tuple(found)
 
 
-def emit(graph: Graph, machine: Machine, groups: Sequence[Laid], budget_bytes: int) -> Program:
+def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int) -> Program:
     """The program of these groups, one after the other; its instructions are made as they run."""
     memories = [
         Memory(machine.onchip, budget_bytes),
@@ -111,11 +111,11 @@ def emit(graph: Graph, machine: Machine, groups: Sequence[Laid], budget_bytes: i
     return Program(tuple(memories), LazyInstructions(instructions), homes, steps)
 
 
-def _ring_name(laid: Laid, tensor: str) -> str:
+def _ring_name(laid: LaidGroup, tensor: str) -> str:
     return f"{laid.name} rows of {tensor}"
 
 
-def _step_names(laid: Laid) -> list[str]:
+def _step_names(laid: LaidGroup) -> list[str]:
     last, count = laid.group.members[-1].op.name, laid.plan.strips
     return [f"{laid.name} {last} {i + 1}/{count}" for i in range(count)]
 
@@ -123,7 +123,7 @@ def _step_names(laid: Laid) -> list[str]:
 class GroupEmitter:
     """The instructions of one group."""
 
-    def __init__(self, residents: Residents, laid: Laid, step: int) -> None:
+    def __init__(self, residents: Residents, laid: LaidGroup, step: int) -> None:
         self.graph, self.machine = residents.graph, residents.machine
         self.residents, self.held = residents, laid.stays.at
         self.laid, self.step = laid, step
@@ -202,7 +202,9 @@ class GroupEmitter:
             yield from self._compute(index, writes, rows, channels, None)
         yield from self._leave(writes)
 
-    def _channel_by_channel(self, unit: Unit, strip: int, count: int) -> Iterator[Instruction]:
+    def _channel_by_channel(
+        self, unit: AdvancingUnit, strip: int, count: int
+    ) -> Iterator[Instruction]:
         """Operators that pass channels on: a few of them through all, then the next few."""
         members = [(i, self.group.members[i]) for i in unit.members]
         around = {t for _, m in members for t in m.op.inputs}

@@ -27,7 +27,7 @@ from planners.fusion.tile.rows import channels_of, rows_in, rows_of
 
 
 @dataclass(frozen=True)
-class Stays:
+class FoundOnChip:
     """What a group finds on chip, by name: `at` are the addresses in bytes of what it holds.
 
     Before it begins some are `stored` and leave, some are `dropped`, and some are `loaded`, whole;
@@ -48,7 +48,7 @@ class Residents:
         self.graph, self.machine = graph, machine
         self.pieces: dict[str, list[Operand]] = defaultdict(list)
 
-    def come_and_go(self, stays: Stays, step: int) -> Iterator[Instruction]:
+    def come_and_go(self, stays: FoundOnChip, step: int) -> Iterator[Instruction]:
         """Before a group: what makes room leaves, and what it wants whole is loaded."""
         for tensor in stays.stored:
             for piece, region in self.pieces[tensor]:

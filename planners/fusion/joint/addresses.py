@@ -14,8 +14,8 @@ from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.layout import Arranger
-from planners.fusion.emit.program import Laid
-from planners.fusion.emit.residents import Stays
+from planners.fusion.emit.program import LaidGroup
+from planners.fusion.emit.residents import FoundOnChip
 from planners.fusion.joint.resident_cost import HeldCosts
 from planners.fusion.joint.space import Leg
 from planners.fusion.tile.ways import GroupPlan
@@ -60,7 +60,7 @@ def lay_out_jointly(
     clock: Clock,
     *,
     double_buffer: bool = True,
-) -> tuple[Laid, ...] | None:
+) -> tuple[LaidGroup, ...] | None:
     """The groups of a route with their ways and addresses; None where none were found."""
     steps = turns(costs, legs)
     ways = [_least(model, costs, turn, budget_bytes) for turn in steps]
@@ -116,7 +116,7 @@ def _laid(
     step: tuple[int, Turn, dict[int, int]],
     hole: tuple[int, int],
     double_buffer: bool,
-) -> Laid:
+) -> LaidGroup:
     """A group in all of the room that its place has."""
     number, turn, at = step
     tensors, room = costs.tensors, hole[1] - hole[0]
@@ -126,11 +126,11 @@ def _laid(
     group = model.group(turn.leg.group)
     arranger = Arranger(model.graph, group, way, held)
     layout = arranger.arrange(room, double_buffer).moved(hole[0])
-    stays = Stays(
+    stays = FoundOnChip(
         at={tensors.names[k]: at[k] for k in bits(turn.leg.held)},
         stored=tensors.named(turn.stored),
         dropped=tensors.named(turn.dropped),
         loaded=tensors.named(turn.loaded),
         over=tensors.named(turn.over),
     )
-    return Laid(f"g{number}", group, way, layout, arranger, stays)
+    return LaidGroup(f"g{number}", group, way, layout, arranger, stays)

@@ -9,7 +9,7 @@ from planners.core.errors import BudgetTooSmall, WishesConflict
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.joint.planner import Asked, Joint, best_joint
+from planners.fusion.joint.planner import Asked, JointFusion, best_joint
 from planners.fusion.partition.shortest import NEVER
 from planners.fusion.search.constrained import QUESTION_S, conflict_of
 
@@ -20,7 +20,7 @@ def wished_jointly(
     budget_bytes: int,
     clock: Clock,
     double_buffer: bool,
-) -> Joint:
+) -> JointFusion:
     """The best groups and residency of those that respect wishes.
 
     Raises `WishesConflict` where none does within the budget, or none is found in time.
@@ -28,7 +28,7 @@ def wished_jointly(
     if not wishes:
         return best_joint(model, budget_bytes, clock, double_buffer)
 
-    def search(some: Sequence[Wish], within: Clock) -> Joint:
+    def search(some: Sequence[Wish], within: Clock) -> JointFusion:
         asked = Asked.of(some, model.graph)
         return best_joint(model, budget_bytes, within, double_buffer, asked)
 

@@ -19,12 +19,12 @@ from planners.core.plan import Plan
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.emit.program import Laid
+from planners.fusion.emit.program import LaidGroup
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.resident_cost import HeldCosts
-from planners.fusion.joint.search import Route, Search
-from planners.fusion.joint.space import Space
-from planners.fusion.partition.constraints import Wished
+from planners.fusion.joint.search import GroupRoute, JointSearch
+from planners.fusion.joint.space import GroupSpace
+from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import count_downsets
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
@@ -45,7 +45,7 @@ MOST_TURNS = 1_000_000  # Of one search, for memory's sake.
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointFusion:
     """The best found: groups with addresses where tensors stay between them, or a plan of COSMA's,
     or, with neither, the partition as it is. The bound holds over all of these.
     """
@@ -53,7 +53,7 @@ class Joint:
     partition: Partition
     objective_bytes: int
     bound_bytes: int
-    laid: tuple[Laid, ...] = ()
+    laid: tuple[LaidGroup, ...] = ()
     cosma: Plan | None = None
 
 
@@ -63,8 +63,8 @@ class Asked:
     tensors by name; and what COSMA is asked, None where it has no such plans.
     """
 
-    groups: Wished
-    apart: Wished
+    groups: WishedGroups
+    apart: WishedGroups
     keep: frozenset[str]
     spill: frozenset[str]
     cosma: tuple[str, ...] | None
@@ -75,15 +75,15 @@ class Asked:
         of_tensors = [wish for wish in wishes if wish not in of_groups]
         fused = any(wish.kind == "fuse" for wish in wishes)
         return Asked(
-            Wished.of(of_groups, graph),
-            Wished.of(wishes, graph),
+            WishedGroups.of(of_groups, graph),
+            WishedGroups.of(wishes, graph),
             frozenset(wish.names[0] for wish in of_tensors if wish.kind == "keep"),
             frozenset(wish.names[0] for wish in of_tensors if wish.kind == "spill"),
             None if fused else tuple(str(wish) for wish in of_tensors),
         )
 
 
-NOTHING_ASKED = Asked(Wished(), Wished(), frozenset(), frozenset(), ())
+NOTHING_ASKED = Asked(WishedGroups(), WishedGroups(), frozenset(), frozenset(), ())
 
 
 def best_joint(
@@ -92,7 +92,7 @@ def best_joint(
     clock: Clock,
     double_buffer: bool,
     asked: Asked = NOTHING_ASKED,
-) -> Joint:
+) -> JointFusion:
     """Search for the best groups and residency within a budget, of those that are asked for.
 
     Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
@@ -125,11 +125,11 @@ class _Joint:
         self.low = low
         forced = forced_bytes(self.graph, offers.candidates, self.budget, stays=True)
         self.bound = min(forced, alone.objective_bytes)
-        self.best = Joint(alone, alone.objective_bytes, self.bound)
+        self.best = JointFusion(alone, alone.objective_bytes, self.bound)
         # No plan of COSMA's is below it, where it may do what groups cannot.
         self.least_whole = alone.objective_bytes
 
-    def run(self) -> Joint:
+    def run(self) -> JointFusion:
         """A quick look, COSMA, then along one order, and over all downsets where these are few."""
         self._tell("groups alone")
         few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
@@ -185,7 +185,7 @@ class _Joint:
             # Where groups alone took all of the time there is a short look all the same.
             clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
 
-        def narrow(budget: int) -> Route | None:
+        def narrow(budget: int) -> GroupRoute | None:
             return self._search(way, groups, budget, clock, width).route()
 
         self._place(narrow(self.budget), narrow)
@@ -198,15 +198,15 @@ class _Joint:
         budget_bytes: int,
         clock: Clock,
         width: int = 0,
-    ) -> Search:
+    ) -> JointSearch:
         """Search below the best so far; the bounds of the whole budget hold for less too."""
         keep, spill = (self.costs.tensors.mask(t) for t in (self.asked.keep, self.asked.spill))
-        space = Space(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
-        search = Search(space, self.best.objective_bytes, width)
+        space = GroupSpace(way, groups, self.costs, budget_bytes, self.low, keep=keep, spill=spill)
+        search = JointSearch(space, self.best.objective_bytes, width)
         search.run(clock, MOST_TURNS)
         return search
 
-    def _place(self, route: Route | None, again: Callable[[int], Route | None]) -> None:
+    def _place(self, route: GroupRoute | None, again: Callable[[int], GroupRoute | None]) -> None:
         """Addresses for a route, or for one that needs less room."""
         for share in LESS:
             if route is None:
@@ -222,7 +222,7 @@ class _Joint:
             if laid is not None:
                 if route.cost_bytes < self.best.objective_bytes:
                     alone = self.best.partition
-                    self.best = Joint(alone, route.cost_bytes, self.bound, laid)
+                    self.best = JointFusion(alone, route.cost_bytes, self.bound, laid)
                 return
             if self.clock.expired():
                 return
@@ -248,15 +248,15 @@ class _Joint:
             self.least_whole = found.claims.bound_bytes + found.claims.compulsory_bytes
         if found.claims.offchip_bytes < self.best.objective_bytes:
             alone, traffic = self.best.partition, found.claims.offchip_bytes
-            self.best = Joint(alone, traffic, self.bound, cosma=found)
+            self.best = JointFusion(alone, traffic, self.bound, cosma=found)
 
     def _stopped(self) -> bool:
         return self.clock.stopped
 
-    def _judged(self) -> Joint:
+    def _judged(self) -> JointFusion:
         best = self.best
         bound = min(self.bound, best.objective_bytes)
-        return Joint(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
+        return JointFusion(best.partition, best.objective_bytes, bound, best.laid, best.cosma)
 
     def _tell(self, stage: str) -> None:
         cost = None if self.best.objective_bytes == NEVER else self.best.objective_bytes

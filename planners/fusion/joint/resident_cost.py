@@ -13,7 +13,7 @@ from typing import Protocol
 
 from planners.core.graph import Graph
 from planners.core.masks import bits
-from planners.fusion.partition.cost_model import Point
+from planners.fusion.partition.cost_model import StaircasePoint
 from planners.fusion.search.bound import read_bytes
 from planners.fusion.search.candidates import looks
 
@@ -23,7 +23,7 @@ Steps = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small bu
 class HeldModel(Protocol):
     """Costs of groups, given as masks over `graph.operators`."""
 
-    def staircase(self, mask: int, held: frozenset[str] = ..., /) -> Sequence[Point]:
+    def staircase(self, mask: int, held: frozenset[str] = ..., /) -> Sequence[StaircasePoint]:
         """Ways to run a group with these tensors around it on chip, as far as they are held.
 
         The buffer is without their bytes, the traffic without their loads and stores. The more
@@ -80,7 +80,7 @@ class Tensors:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class GroupBoundary:
     """The tensors around a group: those that it reads, and those it makes that others read.
 
     `touched` are the bytes that it must load of each that it reads and does not hold.
@@ -105,18 +105,18 @@ class HeldCosts:
         self._looks = looks(graph) if local else ()
         places = {t: k for op in graph.operators for k, t in enumerate(op.outputs, 1)}
         self._place = [places.get(name, 0) for name in self.tensors.names]
-        self._around: dict[int, Around] = {}
+        self._around: dict[int, GroupBoundary] = {}
         self._steps: dict[tuple[int, int], Steps] = {}
         self._known: dict[object, Steps] = {}
 
-    def around(self, mask: int) -> Around:
+    def around(self, mask: int) -> GroupBoundary:
         """The tensors around a group."""
         found = self._around.get(mask)
         if found is None:
             found = self._around[mask] = self._find_around(mask)
         return found
 
-    def _find_around(self, mask: int) -> Around:
+    def _find_around(self, mask: int) -> GroupBoundary:
         tensors = self.tensors
         reads = makes = 0
         for i in bits(mask):
@@ -128,7 +128,7 @@ class HeldCosts:
             k: max(size for i, size in tensors.touched[k].items() if mask >> i & 1)
             for k in bits(reads)
         }
-        return Around(reads, kept, touched)
+        return GroupBoundary(reads, kept, touched)
 
     def steps(self, mask: int, held: int) -> Steps:
         """The staircase of a group that holds these tensors, all of them around it."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from planners.core.masks import bits
 from planners.core.progress import Clock
-from planners.fusion.joint.space import Leg, Space, State, within
+from planners.fusion.joint.space import GroupSpace, GroupState, Leg, within
 
 # The time is looked at after so many turns.
 BREATH = 64
@@ -26,15 +26,15 @@ FEW = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class GroupRoute:
     """Groups in the order that they run, with what is held around each, and all their traffic."""
 
     legs: tuple[Leg, ...]
     cost_bytes: int
 
 
-class _Node(NamedTuple):
-    state: State
+class _GroupNode(NamedTuple):
+    state: GroupState
     cost: int
     parent: int
     leg: Leg | None
@@ -56,26 +56,26 @@ class _Step(NamedTuple):
     asked: bool
 
 
-class Search:
+class JointSearch:
     """The least cost below `limit` bytes of running everything, and a bound on it meanwhile.
 
     With a `width`, so many states for each downset are looked at, and of what could make room
     what is read last: quick, and no proof.
     """
 
-    def __init__(self, space: Space, limit: int, width: int = 0) -> None:
+    def __init__(self, space: GroupSpace, limit: int, width: int = 0) -> None:
         self.space, self.limit, self.width = space, limit, width
         self.least = 0  # Proven: nothing below it.
         self.states = self.turns = 0
-        self._nodes: list[_Node] = []
+        self._nodes: list[_GroupNode] = []
         # Bound, −operators run, turn; then a node or a step.
         self._heap: list[tuple[int, int, int, int | _Step]] = []
         self._turn = count()
-        self._seen: dict[State, int] = {}
+        self._seen: dict[GroupState, int] = {}
         self._left: dict[tuple[int, int], int | None] = {}
         self._expanded: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         self._goal = -1
-        self._reach(State(0, 0, 0), 0, -1, None)
+        self._reach(GroupState(0, 0, 0), 0, -1, None)
         self._conclude()
 
     @property
@@ -105,7 +105,7 @@ class Search:
         if not self._heap and self._goal < 0:
             self.least = self.limit
 
-    def route(self) -> Route | None:
+    def route(self) -> GroupRoute | None:
         """The legs of least cost, where some below the limit were found."""
         if self._goal < 0:
             return None
@@ -113,18 +113,18 @@ class Search:
         while (leg := self._nodes[at].leg) is not None:
             legs.append(leg)
             at = self._nodes[at].parent
-        return Route(tuple(reversed(legs)), self._nodes[self._goal].cost)
+        return GroupRoute(tuple(reversed(legs)), self._nodes[self._goal].cost)
 
     # ---- bounds ----------------------------------------------------------------------------
 
-    def left(self, state: State) -> int | None:
+    def left(self, state: GroupState) -> int | None:
         """A bound on what is to be paid from a state; None where it cannot end."""
         key = (state.done, state.resident)
         if key not in self._left:
             self._left[key] = self._find_left(state)
         return self._left[key]
 
-    def _find_left(self, state: State) -> int | None:
+    def _find_left(self, state: GroupState) -> int | None:
         space = self.space
         paid, prepaid = space.remaining
         if state.done not in paid:
@@ -140,14 +140,14 @@ class Search:
 
     # ---- states ----------------------------------------------------------------------------
 
-    def _reach(self, state: State, cost: int, parent: int, leg: Leg | None) -> None:
+    def _reach(self, state: GroupState, cost: int, parent: int, leg: Leg | None) -> None:
         """Queue a state, unless it is known or too dear."""
         if self._seen.get(state, cost + 1) <= cost:
             return
         left = self.left(state)
         if left is not None and cost + left < self.limit:
             self._seen[state] = cost
-            self._nodes.append(_Node(state, cost, parent, leg))
+            self._nodes.append(_GroupNode(state, cost, parent, leg))
             self._push(cost + left, state.done, len(self._nodes) - 1)
 
     def _expand(self, at: int) -> None:
@@ -214,12 +214,12 @@ class Search:
             out, more = step.out | tensor, step.more[i + 1 :]
             self._wait(step._replace(out=out, more=more, asked=False))
 
-    def _is_wanted(self, node: _Node) -> bool:
+    def _is_wanted(self, node: _GroupNode) -> bool:
         if self.width and len(self._expanded[node.state.done]) >= self.width:
             return False
         return not self._is_dominated(node)
 
-    def _is_dominated(self, node: _Node) -> bool:
+    def _is_dominated(self, node: _GroupNode) -> bool:
         """Whether another state with the same operators run can stand for this one.
 
         It has to load what is on chip here only, and to store what is off chip here only.

@@ -20,7 +20,7 @@ from planners.fusion.joint.resident_cost import HeldCosts, Steps
 from planners.fusion.partition.shortest import Lattice
 
 
-class State(NamedTuple):
+class GroupState(NamedTuple):
     """Masks over operators (`done`) and tensors that are still read: those on chip, and of them
     those that are off chip as well (`clean`). What is live and not on chip is off chip."""
 
@@ -37,7 +37,7 @@ class Leg(NamedTuple):
     gone: int
 
 
-class Terms(NamedTuple):
+class StateTerms(NamedTuple):
     """A group in a state with some tensors `out`, neither held nor left on chip.
 
     `bytes` is what crosses whatever way the group is run, `apart` that of it which the model's
@@ -50,7 +50,7 @@ class Terms(NamedTuple):
     apart: int
 
 
-class Space:
+class GroupSpace:
     """The states on a lattice of downsets within a budget, and the moves between them."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Space:
         return within(steps, room)
 
     def candidates(
-        self, state: State, mask: int, *, last_first: bool = False
+        self, state: GroupState, mask: int, *, last_first: bool = False
     ) -> tuple[tuple[int, ...], int]:
         """What may be on chip while a group runs, as sets of one; and of these what the group
         loads less of by line buffers than whole. Those come first; then the largest, or those
@@ -114,7 +114,7 @@ class Space:
         order = sorted(bits(there), key=lambda k: (not cheaper >> k & 1, -last(k), -size[k], k))
         return tuple(1 << k for k in order), cheaper
 
-    def settled(self, state: State, mask: int) -> tuple[int, int]:
+    def settled(self, state: GroupState, mask: int) -> tuple[int, int]:
         """Of what may be on chip while a group runs: what cannot leave, and what must."""
         around = self.costs.around(mask)
         live = self.live[state.done | mask]
@@ -131,7 +131,7 @@ class Space:
 
         return position
 
-    def terms(self, state: State, mask: int, there: int, out: int) -> Terms:
+    def terms(self, state: GroupState, mask: int, there: int, out: int) -> StateTerms:
         """What a group asks for with `out` of what may be there (`there`) neither held nor left."""
         around, tensors = self.costs.around(mask), self.tensors
         stay = there & ~out
@@ -144,15 +144,15 @@ class Space:
         )
         streamed = sum(around.touched[k] for k in bits(around.reads & ~held))
         moved = apart + streamed + tensors.bytes(around.makes & ~held)
-        return Terms(held, room, moved, apart)
+        return StateTerms(held, room, moved, apart)
 
-    def after(self, state: State, mask: int, there: int, out: int) -> State:
+    def after(self, state: GroupState, mask: int, there: int, out: int) -> GroupState:
         """What is there once the group ran."""
         reads = self.costs.around(mask).reads
         done = state.done | mask
         resident = there & ~out & self.live[done]
         clean = state.clean | (reads & ~state.resident) | self.tensors.host
-        return State(done, resident, clean & resident)
+        return GroupState(done, resident, clean & resident)
 
     def first_load(self, tensor: int, done: int) -> int:
         """The least that a reader still to come loads of a tensor."""

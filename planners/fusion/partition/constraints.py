@@ -16,7 +16,7 @@ KNOWN: tuple[Kind, ...] = ("fuse", "split", "keep", "spill")
 
 
 @dataclass(frozen=True, slots=True)
-class Wished:
+class WishedGroups:
     """Masks of operators that are in one group, as few as can be, and of pairs that are not.
 
     `near` are the pairs that were wished together: groups may hold what shares no tensor.
@@ -27,7 +27,7 @@ class Wished:
     near: tuple[int, ...] = ()
 
     @staticmethod
-    def of(wishes: Iterable[Wish], graph: Graph) -> Wished:
+    def of(wishes: Iterable[Wish], graph: Graph) -> WishedGroups:
         """What wishes ask for where everything is off chip between groups.
 
         There a tensor is kept where all that use it are one group, and spilled in any case.
@@ -43,7 +43,7 @@ class Wished:
             elif wish.kind == "split":
                 apart.append(_mask(graph, wish.names))
         classes = tuple(_mask(graph, names) for names in together(graph, pairs)) if pairs else ()
-        return Wished(classes, tuple(apart), tuple(_mask(graph, pair) for pair in pairs))
+        return WishedGroups(classes, tuple(apart), tuple(_mask(graph, pair) for pair in pairs))
 
     def __bool__(self) -> bool:
         return bool(self.classes or self.apart)

@@ -12,7 +12,7 @@ from planners.core.masks import bits
 from planners.fusion.partition.lattice import Dag
 
 
-class Point(Protocol):
+class StaircasePoint(Protocol):
     """A way to run a group: the buffer that it needs and the off-chip bytes that it moves."""
 
     @property
@@ -22,10 +22,10 @@ class Point(Protocol):
     def traffic_bytes(self) -> int: ...
 
 
-class GroupModel(Protocol):
+class GroupCosts(Protocol):
     """Costs of groups, given as masks over `graph.operators`."""
 
-    def staircase(self, mask: int, /) -> Sequence[Point]:
+    def staircase(self, mask: int, /) -> Sequence[StaircasePoint]:
         """Ways to run a group, from small buffer and large traffic to large buffer and least
         traffic; none where it cannot be fused.
         """
@@ -59,7 +59,7 @@ class Traits:
     bands: int = 1
 
 
-def traits_of(model: GroupModel) -> Traits:
+def traits_of(model: GroupCosts) -> Traits:
     """The traits that a model says that it has, or those of any."""
     found = getattr(model, "traits", None)
     return found if isinstance(found, Traits) else Traits()
@@ -96,7 +96,7 @@ def least_traffic(points: Iterable[tuple[int, int]], budget_bytes: int) -> int |
     return min((traffic for buffer, traffic in points if buffer <= budget_bytes), default=None)
 
 
-def require_singles(model: GroupModel, graph: Graph, budget_bytes: int) -> None:
+def require_singles(model: GroupCosts, graph: Graph, budget_bytes: int) -> None:
     """Raise `BudgetTooSmall` for the operator that needs most beyond the budget alone."""
     worst, binding = budget_bytes, -1
     for i in range(len(graph.operators)):

@@ -18,8 +18,8 @@ from planners.core.masks import bits, positions
 from planners.core.progress import Clock
 from planners.fusion.cost.floor import Floors
 from planners.fusion.cost.refills import Refills
-from planners.fusion.partition.constraints import Wished
-from planners.fusion.partition.cost_model import GroupModel, Traits
+from planners.fusion.partition.constraints import WishedGroups
+from planners.fusion.partition.cost_model import GroupCosts, Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.rows import RowTables
 from planners.fusion.tile.ways import Staircase, Steps
@@ -36,7 +36,7 @@ class Candidates:
     """
 
     def __init__(
-        self, model: GroupModel, graph: Graph, traits: Traits, wished: Wished | None = None
+        self, model: GroupCosts, graph: Graph, traits: Traits, wished: WishedGroups | None = None
     ) -> None:
         self.wished = wished or None
         self.dag = wished.relate(Dag.of(graph)) if wished else Dag.of(graph)

@@ -12,7 +12,7 @@ from planners.core.errors import WishesConflict
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition, Status, executable, least_traffic
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.exact import best_partition
@@ -29,17 +29,21 @@ def wished_partition(
     Raises `WishesConflict` where none does within the budget, or none is found in time.
     """
     graph = model.graph
-    found = _best(model, Wished.of(wishes, graph), budget_bytes, clock)
+    found = _best(model, WishedGroups.of(wishes, graph), budget_bytes, clock)
     if found is not None:
         return found
 
     def possible(some: Sequence[Wish]) -> bool:
-        return _best(model, Wished.of(some, graph), budget_bytes, Clock(QUESTION_S)) is not None
+        return (
+            _best(model, WishedGroups.of(some, graph), budget_bytes, Clock(QUESTION_S)) is not None
+        )
 
     raise conflict_of(model, wishes, budget_bytes, possible)
 
 
-def _best(model: GroupModel, wished: Wished, budget_bytes: int, clock: Clock) -> Partition | None:
+def _best(
+    model: GroupModel, wished: WishedGroups, budget_bytes: int, clock: Clock
+) -> Partition | None:
     found = best_partition(model, model.graph, budget_bytes, clock, wished=wished)
     if all(wished.allows(mask) for mask in found.groups):
         return found
@@ -55,7 +59,7 @@ def _best(model: GroupModel, wished: Wished, budget_bytes: int, clock: Clock) ->
     )
 
 
-def least_groups(model: GroupModel, wished: Wished) -> tuple[int, ...]:
+def least_groups(model: GroupModel, wished: WishedGroups) -> tuple[int, ...]:
     """The smallest groups that have together what is wished so, in an order that can run."""
     dag = Dag.of(model.graph)
     order = executable(dag, wished.least(dag))
@@ -88,12 +92,12 @@ def conflict_of(
     graph = model.graph
 
     def fits(some: Sequence[Wish]) -> bool:
-        need = _need(model, Wished.of(some, graph))
+        need = _need(model, WishedGroups.of(some, graph))
         return (not need.reason and need.size_bytes <= budget_bytes) or possible(some)
 
     least = smallest(wishes, fits)
     texts = tuple(str(wish) for wish in least)
-    need = _need(model, Wished.of(least, graph))
+    need = _need(model, WishedGroups.of(least, graph))
     names = [graph.operators[i].name for i in bits(need.group)]
     if need.reason:
         reason = f"{names[0]} to {names[-1]} cannot be one group: {need.reason}"
@@ -103,7 +107,7 @@ def conflict_of(
     return WishesConflict(texts, size, budget_bytes, names[0], reason=reason)
 
 
-def _need(model: GroupModel, wished: Wished) -> _Need:
+def _need(model: GroupModel, wished: WishedGroups) -> _Need:
     worst = _Need(0)
     for mask in wished.classes:
         if reason := model.why_not(mask):

@@ -17,9 +17,9 @@ from itertools import accumulate
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.fusion.partition.constraints import Wished
+from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import (
-    GroupModel,
+    GroupCosts,
     Partition,
     Status,
     Traits,
@@ -33,7 +33,7 @@ from planners.fusion.partition.shortest import Bytes, lattice
 from planners.fusion.search.bound import compulsory_bytes, forced_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.offers import Offers
-from planners.fusion.search.set_partition import Cover
+from planners.fusion.search.set_partition import PartitionFound
 from planners.fusion.search.wide import wide_cover
 
 # Groups, downsets and steps between them that are held at most, for memory's sake.
@@ -48,14 +48,14 @@ BANDED_SHARE = 0.5  # the search with all groups that bands of columns let in
 
 
 def best_partition(
-    model: GroupModel,
+    model: GroupCosts,
     graph: Graph,
     budget_bytes: int,
     clock: Clock,
     *,
     cap: int | None = None,
     traits: Traits | None = None,
-    wished: Wished | None = None,
+    wished: WishedGroups | None = None,
 ) -> Partition:
     """The partition of least traffic within a budget, in groups of at most `cap` operators.
 
@@ -69,7 +69,7 @@ def best_partition(
 
 
 def sweep_partitions(
-    model: GroupModel,
+    model: GroupCosts,
     graph: Graph,
     budgets: Sequence[int],
     clock: Clock,
@@ -86,14 +86,14 @@ def sweep_partitions(
 
 
 def find_groups(
-    model: GroupModel,
+    model: GroupCosts,
     graph: Graph,
     budgets: Sequence[int],
     clock: Clock,
     *,
     cap: int | None = None,
     traits: Traits | None = None,
-    wished: Wished | None = None,
+    wished: WishedGroups | None = None,
 ) -> Offers:
     """The groups of at most `cap` operators within some budgets, as far as the clock allows.
 
@@ -136,7 +136,7 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     return [_better(one, other) for one, other in zip(judged, others, strict=True)]
 
 
-def _better(found: Partition, other: Cover) -> Partition:
+def _better(found: Partition, other: PartitionFound) -> Partition:
     """A partition, or a cheaper cover of which nothing is proven."""
     if other.groups is None or other.objective >= found.objective_bytes:
         return found
@@ -145,7 +145,7 @@ def _better(found: Partition, other: Cover) -> Partition:
     return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
 
 
-def solve(offers: Offers, clock: Clock) -> list[Cover]:
+def solve(offers: Offers, clock: Clock) -> list[PartitionFound]:
     """The best partitions, one a budget: exact while the clock allows."""
     dag = offers.candidates.dag
     if count_downsets(dag) <= MOST_DOWNSETS:
@@ -161,7 +161,9 @@ def solve(offers: Offers, clock: Clock) -> list[Cover]:
     return [wide_cover(offers, k, clock, cover) for k, cover in enumerate(linear)]
 
 
-def _in_an_order(dag: Dag, offers: Offers, downsets: list[int], clock: Clock) -> list[Cover]:
+def _in_an_order(
+    dag: Dag, offers: Offers, downsets: list[int], clock: Clock
+) -> list[PartitionFound]:
     """The best partitions into groups of operators that follow each other in one order."""
     way = lattice(dag, downsets, offers.groups, MOST_STEPS)
     assert way is not None, "an order has no more steps than groups"
@@ -169,10 +171,12 @@ def _in_an_order(dag: Dag, offers: Offers, downsets: list[int], clock: Clock) ->
     return _covers(offers, least, paths, 0 * least)
 
 
-def _covers(offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes) -> list[Cover]:
+def _covers(
+    offers: Offers, least: Bytes, paths: list[list[int]], bounds: Bytes
+) -> list[PartitionFound]:
     groups = [tuple(offers.groups[row] for row in path) for path in paths]
     return [
-        Cover(masks, int(cost), int(bound))
+        PartitionFound(masks, int(cost), int(bound))
         for masks, cost, bound in zip(groups, least, bounds, strict=True)
     ]
 
@@ -187,7 +191,9 @@ def downsets_of(order: Iterable[int]) -> list[int]:
     return [0, *accumulate((1 << i for i in order), int.__or__)]
 
 
-def _judged(cover: Cover, candidates: Candidates, forced: int, considered: int) -> Partition:
+def _judged(
+    cover: PartitionFound, candidates: Candidates, forced: int, considered: int
+) -> Partition:
     """What was found, with the bound that it deserves and how far it is proven."""
     assert cover.groups is not None
     everything = candidates.complete is None

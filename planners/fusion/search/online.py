@@ -13,7 +13,7 @@ from planners.core.graph import Graph
 from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.partition.cost_model import (
-    GroupModel,
+    GroupCosts,
     Partition,
     Traits,
     require_singles,
@@ -45,7 +45,7 @@ class SizeTable:
         return max(1, *(n for n, need in enumerate(self.memo) if need <= budget_bytes))
 
 
-def size_table(model: GroupModel, graph: Graph, clock: Clock, largest: int = LARGEST) -> SizeTable:
+def size_table(model: GroupCosts, graph: Graph, clock: Clock, largest: int = LARGEST) -> SizeTable:
     """The table of a network, built offline, over the groups that the rules allow.
 
     It ends with the largest group there is, or of `largest` operators, or with the clock.
@@ -67,7 +67,7 @@ def size_table(model: GroupModel, graph: Graph, clock: Clock, largest: int = LAR
 
 
 def online_partition(
-    model: GroupModel, graph: Graph, budget_bytes: int, clock: Clock, table: SizeTable
+    model: GroupCosts, graph: Graph, budget_bytes: int, clock: Clock, table: SizeTable
 ) -> Partition:
     """The best partition into groups that the rules and the table allow: a heuristic.
 

@@ -35,7 +35,7 @@ _Choice: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class PartitionFound:
     """The best partition found, None where there is none yet, and a proven lower bound."""
 
     groups: tuple[int, ...] | None
@@ -106,7 +106,7 @@ def cheapest_cover(
     known: int,
     price: Sequence[int] | None = None,
     widest: int = 1 << 20,
-) -> Cover:
+) -> PartitionFound:
     """The cheapest acyclic partition into these groups that costs less than `known`.
 
     Each round keeps more of every layer, until nothing is cut that could be better; `bound` is
@@ -115,19 +115,19 @@ def cheapest_cover(
     """
     if price is None:
         price = prices(dag.count, groups, costs, clock)
-    search = _Search(dag, groups, costs, price)
-    best = Cover(None, known, search.whole(known, search.root))
+    search = _LayeredSearch(dag, groups, costs, price)
+    best = PartitionFound(None, known, search.whole(known, search.root))
     width = FIRST_WIDTH
     while best.bound < best.objective and width <= widest and not clock.expired():
         found = search.run(width, best.objective, clock)
         bound = search.whole(found.objective, max(best.bound, found.bound))
-        best = Cover(found.groups or best.groups, found.objective, bound)
+        best = PartitionFound(found.groups or best.groups, found.objective, bound)
         clock.report(f"covers, {width} wide", best.objective, best.bound)
         width *= 4
     return best
 
 
-class _Search:
+class _LayeredSearch:
     """Layers of half-made partitions, by the first operator that is not covered."""
 
     def __init__(
@@ -153,7 +153,7 @@ class _Search:
         """A bound as a cost that can be, all of which are multiples of the unit."""
         return min(objective, rounded_up(bound, self.unit))
 
-    def run(self, width: int, known: int, clock: Clock) -> Cover:
+    def run(self, width: int, known: int, clock: Clock) -> PartitionFound:
         """The best partition under `known` that keeps to the `width` cheapest of each layer."""
         layers: list[_Layer] = [{} for _ in range(self.dag.count + 1)]
         layers[0][0, frozenset()] = (self.root, None, 0)
@@ -167,8 +167,8 @@ class _Search:
                 self._extend(layers, first, key, layer[key][0], known)
         goal = layers[-1].get((self.dag.everything, frozenset()))
         if goal is None:
-            return Cover(None, known, bound)
-        return Cover(self._groups(layers), goal[0], min(bound, goal[0]))
+            return PartitionFound(None, known, bound)
+        return PartitionFound(self._groups(layers), goal[0], min(bound, goal[0]))
 
     def _extend(
         self,

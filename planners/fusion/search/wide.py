@@ -18,14 +18,20 @@ from planners.core.progress import Clock
 from planners.fusion.partition.cost_model import executable
 from planners.fusion.partition.shortest import NEVER, Bytes
 from planners.fusion.search.offers import Offers
-from planners.fusion.search.set_partition import Cover, cheapest_cover, duals, incidence, made_exact
+from planners.fusion.search.set_partition import (
+    PartitionFound,
+    cheapest_cover,
+    duals,
+    incidence,
+    made_exact,
+)
 
 JOINING = 512  # groups that join the linear program at once
 # Of the time that is left, what prices may take before covers are searched.
 SHARE = 0.6
 
 
-def wide_cover(offers: Offers, column: int, clock: Clock, known: Cover) -> Cover:
+def wide_cover(offers: Offers, column: int, clock: Clock, known: PartitionFound) -> PartitionFound:
     """The cheapest cover found that costs less than a known one, and a proven bound."""
     price, bound = _prices(offers, column, clock.part(SHARE * clock.left_s), known)
     slack = _slack(offers, column, price)
@@ -50,13 +56,15 @@ def wide_cover(offers: Offers, column: int, clock: Clock, known: Cover) -> Cover
     # What was not costed in time may be in a better one.
     proven = found.bound if len(usable) == len(near) else min(bound, found.bound)
     if found.groups is None:
-        return Cover(known.groups, known.objective, min(proven, known.objective))
+        return PartitionFound(known.groups, known.objective, min(proven, known.objective))
     order = executable(offers.candidates.dag, found.groups)
     assert order is not None, "a cover without cycles has an order"
-    return Cover(order, found.objective, proven)
+    return PartitionFound(order, found.objective, proven)
 
 
-def _prices(offers: Offers, column: int, clock: Clock, known: Cover) -> tuple[list[int], int]:
+def _prices(
+    offers: Offers, column: int, clock: Clock, known: PartitionFound
+) -> tuple[list[int], int]:
     """Prices that hold for every group, and their sum."""
     count = offers.candidates.dag.count
     matrix = incidence(count, offers.groups)

@@ -14,12 +14,12 @@ from heapq import heappop, heappush
 
 from planners.core.graph import Graph
 from planners.fusion.partition.lattice import Dag
-from planners.fusion.tile.rows import Rows, channels_of
+from planners.fusion.tile.rows import OperatorRows, channels_of
 from planners.fusion.tile.strips import Group
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class AdvancingUnit:
     """Members of a group that run together: one alone, or all that some channels go through.
 
     `channels` of the maps between them are made and used a few at a time; 0 for one alone.
@@ -31,7 +31,7 @@ class Unit:
 
 def candidates(graph: Graph, dag: Dag, group: Group, held: Collection[str] = ()) -> tuple[str, ...]:
     """Tensors of a group that can be held by the channel; `held` are whole on chip anyway."""
-    readers: dict[str, list[Rows]] = {t: [] for t in group.tensors}
+    readers: dict[str, list[OperatorRows]] = {t: [] for t in group.tensors}
     for member in group.members:
         for name in member.op.inputs:
             readers[name].append(member)
@@ -47,7 +47,7 @@ def candidates(graph: Graph, dag: Dag, group: Group, held: Collection[str] = ())
     )
 
 
-def _wait(dag: Dag, maker: int | None, readers: Sequence[Rows], inside: int) -> bool:
+def _wait(dag: Dag, maker: int | None, readers: Sequence[OperatorRows], inside: int) -> bool:
     """Whether a reader of a tensor needs what another makes of all of its channels."""
     together = others = sum(1 << m.position for m in readers)
     if maker is not None:
@@ -123,7 +123,7 @@ def _most_apart(
     return total, frozenset(chosen)
 
 
-def units(graph: Graph, group: Group, sliced: Collection[str]) -> tuple[Unit, ...]:
+def units(graph: Graph, group: Group, sliced: Collection[str]) -> tuple[AdvancingUnit, ...]:
     """What runs together where these tensors are held by the channel, in an order that can run.
 
     Raises `Waiting` where channels would wait for something that all of them are needed for.
@@ -156,7 +156,7 @@ def units(graph: Graph, group: Group, sliced: Collection[str]) -> tuple[Unit, ..
     for tensor in sliced:
         at = next(i for i, m in enumerate(group.members) if tensor in (*m.op.inputs, *m.op.outputs))
         channels[of[at]] = channels_of(graph.tensors[tensor])
-    return tuple(Unit(part, channels.get(part, 0)) for part in order)
+    return tuple(AdvancingUnit(part, channels.get(part, 0)) for part in order)
 
 
 class Waiting(Exception):

@@ -19,14 +19,14 @@ from planners.core.graph import Graph
 from planners.core.integers import least_parts
 from planners.fusion.tile.rows import Counts, box_of, channels_in, channels_of, rows_of
 from planners.fusion.tile.strips import Group, flow, heights
-from planners.fusion.tile.ways import GroupPlan, Ways
+from planners.fusion.tile.ways import GroupPlan, GroupWays
 
 MOST_UNEVEN_PASSES = 16
 
 
 def pass_ways(
     graph: Graph, group: Group, held: Collection[str], least_channels: int
-) -> Iterator[Ways]:
+) -> Iterator[GroupWays]:
     """Ways to run the only operator of a group in passes, or with its sums on chip."""
     (member,) = group.members
     out = graph.tensors[member.op.outputs[0]]
@@ -40,7 +40,7 @@ def pass_ways(
                 yield _with_sums(graph, group, held, least_channels, images, batches, kept)
 
 
-def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Ways:
+def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> GroupWays:
     """The least strips, the parameters of a pass kept on chip, for each number of channels."""
     (member,) = group.members
     out = graph.tensors[member.op.outputs[0]]
@@ -77,7 +77,7 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Way
             pass_channels=tile,
         )
 
-    return Ways(buffers, traffic, make)
+    return GroupWays(buffers, traffic, make)
 
 
 def _with_sums(
@@ -88,7 +88,7 @@ def _with_sums(
     images: int,
     batches: int,
     kept: bool,
-) -> Ways:
+) -> GroupWays:
     """Every height of strips and number of channels, the sums of a tile on chip until done."""
     (member,) = group.members
     (source,) = member.op.inputs
@@ -129,7 +129,7 @@ def _with_sums(
             pass_channels=int(tiles[tile, 0]),
         )
 
-    return Ways(buffers.ravel(), traffic.ravel(), make)
+    return GroupWays(buffers.ravel(), traffic.ravel(), make)
 
 
 def channel_tiles(channels: int) -> tuple[int, ...]:

@@ -94,7 +94,7 @@ def channels_in(tensor: Tensor, box: Box) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RowWindow:
     """Rows of an input by rows of the output: `upto[k]` are needed for the first k of them,
     and none before `start[k]` for those from k on. Or columns by columns."""
 
@@ -104,7 +104,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Rows:
+class OperatorRows:
     """An operator as the rows that it reads and writes.
 
     `streams`: rows can be made from some rows of each input, so it can be fused; else `alone` says
@@ -117,8 +117,8 @@ class Rows:
 
     position: int
     op: Operator
-    windows: tuple[Window, ...]
-    columns: tuple[Window, ...]
+    windows: tuple[RowWindow, ...]
+    columns: tuple[RowWindow, ...]
     alone: str
     sliced: bool
     channels: int
@@ -154,15 +154,15 @@ class RowTables:
 
     def __init__(self, graph: Graph, columns: bool = False) -> None:
         self.graph, self._with_columns = graph, columns
-        self._made: dict[int, Rows] = {}
+        self._made: dict[int, OperatorRows] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
 
-    def __getitem__(self, position: int) -> Rows:
+    def __getitem__(self, position: int) -> OperatorRows:
         if position not in self._made:
             self._made[position] = self._make(position)
         return self._made[position]
 
-    def _make(self, position: int) -> Rows:
+    def _make(self, position: int) -> OperatorRows:
         graph, op = self.graph, self.graph.operators[position]
         out = graph.tensors[op.outputs[0]]
         content = _content(graph, op)
@@ -172,7 +172,7 @@ class RowTables:
         sliced, channels = _sliced(graph, op, out)
         size = sum(graph.size_bytes(name) for name in op.parameters)
         summed, summed_bytes = _reduced(graph, op, out)
-        return Rows(
+        return OperatorRows(
             position=position,
             op=op,
             windows=windows,
@@ -190,14 +190,16 @@ class RowTables:
             content=self._numbers.setdefault(content, len(self._numbers)),
         )
 
-    def _windows(self, op: Operator, content: tuple[object, ...], axis: int) -> tuple[Window, ...]:
+    def _windows(
+        self, op: Operator, content: tuple[object, ...], axis: int
+    ) -> tuple[RowWindow, ...]:
         """Of each input. Tables hang on the content alone, so other graphs know them too."""
         key = (axis, *content)
         if key not in _known:
             if len(_known) >= MOST_KNOWN:
                 _known.clear()
             _known[key] = _tables(self.graph, op, self.graph.tensors[op.outputs[0]], axis)
-        return tuple(Window(name, *table) for name, table in zip(op.inputs, _known[key]))
+        return tuple(RowWindow(name, *table) for name, table in zip(op.inputs, _known[key]))
 
 
 def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
@@ -241,7 +243,7 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
     return list(zip(upto, start, strict=True))
 
 
-def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[Window, ...]) -> str:
+def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[RowWindow, ...]) -> str:
     """Why an operator cannot be computed row by row in a group; empty where it can."""
     if len(op.outputs) > 1:
         return f"{op.name} ({op.kind}) writes several tensors at once"

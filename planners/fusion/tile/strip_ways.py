@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from planners.core.graph import Graph
 from planners.fusion.tile.bands import Bands
 from planners.fusion.tile.passes import batch_sizes, channel_row
-from planners.fusion.tile.rows import Counts, Rows, channels_of, columns_of, rows_of
+from planners.fusion.tile.rows import Counts, OperatorRows, channels_of, columns_of, rows_of
 from planners.fusion.tile.strips import Flow, Group
-from planners.fusion.tile.ways import GroupPlan, Ways
+from planners.fusion.tile.ways import GroupPlan, GroupWays
 
 MOST_SUBSETS = 5  # Of so many operators with parameters each subset is tried, of more some.
 
@@ -27,7 +27,7 @@ def strip_ways(
     flows: Sequence[Flow],
     bandings: Sequence[Bands],
     least_channels: int,
-) -> Ways:
+) -> GroupWays:
     """Ways by what is kept and, in columns, by flow, bands, images and height.
 
     `options` are the heights of each of the flows.
@@ -77,7 +77,7 @@ def strip_ways(
             bands=bandings[band].count,
         )
 
-    return Ways(buffers.ravel(), traffic.ravel(), make)
+    return GroupWays(buffers.ravel(), traffic.ravel(), make)
 
 
 def _maps(
@@ -117,7 +117,7 @@ def slot_bytes(graph: Graph, tensor: str, channels: int | None = None) -> int:
     return channel_row(graph, tensor) * min(channels, channels_of(graph.tensors[tensor]))
 
 
-def tile_bytes(member: Rows, channels: int, sliced: Collection[str]) -> int:
+def tile_bytes(member: OperatorRows, channels: int, sliced: Collection[str]) -> int:
     """Bytes of the parameters for so many channels: of what it adds up, or else of what it makes.
 
     All of them where they cannot be taken apart.

@@ -15,7 +15,7 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.integers import least_parts
-from planners.fusion.tile.rows import Counts, Rows, RowTables, rows_of
+from planners.fusion.tile.rows import Counts, OperatorRows, RowTables, rows_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Group:
     are those that nothing here reads.
     """
 
-    members: tuple[Rows, ...]
+    members: tuple[OperatorRows, ...]
     loaded: tuple[str, ...]
     made: tuple[str, ...]
     stored: frozenset[str]

@@ -39,7 +39,7 @@ class GroupPlan:
 
 
 @dataclass(frozen=True)
-class Ways:
+class GroupWays:
     """Buffers and traffic of many ways to run a group in bytes, and what makes one of them."""
 
     buffers: Counts
@@ -53,7 +53,7 @@ class Staircase(Sequence[GroupPlan]):
     The ways are made when they are asked for.
     """
 
-    def __init__(self, ways: Sequence[Ways], places: Sequence[int], steps: Steps) -> None:
+    def __init__(self, ways: Sequence[GroupWays], places: Sequence[int], steps: Steps) -> None:
         self.steps = steps
         self._ways, self._places = ways, places
         self._made: dict[int, GroupPlan] = {}
@@ -79,7 +79,7 @@ class Staircase(Sequence[GroupPlan]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def undominated(ways: Sequence[Ways]) -> Staircase:
+def undominated(ways: Sequence[GroupWays]) -> Staircase:
     """Those for which no other needs no more buffer and moves no more."""
     buffers = np.concatenate([way.buffers for way in ways])
     traffic = np.concatenate([way.traffic for way in ways])
@@ -90,7 +90,7 @@ def undominated(ways: Sequence[Ways]) -> Staircase:
     return Staircase(ways, better.tolist(), steps)
 
 
-def cheapest(ways: Sequence[Ways], budget_bytes: int) -> list[GroupPlan]:
+def cheapest(ways: Sequence[GroupWays], budget_bytes: int) -> list[GroupPlan]:
     """All that move least of those that fit."""
     fitting = [way.traffic[way.buffers <= budget_bytes] for way in ways]
     least = min((int(part.min()) for part in fitting if len(part)), default=-1)
@@ -101,7 +101,7 @@ def cheapest(ways: Sequence[Ways], budget_bytes: int) -> list[GroupPlan]:
     ]
 
 
-def _make(ways: Sequence[Ways], at: int) -> GroupPlan:
+def _make(ways: Sequence[GroupWays], at: int) -> GroupPlan:
     for way in ways:
         if at < len(way.buffers):
             return way.make(at)

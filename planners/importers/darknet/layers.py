@@ -29,7 +29,7 @@ HEAD_NOTE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class DarknetLayer:
     """One section: what it reads, and the shape of its output for one image.
 
     `padding` is what Darknet pads with: on each side for convolutions, both sides together for
@@ -67,7 +67,7 @@ class Network:
 
     name: str
     input: Shape
-    layers: tuple[Layer, ...]
+    layers: tuple[DarknetLayer, ...]
 
     def shape(self, index: int) -> Shape:
         return self.input if index == INPUT else self.layers[index].shape
@@ -90,7 +90,7 @@ class Builder:
     """
 
     input: Shape
-    layers: list[Layer] = field(default_factory=list)
+    layers: list[DarknetLayer] = field(default_factory=list)
     weights: int = 0
 
     def network(self, name: str) -> Network:
@@ -131,7 +131,7 @@ class Builder:
             (width + around - span) // across + 1,
         )
         return self._add(
-            Layer(
+            DarknetLayer(
                 "convolutional",
                 (self.last,),
                 shape,
@@ -152,7 +152,7 @@ class Builder:
         shape = (outputs, 1, 1)
         activation = _activation(activation)
         return self._add(
-            Layer(
+            DarknetLayer(
                 "connected", (self.last,), shape, norm=norm, activation=activation, weights=weights
             )
         )
@@ -165,11 +165,11 @@ class Builder:
         pad = size - 1 if padding is None else padding
         down, across = _pair(stride)
         shape = (channels, (height + pad - size) // down + 1, (width + pad - size) // across + 1)
-        return self._add(Layer("maxpool", (self.last,), shape, size, (down, across), pad))
+        return self._add(DarknetLayer("maxpool", (self.last,), shape, size, (down, across), pad))
 
     def avgpool(self) -> int:
         """The mean of each channel."""
-        return self._add(Layer("avgpool", (self.last,), (self.shape[0], 1, 1)))
+        return self._add(DarknetLayer("avgpool", (self.last,), (self.shape[0], 1, 1)))
 
     def route(self, *sources: int, groups: int = 1, group: int = 0) -> int:
         """The channels of these layers one after another, or one group of each."""
@@ -181,7 +181,7 @@ class Builder:
             raise BadInput(f"group {group} of {groups} is no part of {shapes[0][0]} channels")
         channels = sum(shape[0] // groups for shape in shapes)
         shape = (channels, *shapes[0][1:])
-        return self._add(Layer("route", sources, shape, groups=groups, group=group))
+        return self._add(DarknetLayer("route", sources, shape, groups=groups, group=group))
 
     def shortcut(self, *sources: int, activation: str = "linear") -> int:
         """The last layer plus these, over the channels that both have.
@@ -198,13 +198,13 @@ class Builder:
                 )
         activation = _activation(activation)
         reads = (self.last, *sources)
-        return self._add(Layer("shortcut", reads, self.shape, activation=activation))
+        return self._add(DarknetLayer("shortcut", reads, self.shape, activation=activation))
 
     def upsample(self, stride: int = 2) -> int:
         """Every element repeated in both directions."""
         channels, height, width = self.shape
         shape = (channels, height * stride, width * stride)
-        return self._add(Layer("upsample", (self.last,), shape, stride=(stride, stride)))
+        return self._add(DarknetLayer("upsample", (self.last,), shape, stride=(stride, stride)))
 
     def reorg(self, stride: int = 2) -> int:
         """Space moved into channels, in Darknet's own order."""
@@ -215,24 +215,24 @@ class Builder:
                 f"{stride}, not {channels}x{height}x{width}"
             )
         shape = (channels * stride**2, height // stride, width // stride)
-        return self._add(Layer("reorg", (self.last,), shape, stride=(stride, stride)))
+        return self._add(DarknetLayer("reorg", (self.last,), shape, stride=(stride, stride)))
 
     def softmax(self, groups: int = 1) -> int:
         """Over all elements of an image, or over each group of them."""
         if prod(self.shape) % groups:
             raise BadInput(f"{groups} groups divide {prod(self.shape)} elements unevenly")
-        return self._add(Layer("softmax", (self.last,), self.shape, groups=groups))
+        return self._add(DarknetLayer("softmax", (self.last,), self.shape, groups=groups))
 
     def identity(self, kind: str) -> int:
         """A section that leaves values as they are."""
-        return self._add(Layer(kind, (self.last,), self.shape))
+        return self._add(DarknetLayer(kind, (self.last,), self.shape))
 
     def _known(self, source: int) -> Shape:
         if not 0 <= source < len(self.layers):
             raise BadInput(f"layer {source} does not exist here: {_so_far(len(self.layers))}")
         return self.layers[source].shape
 
-    def _add(self, layer: Layer) -> int:
+    def _add(self, layer: DarknetLayer) -> int:
         if min(layer.shape) < 1:
             raise BadInput(
                 f"nothing is left of {_text(self.shape)}: the output would be {_text(layer.shape)}"

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from planners.importers.darknet.layers import INPUT, Layer, Network, Shape
+from planners.importers.darknet.layers import INPUT, DarknetLayer, Network, Shape
 
 _ACTIVATE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "linear": lambda x: x,
@@ -53,7 +53,7 @@ class Darknet(nn.Module):
 
 
 class _Same(nn.Module):
-    def __init__(self, layer: Layer, inputs: list[Shape]) -> None:
+    def __init__(self, layer: DarknetLayer, inputs: list[Shape]) -> None:
         super().__init__()
         self.layer = layer
 
@@ -63,7 +63,7 @@ class _Same(nn.Module):
 
 class _Convolutional(nn.Conv2d):
     # A subclass, so that the path of its operator is the section's own.
-    def __init__(self, layer: Layer, inputs: list[Shape]) -> None:
+    def __init__(self, layer: DarknetLayer, inputs: list[Shape]) -> None:
         ((channels, _, _),) = inputs
         super().__init__(
             channels,
@@ -83,7 +83,7 @@ class _Convolutional(nn.Conv2d):
 
 
 class _Connected(nn.Linear):
-    def __init__(self, layer: Layer, inputs: list[Shape]) -> None:
+    def __init__(self, layer: DarknetLayer, inputs: list[Shape]) -> None:
         ((channels, height, width),) = inputs
         super().__init__(channels * height * width, layer.shape[0], bias=not layer.norm)
         self.norm = nn.BatchNorm1d(layer.shape[0]) if layer.norm else nn.Identity()
@@ -163,7 +163,7 @@ class _Softmax(_Same):
         return value.reshape(x.shape)
 
 
-_MODULES: dict[str, Callable[[Layer, list[Shape]], nn.Module]] = {
+_MODULES: dict[str, Callable[[DarknetLayer, list[Shape]], nn.Module]] = {
     "convolutional": _Convolutional,
     "connected": _Connected,
     "maxpool": _MaxPool,

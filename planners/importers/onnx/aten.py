@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from planners.importers.onnx import layers
-from planners.importers.onnx.node import BEFORE, Aten, Node, Said
+from planners.importers.onnx.node import BEFORE, Aten, OnnxNode, Said
 
 
-def aten(node: Node) -> Said:
+def aten(node: OnnxNode) -> Said:
     """The steps of a node; none for an identity, None for an opaque operator."""
     say = _SAY.get(node.proto.op_type) if node.proto.domain in ("", "ai.onnx") else None
     if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
@@ -23,14 +23,14 @@ def aten(node: Node) -> Said:
 _MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK"})
 
 
-def _unary(kind: str) -> Callable[[Node], Said]:
+def _unary(kind: str) -> Callable[[OnnxNode], Said]:
     return lambda node: [Aten(kind, {"self": node.input(0)})]
 
 
-def _binary(kind: str) -> Callable[[Node], Said]:
+def _binary(kind: str) -> Callable[[OnnxNode], Said]:
     """Element by element; an operand of one known number is a number, not a tensor."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         tensors = [name for name in node.inputs if not node.is_number(name)]
         named = {f"self{i}": name for i, name in enumerate(tensors or node.inputs[:1])}
         numbers = tuple(node.number(name) for name in node.inputs if name not in tensors)
@@ -39,10 +39,10 @@ def _binary(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def _whole(kind: str) -> Callable[[Node], Said]:
+def _whole(kind: str) -> Callable[[OnnxNode], Said]:
     """What needs all of its operands, numbers and computed sizes aside, for any part."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         sizes = node.values.folded | {name for name in node.inputs if node.is_number(name)}
         names = [name for name in node.inputs if name not in sizes]
         return [Aten(kind, {f"self{i}": name for i, name in enumerate(names)}, relation=())]
@@ -50,7 +50,7 @@ def _whole(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def _clip(node: Node) -> Said:
+def _clip(node: OnnxNode) -> Said:
     low = node.array(1) if node.opset >= 11 else node.get("min")
     high = node.array(2) if node.opset >= 11 else node.get("max")
     limits = tuple(None if n is None else float(n) for n in (low, high))
@@ -58,32 +58,32 @@ def _clip(node: Node) -> Said:
     return [Aten(kind, {"self": node.input(0)}, {"limits": limits}, unary=True)]
 
 
-def _cast(node: Node) -> Said:
+def _cast(node: OnnxNode) -> Said:
     if node.values.of[node.input(0)].dtype == node.values.of[node.outputs[0]].dtype:
         return []
     return [Aten("to", {"self": node.input(0)})]
 
 
-def _nothing(node: Node) -> Said:
+def _nothing(node: OnnxNode) -> Said:
     return []
 
 
-def _reshape(node: Node) -> Said:
+def _reshape(node: OnnxNode) -> Said:
     if prod(node.shape()) != prod(node.out):
         raise ValueError(f"{node.shape()} does not reshape to {node.out}")
     return [Aten("reshape", {"self": node.input(0)})]
 
 
-def _transpose(node: Node) -> Said:
+def _transpose(node: OnnxNode) -> Said:
     axes = node.get("perm") or list(range(len(node.shape())))[::-1]
     return [Aten("permute", {"self": node.input(0)}, {"dims": axes})]
 
 
-def _expand(node: Node) -> Said:
+def _expand(node: OnnxNode) -> Said:
     return [Aten("expand", {"self": node.input(0)})]
 
 
-def _slice(node: Node) -> Said:
+def _slice(node: OnnxNode) -> Said:
     starts, ends = node.list_of("starts", 1), node.list_of("ends", 2)
     if starts is None or ends is None:
         return None
@@ -104,12 +104,12 @@ def _slice(node: Node) -> Said:
     return said
 
 
-def _split(node: Node) -> Said:
+def _split(node: OnnxNode) -> Said:
     axis = node.get("axis", 0) % len(node.shape())
     return [Aten("split_with_sizes", {"self": node.input(0)}, {"dim": axis}, splits=axis)]
 
 
-def _gather(node: Node) -> Said:
+def _gather(node: OnnxNode) -> Said:
     index, axis = node.array(1), node.get("axis", 0)
     if index is not None and index.ndim == 0:
         args = {"dim": axis, "index": int(index)}
@@ -119,12 +119,12 @@ def _gather(node: Node) -> Said:
     return [Aten("embedding" if table else "index_select", operands, relation=())]
 
 
-def _concat(node: Node) -> Said:
+def _concat(node: OnnxNode) -> Said:
     operands = {f"tensors{i}": name for i, name in enumerate(node.inputs)}
     return [Aten("cat", operands, {"dim": node.get("axis", 1)})]
 
 
-def _pad(node: Node) -> Said:
+def _pad(node: OnnxNode) -> Said:
     amounts, axes = node.list_of("pads", 1), node.list_of("axes", 3)
     if amounts is None:
         return None
@@ -138,10 +138,10 @@ def _pad(node: Node) -> Said:
     return [Aten("pad", {"self": node.input(0)}, args)]
 
 
-def _softmax(kind: str) -> Callable[[Node], Said]:
+def _softmax(kind: str) -> Callable[[OnnxNode], Said]:
     """Along one axis; before opset 13 along all axes from it on."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         rank = len(node.shape())
         new = node.opset >= 13
         axis = node.get("axis", -1 if new else 1) % rank
@@ -150,8 +150,8 @@ def _softmax(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def _reduce(kind: str) -> Callable[[Node], Said]:
-    def say(node: Node) -> Said:
+def _reduce(kind: str) -> Callable[[OnnxNode], Said]:
+    def say(node: OnnxNode) -> Said:
         axes = node.list_of("axes", 1)
         if not axes and node.get("noop_with_empty_axes", 0):
             return []
@@ -163,7 +163,7 @@ def _reduce(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def _resize(node: Node) -> Said:
+def _resize(node: OnnxNode) -> Said:
     """Nearest and bilinear over the third axis and after, as PyTorch has them; else all is read."""
     mode, data, out = node.get("mode", "nearest"), node.shape(), node.out
     place = node.get("coordinate_transformation_mode", "half_pixel")
@@ -183,10 +183,10 @@ def _resize(node: Node) -> Said:
     return [Aten(f"upsample_{name}{len(data) - 2}d", {"self": node.input(0)}, relation=relation)]
 
 
-def _quantize(kind: str) -> Callable[[Node], Said]:
+def _quantize(kind: str) -> Callable[[OnnxNode], Said]:
     """Element by element where one scale serves the whole tensor, or one a channel."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         rest = [name for name in node.inputs[1:] if not node.is_number(name)]
         operands = {"self": node.input(0)} | {f"q{i}": name for i, name in enumerate(rest)}
         by_channel = node.get("axis", 1) == 1 and len(node.shape()) > 1
@@ -226,7 +226,7 @@ _WHOLE = {
 _QUANTIZED_CONV = {"input": 0, "weight": 3, "bias": 8}
 _QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}
 
-_SAY: Mapping[str, Callable[[Node], Said]] = {
+_SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
     **{name: _binary(kind) for name, kind in _BINARY.items()},
     **{name: _reduce(kind) for name, kind in _REDUCE.items()},

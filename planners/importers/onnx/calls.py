@@ -11,7 +11,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Tensor
 from planners.importers.onnx.aten import aten
 from planners.importers.onnx.file import OnnxFile, label
-from planners.importers.onnx.node import BEFORE, Aten, Node
+from planners.importers.onnx.node import BEFORE, Aten, OnnxNode
 from planners.importers.onnx.values import Values
 from planners.importers.passes import Call
 from planners.importers.torch import ops as torch_ops
@@ -52,7 +52,7 @@ class Calls:
 
 def read_calls(file: OnnxFile, values: Values) -> Calls:
     """All calls of a file. Nodes that compute known numbers give none, but constants if read."""
-    reader = _Reader(values, file.opset, Calls(names=set(values.of)))
+    reader = _GraphReader(values, file.opset, Calls(names=set(values.of)))
     for node in file.nodes:
         if node.op_type == "Constant" or set(node.output) & values.folded:
             continue
@@ -65,13 +65,13 @@ def read_calls(file: OnnxFile, values: Values) -> Calls:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _GraphReader:
     values: Values
     opset: int
     found: Calls
 
     def node(self, proto: Any) -> None:
-        node = Node(proto, self.values, self.opset)
+        node = OnnxNode(proto, self.values, self.opset)
         if not node.outputs:
             return
         said = aten(node)
@@ -92,7 +92,7 @@ class _Reader:
                 self._record(name, shape, what, operands, block)
             before = name
 
-    def _opaque(self, node: Node) -> Aten:
+    def _opaque(self, node: OnnxNode) -> Aten:
         kind = ".".join(filter(None, (node.proto.domain, node.proto.op_type)))
         self.found.opaque.add(kind)
         sizes = self.values.folded | {name for name in node.inputs if node.is_number(name)}
@@ -140,7 +140,7 @@ class _Reader:
         known = self.values.of.get(name) or self.values.of[reads[0]]
         return known.dtype
 
-    def _several(self, node: Node, what: Aten, operands: Mapping[str, str], block: str) -> None:
+    def _several(self, node: OnnxNode, what: Aten, operands: Mapping[str, str], block: str) -> None:
         """A call that gives several values, and the calls that pick them out."""
         whole = self.found.fresh(f"{node.outputs[0]}.all")
         self._record(whole, None, what, operands, block)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from planners.importers.onnx.node import BEFORE, Aten, Node, Said
+from planners.importers.onnx.node import BEFORE, Aten, OnnxNode, Said
 
 
-def _window(node: Node, kernel: tuple[int, ...]) -> dict[str, object]:
+def _window(node: OnnxNode, kernel: tuple[int, ...]) -> dict[str, object]:
     """What slides; where padding differs between the ends, that in front is what counts."""
     axes = len(kernel)
     strides = list(node.get("strides") or [1] * axes)
@@ -29,10 +29,10 @@ def _window(node: Node, kernel: tuple[int, ...]) -> dict[str, object]:
     }
 
 
-def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Node], Said]:
+def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[OnnxNode], Said]:
     """`places` are those of input, weight, bias and of what scales them, where it is a tensor."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         data, weight = node.shape(), node.shape(places["weight"])
         kernel, groups = weight[2:], node.get("group", 1)
         reads = weight[0] if kind == "conv_transpose" else weight[1] * groups
@@ -46,10 +46,10 @@ def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Node
     return say
 
 
-def pool(kind: str) -> Callable[[Node], Said]:
+def pool(kind: str) -> Callable[[OnnxNode], Said]:
     """A pool with a window."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         kernel = tuple(node.get("kernel_shape", ()))
         args = {**_window(node, kernel), "kernel_size": list(kernel)}
         return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args)]
@@ -57,10 +57,10 @@ def pool(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def global_pool(kind: str) -> Callable[[Node], Said]:
+def global_pool(kind: str) -> Callable[[OnnxNode], Said]:
     """A pool over all of space, which the torch importer knows as an adaptive one."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         axes = len(node.shape()) - 2
         relation = ("adaptive", axes)
         kinds = f"adaptive_{kind}_pool{axes}d"
@@ -69,7 +69,7 @@ def global_pool(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def gemm(node: Node) -> Said:
+def gemm(node: OnnxNode) -> Said:
     """A linear layer where the second operand is a weight; a product and a sum otherwise."""
     weight, bias = node.input(1), node.input(2)
     said, data = [], node.input(0)
@@ -93,15 +93,15 @@ def gemm(node: Node) -> Said:
     return [*said, product, *([total] if bias and not node.is_number(bias) else [])]
 
 
-def matmul(node: Node) -> Said:
+def matmul(node: OnnxNode) -> Said:
     """A product; that with a weight becomes a linear layer later (`onnx_patterns`)."""
     return [Aten("matmul", {"self": node.input(0), "other": node.input(1)})]
 
 
-def quantized_matmul(first: int, second: int) -> Callable[[Node], Said]:
+def quantized_matmul(first: int, second: int) -> Callable[[OnnxNode], Said]:
     """A product of whole numbers; scales and zero points that are tensors are read too."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         names = {"self": node.input(first), "other": node.input(second)}
         rest = [n for n in node.inputs if n not in names.values() and not node.is_number(n)]
         relation = None if not rest else ()
@@ -110,13 +110,13 @@ def quantized_matmul(first: int, second: int) -> Callable[[Node], Said]:
     return say
 
 
-def einsum(node: Node) -> Said:
+def einsum(node: OnnxNode) -> Said:
     """Any product of any operands."""
     operands = {f"operands{i}": name for i, name in enumerate(node.inputs)}
     return [Aten("einsum", operands, {"equation": node.get("equation", "")})]
 
 
-def batch_norm(node: Node) -> Said:
+def batch_norm(node: OnnxNode) -> Said:
     """Batch norm at inference; in training it is opaque."""
     if node.get("training_mode", 0):
         return None
@@ -124,10 +124,10 @@ def batch_norm(node: Node) -> Said:
     return [Aten("batch_norm", dict(zip(names, node.proto.input)))]
 
 
-def layer_norm(kind: str) -> Callable[[Node], Said]:
+def layer_norm(kind: str) -> Callable[[OnnxNode], Said]:
     """A norm along the axes from one on."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         rank = len(node.shape())
         axes = range(node.get("axis", -1) % rank, rank)
         operands = dict(zip(("input", "weight", "bias"), node.inputs))
@@ -136,16 +136,16 @@ def layer_norm(kind: str) -> Callable[[Node], Said]:
     return say
 
 
-def norm(kind: str) -> Callable[[Node], Said]:
+def norm(kind: str) -> Callable[[OnnxNode], Said]:
     """A norm that looks at all of its operand."""
 
-    def say(node: Node) -> Said:
+    def say(node: OnnxNode) -> Said:
         return [Aten(kind, dict(zip(("input", "weight", "bias"), node.inputs)), relation=())]
 
     return say
 
 
-def recurrent(node: Node) -> Said:
+def recurrent(node: OnnxNode) -> Said:
     """All of it at once; MACs of both products at every step."""
     length, batch = node.shape()[:2]
     products = sum(prod(node.shape(place)) for place in (1, 2))
@@ -154,7 +154,7 @@ def recurrent(node: Node) -> Said:
     return [Aten(kind, operands, relation=(), macs=length * batch * products)]
 
 
-def attention(node: Node) -> Said:
+def attention(node: OnnxNode) -> Said:
     """Attention; with keys and values of the past it is opaque."""
     names = ("query", "key", "value", "attn_mask")
     operands = {key: name for key, name in zip(names, node.proto.input) if name}

@@ -36,7 +36,7 @@ class Aten:
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxNode:
     """A node with its attributes and what its operands hold."""
 
     proto: Any

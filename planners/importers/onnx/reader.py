@@ -11,7 +11,7 @@ from typing import Any
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Tensor
-from planners.importers.passes import GRANULARITIES, Trace, to_graph
+from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
 
 
 def from_onnx(
@@ -56,7 +56,7 @@ def from_onnx(
 
 def _trace(
     path: str | Path, input_shape: Sequence[Any] | None
-) -> tuple[Trace, dict[str, Any], frozenset[str]]:
+) -> tuple[CallTrace, dict[str, Any], frozenset[str]]:
     """The calls of a file, what its graph's `source` says, and the kinds of calls not known."""
     from planners.importers.onnx.calls import read_calls
     from planners.importers.onnx.file import read_onnx
@@ -77,5 +77,5 @@ def _trace(
     }
     calls = combine(found, outputs)
     parameters = tuple(found.parameters.values())
-    trace = Trace(file.path.stem, tuple(inputs), parameters, calls, outputs)
+    trace = CallTrace(file.path.stem, tuple(inputs), parameters, calls, outputs)
     return trace, source, frozenset(found.opaque)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from planners.importers.passes import Window
+from planners.importers.passes import SlidingWindow
 
 
 def _words(text: str) -> frozenset[str]:
@@ -69,7 +69,7 @@ def _einsum_macs(equation: str, operands: Sequence[Shape]) -> int:
     return prod(sizes.values()) if len(operands) > 1 else 0
 
 
-def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Window:
+def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> SlidingWindow:
     """The window of a convolution or a pool; empty for adaptive pools and all else."""
     if kind.startswith("conv") and "weight" in shapes:
         kernel = shapes["weight"][2:]
@@ -81,14 +81,14 @@ def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> W
             padding = spans if padding == "same" else 0
         stride = _each(args.get("stride", 1), axes)
         groups = int(args.get("groups", 1))
-        return Window(kernel, stride, _each(padding, axes), dilation, groups)
+        return SlidingWindow(kernel, stride, _each(padding, axes), dilation, groups)
     if "pool" in kind and "kernel_size" in args:
         axes = int(kind.split("pool")[1][0])
         kernel = _each(args["kernel_size"], axes)
         stride = _each(args.get("stride") or kernel, axes)
         dilation = _each(args.get("dilation", 1), axes)
-        return Window(kernel, stride, _each(args.get("padding", 0), axes), dilation)
-    return Window()
+        return SlidingWindow(kernel, stride, _each(args.get("padding", 0), axes), dilation)
+    return SlidingWindow()
 
 
 def _each(value: Any, axes: int) -> tuple[int, ...]:

@@ -12,10 +12,10 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from planners.core.errors import ImportFailed
 from planners.core.graph import Tensor
 from planners.core.relations import Relation
-from planners.importers.passes import Call, Trace
+from planners.importers.passes import Call, CallTrace
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
-from planners.importers.torch.steps import Ref, Step, TorchTrace, WriteThrough, refs
+from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, refs
 
 _FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
 _FILLED |= {"new_full": 0, "full_like": 0}
@@ -27,11 +27,11 @@ def read_program(program: torch.export.ExportedProgram, label: str) -> TorchTrac
 
     Raises `ImportFailed`, with `label` in front, for what is no plain inference.
     """
-    return _Reader(program, label).read()
+    return _ProgramReader(program, label).read()
 
 
 @dataclass
-class _Reader:
+class _ProgramReader:
     """Reads an exported program once, front to back.
 
     `now` maps a value to the one that holds its content since: its operand where a call was an
@@ -49,12 +49,12 @@ class _Reader:
     root: dict[str, str] = field(default_factory=dict)
     stale: set[str] = field(default_factory=set)
     writes: dict[str, list[str]] = field(default_factory=dict)
-    through: dict[str, tuple[Step, ...]] = field(default_factory=dict)
+    through: dict[str, tuple[CallStep, ...]] = field(default_factory=dict)
     dynamic: set[str] = field(default_factory=set)
     inputs: list[Tensor] = field(default_factory=list)
     parameters: dict[str, tuple[Tensor, torch.Tensor]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
-    steps: dict[str, Step] = field(default_factory=dict)
+    steps: dict[str, CallStep] = field(default_factory=dict)
 
     def read(self) -> TorchTrace:
         """The whole trace."""
@@ -68,7 +68,7 @@ class _Reader:
                 raise ImportFailed(f"{self.label}: {node.op} {node.name} is not supported")
         returns = tuple(self._returned(spec) for spec in self.program.graph_signature.output_specs)
         names = tuple(r.name for r in returns if isinstance(r, Ref))
-        trace = Trace(
+        trace = CallTrace(
             self.label,
             tuple(self.inputs),
             tuple(tensor for tensor, _ in self.parameters.values()),
@@ -154,7 +154,7 @@ class _Reader:
                 item=True,
                 relation=self._split(node.args[0], index),
             ),
-            Step(node.target, (Ref(source), index), {}),
+            CallStep(node.target, (Ref(source), index), {}),
         )
         if parent.view:
             self.root[node.name] = self.root[source]
@@ -207,7 +207,7 @@ class _Reader:
             relation=torch_relations.relation(kind, named, out, shapes, len(reads)),
             block=_block(node),
         )
-        self._add(call, Step(target, args, kwargs))
+        self._add(call, CallStep(target, args, kwargs))
         if view and reads and kind != "clone":
             first = next(iter(reads))
             self.root[node.name] = self.root.get(first, first)
@@ -222,18 +222,20 @@ class _Reader:
         fill = named.get("fill_value", _FILLED[kind])
         if isinstance(fill, torch.fx.Node):
             raise ImportFailed(f"{self.label}: {node.name} fills with a computed value")
-        step = Step(torch.ops.aten.full.default, (tuple(value.shape), fill), {"dtype": value.dtype})
+        step = CallStep(
+            torch.ops.aten.full.default, (tuple(value.shape), fill), {"dtype": value.dtype}
+        )
         self._add(Call(node.name, kind, (), _tensor(node.name, value)), step)
 
-    def _add(self, call: Call, step: Step) -> None:
+    def _add(self, call: Call, step: CallStep) -> None:
         self.calls[call.name] = call
         self.steps[call.name] = step
         if any(name in self.dynamic for name in call.reads):
             self.dynamic.add(call.name)
 
-    def _views_to(self, name: str) -> tuple[Step, ...]:
+    def _views_to(self, name: str) -> tuple[CallStep, ...]:
         """The views that lead from a tensor to this part of it; none for a tensor itself."""
-        steps: list[Step] = []
+        steps: list[CallStep] = []
         while name in self.root:
             steps.insert(0, self.steps[name])
             name = self.calls[name].reads[0]
@@ -264,7 +266,7 @@ class _Reader:
         others = refs((args[1:], kwargs))
         reads = tuple(dict.fromkeys((whole, *others)))
         tensor = replace(self.calls[whole].tensor or Tensor("", ()), name=node.name)
-        step = Step(WriteThrough(views, node.target), (Ref(whole), *args[1:]), kwargs)
+        step = CallStep(WriteThrough(views, node.target), (Ref(whole), *args[1:]), kwargs)
         self._add(Call(node.name, "slice_scatter", reads, tensor, block=_block(node)), step)
         self.stale |= {name for name, of in self.root.items() if of == whole}
         self.now[whole] = node.name

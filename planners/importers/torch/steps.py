@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from planners.importers.passes import Trace
+from planners.importers.passes import CallTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CallStep:
     """How to run a call: `target(*args, **kwargs)` with every `Ref` replaced by its value."""
 
     target: Any
@@ -31,7 +31,7 @@ class Step:
 class WriteThrough:
     """A write into a view of a tensor as a function: the whole tensor as it is afterwards."""
 
-    views: tuple[Step, ...]
+    views: tuple[CallStep, ...]
     target: Any
 
     def __call__(self, whole: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -51,8 +51,8 @@ class TorchTrace:
     `writes` are the calls that write into constants among them.
     """
 
-    trace: Trace
-    steps: Mapping[str, Step]
+    trace: CallTrace
+    steps: Mapping[str, CallStep]
     parameters: Mapping[str, torch.Tensor]
     returns: tuple[Any, ...]
     writes: tuple[str, ...]

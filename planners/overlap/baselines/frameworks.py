@@ -20,7 +20,7 @@ TFLM_ALIGNMENT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerBytes:
     """Bytes while one operator runs: of tensors, and of its kernel's workspace."""
 
     operator: str
@@ -37,7 +37,7 @@ class Ram:
     without it the order is the default one.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerBytes, ...]
     tensor_bytes: int
     static_bytes: int
     binding_operator: str
@@ -68,7 +68,7 @@ def tinyengine(graph: Graph) -> Ram:
     layers = []
     for op, held in zip(graph.operators, live, strict=True):
         shared = _shared(graph, op) if is_depthwise(graph, op) else 0
-        layers.append(Layer(op.name, held - shared, workspace(graph, op)))
+        layers.append(LayerBytes(op.name, held - shared, workspace(graph, op)))
     static = max(layer.workspace_bytes for layer in layers) + 2 * _stem_weights(graph)
     return _ram(tuple(layers), static)
 
@@ -98,7 +98,7 @@ def hmcos(graph: Graph, time_limit_s: float = 10.0) -> Ram:
     # COSMA's outputs leave when they are made, here they stay: the same where there is one, last.
     order = min(peak.schedule, default, key=lambda order: max(_live(graph, order)))
     ops = [graph.operators[i] for i in order]
-    layers = tuple(Layer(op.name, n) for op, n in zip(ops, _live(graph, order), strict=True))
+    layers = tuple(LayerBytes(op.name, n) for op, n in zip(ops, _live(graph, order), strict=True))
     return _ram(layers, 0, peak.bound_bytes)
 
 
@@ -112,7 +112,9 @@ def tflite_micro(graph: Graph) -> Ram:
     offsets = best_fit_arena(lives, alignment=TFLM_ALIGNMENT)
     extent = max(offsets[life.id] + life.size_bytes for life in lives)
     live = _live(graph, range(len(graph.operators)))
-    layers = tuple(Layer(op.name, held) for op, held in zip(graph.operators, live, strict=True))
+    layers = tuple(
+        LayerBytes(op.name, held) for op, held in zip(graph.operators, live, strict=True)
+    )
     binding = graph.operators[live_peak(lives)[1]].name
     return Ram(layers, extent, 0, binding)
 
@@ -165,7 +167,7 @@ def _stem_weights(graph: Graph) -> int:
     return 0
 
 
-def _ram(layers: tuple[Layer, ...], static: int, bound: int = 0) -> Ram:
+def _ram(layers: tuple[LayerBytes, ...], static: int, bound: int = 0) -> Ram:
     most = max(layers, key=lambda layer: layer.tensor_bytes)
     return Ram(layers, most.tensor_bytes, static, most.operator, most.tensor_bytes == bound)
 

@@ -4,8 +4,8 @@ Its terms, all from the machine's fields and the counts of `work`:
 
 * `compute`, `repeated`: MACs, and those done again, at the machine's MAC rate;
 * `ram`: bytes read and written at the on-chip memory's bandwidths;
-* `flash`: bytes of weights at the flash's bandwidth; they are read anew for every `Kernels.pixels`
-  output pixels, nothing is cached;
+* `flash`: bytes of weights at the flash's bandwidth; they are read anew for every
+  `KernelStyle.pixels` output pixels, nothing is cached;
 * `modulo`: operations on addresses, `modulo_cycles` each.
 
 Times add: an in-order core does one after the other. (A Cortex-M7 starts two instructions at a
@@ -28,7 +28,7 @@ from dataclasses import dataclass, fields
 
 from planners.core.machine import Machine
 from planners.core.plan import Plan
-from planners.overlap.cost.work import DOT, Kernels, Work
+from planners.overlap.cost.work import DOT, KernelStyle, KernelWork
 from planners.overlap.cost.work import work as work_of
 from planners.overlap.emit.saved import layout_of
 
@@ -37,7 +37,7 @@ MODULO_CYCLES = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TimeTerms:
     """One number for each term of the model, in the same unit."""
 
     compute: float
@@ -48,7 +48,7 @@ class Terms:
 
     @property
     def total(self) -> float:
-        return float(sum(getattr(self, f.name) for f in fields(Terms)))
+        return float(sum(getattr(self, f.name) for f in fields(TimeTerms)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class McuCost:
     """The model's answer for some work on a machine."""
 
     machine: str
-    work: Work
-    seconds: Terms
-    joules: Terms
+    work: KernelWork
+    seconds: TimeTerms
+    joules: TimeTerms
 
     @property
     def latency_s(self) -> float:
@@ -69,7 +69,7 @@ class McuCost:
         return self.joules.total
 
 
-def plan_cost(plan: Plan, kernels: Kernels = DOT, machine: Machine | None = None) -> McuCost:
+def plan_cost(plan: Plan, kernels: KernelStyle = DOT, machine: Machine | None = None) -> McuCost:
     """The cost of an overlap plan, on its own machine unless another is given.
 
     Raises `BadInput` for the plan of another planner.
@@ -77,13 +77,13 @@ def plan_cost(plan: Plan, kernels: Kernels = DOT, machine: Machine | None = None
     return cost(work_of(plan.graph, layout_of(plan), kernels), machine or plan.machine)
 
 
-def cost(work: Work, machine: Machine, modulo_cycles: float = MODULO_CYCLES) -> McuCost:
+def cost(work: KernelWork, machine: Machine, modulo_cycles: float = MODULO_CYCLES) -> McuCost:
     """Time and energy of some work, term by term.
 
     On a machine of `onchip` RAM, and with the weights in its memory `parameters`.
     """
     ram, flash = machine.memory(machine.onchip), machine.memory(machine.parameters)
-    seconds = Terms(
+    seconds = TimeTerms(
         compute=work.macs / machine.macs_per_s,
         repeated=work.repeated_macs / machine.macs_per_s,
         ram=work.ram_read_bytes / ram.read_bytes_per_s
@@ -94,7 +94,7 @@ def cost(work: Work, machine: Machine, modulo_cycles: float = MODULO_CYCLES) -> 
     watts = machine.mac_pj * 1e-12 * machine.macs_per_s
     moved = work.ram_read_bytes * ram.read_pj_per_byte
     moved += work.ram_written_bytes * ram.write_pj_per_byte
-    joules = Terms(
+    joules = TimeTerms(
         compute=watts * seconds.compute,
         repeated=watts * seconds.repeated,
         ram=watts * seconds.ram + moved * 1e-12,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from math import prod
 
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.overlap.baselines.frameworks import is_depthwise
@@ -20,7 +20,7 @@ IM2COL_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Kernels:
+class KernelStyle:
     """How the kernels are written, where the layout leaves it open.
 
     A weight is read from flash once for `pixels` output pixels, and a byte of the input from RAM
@@ -43,12 +43,12 @@ class Kernels:
         return -(-pixel_bytes // self.segment_bytes) if self.segment_bytes else 1
 
 
-DOT = Kernels()
+DOT = KernelStyle()
 """The paper's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class KernelWork:
     """What is done: `macs` as the graph counts them (padding too), `repeated_macs` besides.
 
     Bytes count each access. `modulos`: addresses that are taken modulo the pool or a ring.
@@ -61,22 +61,24 @@ class Work:
     flash_bytes: int = 0
     modulos: int = 0
 
-    def __add__(self, other: Work) -> Work:
-        return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Work)))
+    def __add__(self, other: KernelWork) -> KernelWork:
+        return KernelWork(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(KernelWork))
+        )
 
 
-def work(graph: Graph, layout: PoolLayout, kernels: Kernels = DOT) -> Work:
+def work(graph: Graph, layout: PoolLayout, kernels: KernelStyle = DOT) -> KernelWork:
     """What all runs of a layout do, together."""
-    return sum((work_of_run(graph, run, kernels) for run in layout.runs), Work())
+    return sum((work_of_run(graph, run, kernels) for run in layout.runs), KernelWork())
 
 
-def work_of_run(graph: Graph, run: Run, kernels: Kernels = DOT) -> Work:
+def work_of_run(graph: Graph, run: KernelRun, kernels: KernelStyle = DOT) -> KernelWork:
     """What one run does; in forms `window`, `columns` and `tile` the expansion is made anew."""
     if run.segment_bytes and not kernels.segment_bytes:
         kernels = replace(kernels, segment_bytes=run.segment_bytes)
     ops = [graph.operators[graph.index[name]] for name in run.operators]
     if run.form in ("alone", "line"):
-        return sum((work_of_operator(graph, op, kernels) for op in ops), Work())
+        return sum((work_of_operator(graph, op, kernels) for op in ops), KernelWork())
     expand, *rest = ops
     done = _expansion(graph, run, expand, rest[0], kernels)
     for op in rest:
@@ -84,7 +86,7 @@ def work_of_run(graph: Graph, run: Run, kernels: Kernels = DOT) -> Work:
     return done + _tiles(graph, run, rest, kernels)
 
 
-def work_of_operator(graph: Graph, op: Operator, kernels: Kernels = DOT) -> Work:
+def work_of_operator(graph: Graph, op: Operator, kernels: KernelStyle = DOT) -> KernelWork:
     """What one operator does that computes each pixel once.
 
     Convolutions and linears read weights and inputs MAC by MAC, as `kernels` says; a pool reads
@@ -92,7 +94,7 @@ def work_of_operator(graph: Graph, op: Operator, kernels: Kernels = DOT) -> Work
     the output where it is broadcast. Biases and scales are not counted.
     """
     out = Segments(graph, op.outputs[0])
-    stored = Work(
+    stored = KernelWork(
         ram_written_bytes=sum(graph.size_bytes(t) for t in op.outputs),
         modulos=out.count * kernels.segments(out.size_bytes),
     )
@@ -100,18 +102,18 @@ def work_of_operator(graph: Graph, op: Operator, kernels: Kernels = DOT) -> Work
         return _products(graph, op, out.count, kernels) + stored
     flash = sum(graph.size_bytes(t) for t in op.parameters)
     return sum(
-        (_operand(graph, op, t, kernels) for t in op.inputs), stored + Work(flash_bytes=flash)
+        (_operand(graph, op, t, kernels) for t in op.inputs), stored + KernelWork(flash_bytes=flash)
     )
 
 
-def _products(graph: Graph, op: Operator, pixels: int, kernels: Kernels) -> Work:
+def _products(graph: Graph, op: Operator, pixels: int, kernels: KernelStyle) -> KernelWork:
     """MACs of so many output pixels of a convolution or linear, and what is read for them."""
     width = graph.bytes_per_element
     out, source = Segments(graph, op.outputs[0]), Segments(graph, op.inputs[0])
     macs = op.macs * pixels // out.count
     shared = min(kernels.channels, max(1, out.channels // op.groups))
     under = prod(op.kernel) if op.kind == "conv2d" else source.count // out.count
-    return Work(
+    return KernelWork(
         macs=macs,
         ram_read_bytes=-(-macs // shared) * width,
         flash_bytes=-(-macs // min(kernels.pixels, pixels)) * width,
@@ -119,7 +121,7 @@ def _products(graph: Graph, op: Operator, pixels: int, kernels: Kernels) -> Work
     )
 
 
-def _operand(graph: Graph, op: Operator, tensor: str, kernels: Kernels) -> Work:
+def _operand(graph: Graph, op: Operator, tensor: str, kernels: KernelStyle) -> KernelWork:
     """What an operator without weights reads of one operand."""
     out, source = Segments(graph, op.outputs[0]), Segments(graph, tensor)
     loads = source.count
@@ -127,22 +129,22 @@ def _operand(graph: Graph, op: Operator, tensor: str, kernels: Kernels) -> Work:
         loads = out.count * prod(op.kernel)
     elif op.kind != "cat":
         loads = max(loads, out.count)
-    return Work(
+    return KernelWork(
         ram_read_bytes=loads * source.size_bytes,
         modulos=loads * kernels.segments(source.size_bytes),
     )
 
 
 def _expansion(
-    graph: Graph, run: Run, expand: Operator, depthwise: Operator, kernels: Kernels
-) -> Work:
+    graph: Graph, run: KernelRun, expand: Operator, depthwise: Operator, kernels: KernelStyle
+) -> KernelWork:
     """The first operator of a bottleneck that computes what is under each window anew."""
     pixels = expanded_pixels(graph, depthwise, reuse=run.form == "columns")
     middle = Segments(graph, expand.outputs[0])
     tiles = -(-middle.channels // run.channels) if run.form == "tile" else 1
     products = _products(graph, expand, pixels, kernels)
     per_tile = kernels.segments(-(-middle.size_bytes // tiles))
-    return Work(
+    return KernelWork(
         macs=expand.macs,
         repeated_macs=products.macs - expand.macs,
         ram_read_bytes=products.ram_read_bytes,
@@ -169,35 +171,35 @@ def expanded_pixels(graph: Graph, depthwise: Operator, *, reuse: bool) -> int:
     return rows * (len(set().union(*spans[1])) if reuse else sum(map(len, spans[1])))
 
 
-def _tiles(graph: Graph, run: Run, rest: list[Operator], kernels: Kernels) -> Work:
+def _tiles(graph: Graph, run: KernelRun, rest: list[Operator], kernels: KernelStyle) -> KernelWork:
     """What tiles of channels cost besides: sums in RAM between two, and each tile's addresses."""
     if run.form != "tile":
-        return Work()
+        return KernelWork()
     middle, out = (Segments(graph, op.outputs[0]) for op in rest[:2])
     again = -(-middle.channels // run.channels) - 1
     moved = again * ACCUMULATOR_BYTES * out.count * out.channels
     loads = out.count * (prod(rest[0].kernel) + 1 + 1)  # B's pixels in and C's out, C's in
-    return Work(
+    return KernelWork(
         ram_read_bytes=moved,
         ram_written_bytes=moved,
         modulos=again * loads * kernels.segments(run.channels * graph.bytes_per_element),
     )
 
 
-def tinyengine_work(graph: Graph, kernels: Kernels = DOT) -> Work:
+def tinyengine_work(graph: Graph, kernels: KernelStyle = DOT) -> KernelWork:
     """What TinyEngine's kernels do, tensor by tensor: no modulo operation, and copies of inputs.
 
     A convolution copies what is under each window, widened to 16 bits, even where it is one pixel
     (the vMCU paper's section 7.2); a depthwise one each channel with its padding.
     """
-    return sum((_tinyengine(graph, op, kernels) for op in graph.operators), Work())
+    return sum((_tinyengine(graph, op, kernels) for op in graph.operators), KernelWork())
 
 
-def _tinyengine(graph: Graph, op: Operator, kernels: Kernels) -> Work:
+def _tinyengine(graph: Graph, op: Operator, kernels: KernelStyle) -> KernelWork:
     plain = work_of_operator(graph, op, kernels)
     copied, made = _copies(graph, op)
     widened = IM2COL_BYTES if op.kind == "conv2d" else 1
-    return Work(
+    return KernelWork(
         macs=plain.macs,
         ram_read_bytes=plain.ram_read_bytes * widened + copied,
         ram_written_bytes=plain.ram_written_bytes + made * IM2COL_BYTES,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planners.core.details.pool import Run
+from planners.core.details.pool import KernelRun
 from planners.core.graph import Operator
 from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
 from planners.core.relations import full
-from planners.overlap.emit.pool import Pool
+from planners.overlap.emit.pool import PoolOperands
 from planners.overlap.kernels.candidates import newest
 from planners.overlap.model.dependences import Reach
 from planners.overlap.model.distance import order
 
 
 def line_run(
-    pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
 ) -> Iterator[Instruction]:
     """The instructions of a run; `dying` are tensors in the pool that end with it."""
     yield from _Line(pool, number, run, dying, steps).run()
@@ -25,7 +25,12 @@ class _Line:
     """Pixels pulled through a group: what is made, and what is no longer held, of each tensor."""
 
     def __init__(
-        self, pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+        self,
+        pool: PoolOperands,
+        number: int,
+        run: KernelRun,
+        dying: frozenset[str],
+        steps: list[str],
     ) -> None:
         self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
         self.ops = [pool.operators[name] for name in run.operators]

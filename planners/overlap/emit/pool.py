@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from planners.core.access import needs, share_of_macs
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import Box, Operand, Piece, Region
 from planners.overlap.kernels.candidates import ends
-from planners.overlap.model.rows import Rows, blocks
+from planners.overlap.model.rows import TensorRows, blocks
 from planners.overlap.model.segments import Segments
 
 SEGMENT, ROW, WHOLE = range(3)
 
 
-class Pool:
+class PoolOperands:
     """The segments of all tensors of a layout as operands, made once each.
 
     `present` are the tensors that lie whole in the pool by now.
@@ -33,7 +33,7 @@ class Pool:
         self.operators = {op.name: op for op in graph.operators}
         self._whole: dict[str, list[Operand]] = {}
         self.segments = cache(lambda tensor: Segments(graph, tensor))
-        self.rows = cache(lambda tensor: Rows(graph, tensor))
+        self.rows = cache(lambda tensor: TensorRows(graph, tensor))
         if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
             raise BadInput(f"the layout runs {missing[0]!r}, which the graph has not")
         self._grain: dict[str, int] = {}
@@ -41,11 +41,11 @@ class Pool:
             for name in (name for names in self.ends(run) for name in names):
                 self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run))
 
-    def ends(self, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def ends(self, run: KernelRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a run reads whole and what it leaves whole."""
         return ends(self.graph, [self.graph.index[name] for name in run.operators])
 
-    def _grain_of(self, run: Run) -> int:
+    def _grain_of(self, run: KernelRun) -> int:
         """The pieces that a run names of what it reads and writes."""
         if not run.rows or run.form not in ("alone", "line"):
             return SEGMENT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
 from planners.core.machine import Machine
@@ -20,7 +20,7 @@ from planners.core.program import (
     Store,
 )
 from planners.overlap.emit.line import line_run
-from planners.overlap.emit.pool import Pool
+from planners.overlap.emit.pool import PoolOperands
 from planners.overlap.emit.rows import rows_run
 from planners.overlap.emit.window import window_run
 
@@ -33,7 +33,7 @@ def emit(graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = 
     for a layout that does not suit the graph.
     """
     steps: list[str] = []
-    instructions = tuple(_Emitter(graph, machine, layout, parameters, steps).run())
+    instructions = tuple(_PoolEmitter(graph, machine, layout, parameters, steps).run())
     homes = {"input": machine.offchip, "output": machine.offchip}
     memories = [
         Memory(machine.onchip, layout.pool_bytes, circular=True),
@@ -58,7 +58,7 @@ def emit(graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = 
 
 
 @dataclass(slots=True)
-class _Emitter:
+class _PoolEmitter:
     graph: Graph
     machine: Machine
     layout: PoolLayout
@@ -66,7 +66,7 @@ class _Emitter:
     steps: list[str]
 
     def run(self) -> Iterator[Instruction]:
-        pool = Pool(self.graph, self.machine, self.layout, self.parameters)
+        pool = PoolOperands(self.graph, self.machine, self.layout, self.parameters)
         last = self._last_uses()
         for number, run in enumerate(self.layout.runs):
             read, made = pool.ends(run)
@@ -90,24 +90,24 @@ class _Emitter:
                 last[name] = max(last.get(name, -1), position[op.name])
         return last
 
-    def _loads(self, pool: Pool, name: str, run: Run) -> Iterator[Instruction]:
+    def _loads(self, pool: PoolOperands, name: str, run: KernelRun) -> Iterator[Instruction]:
         self.steps.append(f"{run.operators[0]}: input {name}")
         pool.present.add(name)
         for operand in pool.whole(name):
             home = Region(self.machine.offchip, None, operand.region.size_bytes)
             yield Load(len(self.steps) - 1, operand.piece, home, operand.region)
 
-    def _stores(self, pool: Pool, name: str) -> Iterator[Instruction]:
+    def _stores(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
         for operand in pool.whole(name):
             home = Region(self.machine.offchip, None, operand.region.size_bytes)
             yield Store(len(self.steps) - 1, operand.piece, operand.region, home)
 
-    def _releases(self, pool: Pool, name: str) -> Iterator[Instruction]:
+    def _releases(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
         for operand in pool.whole(name):
             yield _release(len(self.steps) - 1, operand)
 
 
-def _body(run: Run) -> Callable[..., Iterator[Instruction]]:
+def _body(run: KernelRun) -> Callable[..., Iterator[Instruction]]:
     """What makes a run's instructions."""
     if run.form not in ("alone", "line"):
         return window_run

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planners.core.details.pool import Run
+from planners.core.details.pool import KernelRun
 from planners.core.graph import Operator
 from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
 from planners.core.relations import full
-from planners.overlap.emit.pool import Pool
+from planners.overlap.emit.pool import PoolOperands
 from planners.overlap.model.rows import Span, blocks, in_place, lowest_left, spans_read
 
 
 def rows_run(
-    pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
 ) -> Iterator[Instruction]:
     """The instructions of a run; `dying` are tensors in the pool that end with it."""
     yield from _InRows(pool, number, run, dying, steps).run()
@@ -23,7 +23,12 @@ class _InRows:
     """Rows pulled through a group: what is made, and what is no longer held, of each tensor."""
 
     def __init__(
-        self, pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+        self,
+        pool: PoolOperands,
+        number: int,
+        run: KernelRun,
+        dying: frozenset[str],
+        steps: list[str],
     ) -> None:
         self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
         self.ops = [pool.operators[name] for name in run.operators]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planners.core.details.pool import Run
+from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
 from planners.core.graph import Operator
 from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
-from planners.overlap.emit.pool import Pool
-from planners.overlap.kernels.bottleneck import Windows, bottleneck
+from planners.overlap.emit.pool import PoolOperands
+from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 
 
 def window_run(
-    pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+    pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
 ) -> Iterator[Instruction]:
     """The instructions of a run in form `window`, `columns` or `tile`."""
     yield from _Window(pool, number, run, dying, steps).run()
@@ -21,7 +21,12 @@ def window_run(
 
 class _Window:
     def __init__(
-        self, pool: Pool, number: int, run: Run, dying: frozenset[str], steps: list[str]
+        self,
+        pool: PoolOperands,
+        number: int,
+        run: KernelRun,
+        dying: frozenset[str],
+        steps: list[str],
     ) -> None:
         self.pool, self.number, self.layout_run, self.steps = pool, number, run, steps
         self.graph = pool.graph
@@ -29,7 +34,7 @@ class _Window:
         if block is None:
             raise BadInput(f"{run.operators[0]!r} begins no inverted bottleneck to run so")
         self.block = block
-        self.windows = Windows(self.graph, block)
+        self.windows = BottleneckWindows(self.graph, block)
         self.dying = block.a in dying
         self.still = self.windows.still(run.form)
         self.buffers = {buffer.tensor: buffer for buffer in run.buffers}

@@ -15,7 +15,7 @@ import numpy as np
 
 from planners.core.details.pool import Form
 from planners.core.graph import Graph, Operator
-from planners.overlap.kernels.candidates import UNPADDED, Candidate, Need, ends
+from planners.overlap.kernels.candidates import UNPADDED, BufferNeed, RunCandidate, ends
 from planners.overlap.model.dependences import Numbers, Reach, streams
 from planners.overlap.model.segments import Segments
 
@@ -92,12 +92,12 @@ def _slides(graph: Graph, found: Bottleneck) -> bool:
     return len(seen) == reach.source.count
 
 
-def recomputing(graph: Graph, positions: Sequence[int]) -> Iterator[Candidate]:
+def recomputing(graph: Graph, positions: Sequence[int]) -> Iterator[RunCandidate]:
     """The block in each form that computes expanded pixels more than once."""
     block = bottleneck(graph, positions)
     if block is None:
         return
-    window = Windows(graph, block)
+    window = BottleneckWindows(graph, block)
     yield window.candidate("window", positions)
     yield window.candidate("columns", positions)
     channels = Segments(graph, block.b).channels
@@ -107,7 +107,7 @@ def recomputing(graph: Graph, positions: Sequence[int]) -> Iterator[Candidate]:
         tile *= 4
 
 
-class Windows:
+class BottleneckWindows:
     """What each window of a bottleneck's depthwise convolution reads, and what of it is new."""
 
     def __init__(self, graph: Graph, block: Bottleneck) -> None:
@@ -151,11 +151,11 @@ class Windows:
         found: Numbers = np.minimum.accumulate(np.append(low, count)[::-1])[::-1]
         return self.source.still[found]
 
-    def candidate(self, form: Form, positions: Sequence[int], channels: int = 0) -> Candidate:
+    def candidate(self, form: Form, positions: Sequence[int], channels: int = 0) -> RunCandidate:
         block = self.block
         again = int(self.computed(form).sum()) - self.reach.source.count
         each = block.expand.macs // self.reach.source.count
-        return Candidate(
+        return RunCandidate(
             form=form,
             operators=tuple(positions),
             reads=(block.a,),
@@ -166,18 +166,18 @@ class Windows:
             channels=channels if form == "tile" else 0,
         )
 
-    def _needs(self, form: Form, channels: int) -> Iterator[Need]:
+    def _needs(self, form: Form, channels: int) -> Iterator[BufferNeed]:
         graph, block = self.graph, self.block
         size = channels or Segments(graph, block.b).channels
         size *= graph.bytes_per_element
         rows, columns = block.depthwise.kernel
-        yield Need(block.b, rows * columns, size)
-        yield Need(block.c, 1, size)
+        yield BufferNeed(block.b, rows * columns, size)
+        yield BufferNeed(block.c, 1, size)
         kept = Segments(graph, block.d)
         if form == "tile":
-            yield Need(block.d, 1, ACCUMULATOR_BYTES * kept.channels, sums=True)
+            yield BufferNeed(block.d, 1, ACCUMULATOR_BYTES * kept.channels, sums=True)
         elif block.add is not None:
-            yield Need(block.d, 1, kept.size_bytes)
+            yield BufferNeed(block.d, 1, kept.size_bytes)
 
     def distance(self, form: Form, pitches: Mapping[str, int] = UNPADDED) -> int:
         """d in bytes: what is written once each output pixel is, before what A still must keep.

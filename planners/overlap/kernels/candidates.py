@@ -21,7 +21,7 @@ UNPADDED: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class BufferNeed:
     """A buffer that a run needs: see `layout.Buffer`."""
 
     tensor: str
@@ -35,20 +35,20 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RunCandidate:
     """Operators (positions in the graph) as one run.
 
     `reads` and `writes` lie whole in the pool. `distances`: by how many bytes the output must
     begin before a tensor read here, where that tensor dies with this run (d of eq. 2);
     those that are missing must lie apart from the output. `extra_macs` are computed again. `rows`
-    of the output are made by an instruction; 0: each makes a segment, as in `layout.Run`.
+    of the output are made by an instruction; 0: each makes a segment, as in `KernelRun`.
     """
 
     form: Form
     operators: tuple[int, ...]
     reads: tuple[str, ...]
     writes: tuple[str, ...]
-    needs: tuple[Need, ...] = ()
+    needs: tuple[BufferNeed, ...] = ()
     distances: Mapping[str, int] = field(default_factory=dict)
     extra_macs: int = 0
     channels: int = 0
@@ -59,12 +59,12 @@ class Candidate:
         return sum(need.size_bytes for need in self.needs)
 
 
-def alone(graph: Graph, position: int) -> Candidate:
+def alone(graph: Graph, position: int) -> RunCandidate:
     """One operator by itself."""
     op = graph.operators[position]
     found = {name: distance(graph, op, name) for name in op.inputs}
     distances = {name: d for name, d in found.items() if d is not None}
-    return Candidate("alone", (position,), op.inputs, op.outputs, distances=distances)
+    return RunCandidate("alone", (position,), op.inputs, op.outputs, distances=distances)
 
 
 def ends(graph: Graph, positions: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -81,7 +81,7 @@ def ends(graph: Graph, positions: Sequence[int]) -> tuple[tuple[str, ...], tuple
     return tuple(t for t in read if t not in made), tuple(left)
 
 
-def line(graph: Graph, positions: Sequence[int]) -> Candidate | None:
+def line(graph: Graph, positions: Sequence[int]) -> RunCandidate | None:
     """Operators with a line buffer between each two; None where they cannot run so.
 
     All must stream, and only what the last one makes may be read outside.
@@ -93,7 +93,7 @@ def line(graph: Graph, positions: Sequence[int]) -> Candidate | None:
     pull = Pull(graph, positions)
     needs = tuple(pull.need(op.outputs[0]) for op in ops[:-1])
     distances = {name: pull.distance(name) for name in reads}
-    return Candidate("line", tuple(positions), reads, writes, needs, distances)
+    return RunCandidate("line", tuple(positions), reads, writes, needs, distances)
 
 
 class Pull:
@@ -119,7 +119,7 @@ class Pull:
             made[name] = np.maximum.reduce(pulled)
         return made
 
-    def need(self, name: str) -> Need:
+    def need(self, name: str) -> BufferNeed:
         """The ring that holds an inner tensor's pixels from their making to their last read."""
         most = 1
         readers = self.reach[name]
@@ -129,7 +129,7 @@ class Pull:
                 before = np.append(-1, self.made[c][:-1])
                 most = max(most, int((self.made[name] - reach.still[before + 1]).max()) + 1)
         segments = Segments(self.graph, name)
-        return Need(name, min(most, segments.count), segments.size_bytes)
+        return BufferNeed(name, min(most, segments.count), segments.size_bytes)
 
     def distance(self, name: str, pitches: Mapping[str, int] = UNPADDED) -> int:
         """Bytes by which the output begins before a tensor that dies with the group, at least.

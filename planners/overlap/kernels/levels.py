@@ -9,9 +9,9 @@ from itertools import count, takewhile
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.overlap.kernels.bottleneck import recomputing
-from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from planners.overlap.kernels.row_lines import alone_in_rows, joins, line_in_rows
-from planners.overlap.model.rows import Rows
+from planners.overlap.model.rows import TensorRows
 from planners.overlap.model.segments import Segments
 
 
@@ -25,7 +25,7 @@ class Cost:
     machine: Machine
     parameters: bool
 
-    def seconds(self, run: Candidate) -> float:
+    def seconds(self, run: RunCandidate) -> float:
         """Of all operators of a run, one after the other."""
         last = self.graph.operators[run.operators[-1]]
         times = self._times(last, run.rows)
@@ -36,7 +36,7 @@ class Cost:
     def _times(self, op: Operator, rows: int) -> int:
         if not rows:
             return Segments(self.graph, op.outputs[0]).count
-        return -(-Rows(self.graph, op.outputs[0]).count // rows)
+        return -(-TensorRows(self.graph, op.outputs[0]).count // rows)
 
     def _of(self, op: Operator, times: int) -> float:
         machine, graph = self.machine, self.graph
@@ -45,7 +45,7 @@ class Cost:
         read = weights * times / home.read_bytes_per_s
         for name in op.inputs:
             again = max(0, op.kernel[0] - op.stride[0]) if op.kernel else 0
-            share = 1 + again * (times - 1) / Rows(graph, name).count
+            share = 1 + again * (times - 1) / TensorRows(graph, name).count
             read += graph.size_bytes(name) * share / onchip.read_bytes_per_s
         written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
         begun = machine.engine("compute").latency_s * times
@@ -70,9 +70,9 @@ class Levels:
     def __init__(self, graph: Graph, positions: Sequence[int], pixels: bool) -> None:
         self.graph, self.positions, self.pixels = graph, positions, pixels
         self._more = self._made()
-        self._found: list[Candidate] = []
+        self._found: list[RunCandidate] = []
 
-    def at(self, number: int) -> Candidate | None:
+    def at(self, number: int) -> RunCandidate | None:
         """A level, 0 is the coarsest; None where there is none so fine."""
         while len(self._found) <= number:
             run = next(self._more, None)
@@ -81,13 +81,13 @@ class Levels:
             self._found.append(run)
         return self._found[number]
 
-    def __iter__(self) -> Iterator[Candidate]:
+    def __iter__(self) -> Iterator[RunCandidate]:
         return iter(takewhile(bool, map(self.at, count())))  # type: ignore[arg-type]
 
-    def _made(self) -> Iterator[Candidate]:
+    def _made(self) -> Iterator[RunCandidate]:
         graph, positions = self.graph, self.positions
         outputs = graph.operators[positions[-1]].outputs
-        all_rows = Rows(graph, outputs[0]).count if len(outputs) == 1 else 1
+        all_rows = TensorRows(graph, outputs[0]).count if len(outputs) == 1 else 1
         if len(positions) == 1:
             yield from (alone_in_rows(graph, positions[0], rows) for rows in row_levels(all_rows))
             if self.pixels:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from planners.core.graph import Graph, Operator
-from planners.overlap.kernels.candidates import Candidate, Need, ends
+from planners.overlap.kernels.candidates import BufferNeed, RunCandidate, ends
 from planners.overlap.model.dependences import streams
 from planners.overlap.model.distance import look
 from planners.overlap.model.rows import (
     MOST_KNOWN,
-    Rows,
     Span,
+    TensorRows,
     blocks,
     in_place,
     lowest_left,
@@ -21,15 +21,15 @@ from planners.overlap.model.rows import (
 from planners.overlap.model.segments import Segments
 
 
-def alone_in_rows(graph: Graph, position: int, rows: int) -> Candidate:
+def alone_in_rows(graph: Graph, position: int, rows: int) -> RunCandidate:
     """One operator that makes so many rows in an instruction."""
     op = graph.operators[position]
     found = {name: row_distance(graph, op, name, rows) for name in op.inputs}
     distances = {name: d for name, d in found.items() if d is not None}
-    return Candidate("alone", (position,), op.inputs, op.outputs, (), distances, rows=rows)
+    return RunCandidate("alone", (position,), op.inputs, op.outputs, (), distances, rows=rows)
 
 
-def line_in_rows(graph: Graph, positions: Sequence[int], rows: int) -> Candidate | None:
+def line_in_rows(graph: Graph, positions: Sequence[int], rows: int) -> RunCandidate | None:
     """Operators with rings of rows between them; None where they cannot run so.
 
     The last one makes so many rows in an instruction; the others, in one each, what that takes.
@@ -40,7 +40,7 @@ def line_in_rows(graph: Graph, positions: Sequence[int], rows: int) -> Candidate
     pull = RowPull(graph, positions, rows)
     needs = tuple(pull.need(op.outputs[0]) for op in pull.ops[:-1])
     distances = {name: pull.distance(name) for name in reads}
-    return Candidate("line", tuple(positions), reads, writes, needs, distances, rows=rows)
+    return RunCandidate("line", tuple(positions), reads, writes, needs, distances, rows=rows)
 
 
 def joins(graph: Graph, positions: Sequence[int]) -> bool:
@@ -49,24 +49,24 @@ def joins(graph: Graph, positions: Sequence[int]) -> bool:
     return all(streams(graph, op) for op in ops) and ends(graph, positions)[1] == ops[-1].outputs
 
 
-_known: dict[Hashable, Row] = {}
+_known: dict[Hashable, InputRows] = {}
 
 
-def row(graph: Graph, op: Operator, tensor: str) -> Row:
+def row(graph: Graph, op: Operator, tensor: str) -> InputRows:
     """What an operator's rows read of one input; operators of equal looks share it."""
     key = (look(graph, op), op.inputs.index(tensor))
     if key not in _known:
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        _known[key] = Row(graph, op, tensor)
+        _known[key] = InputRows(graph, op, tensor)
     return _known[key]
 
 
-class Row:
+class InputRows:
     """What the rows of an operator's output read of one input, row by row."""
 
     def __init__(self, graph: Graph, op: Operator, tensor: str) -> None:
-        self.count = Rows(graph, tensor).count
+        self.count = TensorRows(graph, tensor).count
         self.spans: list[Span] = list(spans_read(graph, op, 1)[op.inputs.index(tensor)])
         self.left = lowest_left(self.spans, self.count)
         self.upto = [0]
@@ -82,9 +82,9 @@ class RowPull:
         self.graph = graph
         self.ops = [graph.operators[p] for p in positions]
         self.last = self.ops[-1]
-        self.out = Rows(graph, self.last.outputs[0])
+        self.out = TensorRows(graph, self.last.outputs[0])
         self.blocks = blocks(self.out.count, rows)
-        self.readers: dict[str, dict[str, Row]] = {}  # by tensor, then by the reader's output
+        self.readers: dict[str, dict[str, InputRows]] = {}  # by tensor, then by the reader's output
         for op in self.ops:
             for name in op.inputs:
                 self.readers.setdefault(name, {})[op.outputs[0]] = row(graph, op, name)
@@ -100,15 +100,15 @@ class RowPull:
             made[name] = [max(each) for each in zip(*pulled, strict=True)]
         return made
 
-    def need(self, name: str) -> Need:
+    def need(self, name: str) -> BufferNeed:
         """The ring that holds an inner tensor's rows from their making to their last read."""
         most = 1
         for number in range(len(self.blocks)):
             held = min(each.left[self.made[c][number]] for c, each in self.readers[name].items())
             most = max(most, self.made[name][number + 1] - held)
         pixels = Segments(self.graph, name)
-        rows = Rows(self.graph, name).count
-        return Need(name, min(most, rows) * (pixels.count // rows), pixels.size_bytes)
+        rows = TensorRows(self.graph, name).count
+        return BufferNeed(name, min(most, rows) * (pixels.count // rows), pixels.size_bytes)
 
     def distance(self, name: str) -> int:
         """Bytes by which the output begins before a tensor that dies with the group, at least.
@@ -131,6 +131,6 @@ class RowPull:
 
     def _most(self, name: str, pairs: Iterable[tuple[int, int]]) -> int:
         """The most bytes from a row still read to the end of rows written, of such pairs."""
-        out, source = self.out.size_bytes, Rows(self.graph, name)
+        out, source = self.out.size_bytes, TensorRows(self.graph, name)
         ahead = (end * out - low * source.size_bytes for end, low in pairs if low < source.count)
         return max(0, max(ahead, default=0))

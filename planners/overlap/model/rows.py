@@ -25,7 +25,7 @@ MOST_KNOWN = 20_000
 _spans: dict[Hashable, tuple[list[Span], ...]] = {}
 
 
-class Rows:
+class TensorRows:
     """The rows of a tensor in the order in which they lie: number i at i · `size_bytes`."""
 
     def __init__(self, graph: Graph, tensor: str) -> None:
@@ -66,11 +66,11 @@ def spans_read(graph: Graph, op: Operator, rows: int) -> tuple[list[Span], ...]:
 
 
 def _asked(graph: Graph, op: Operator, rows: int) -> Iterator[list[Span]]:
-    sources = [Rows(graph, name) for name in op.inputs]
+    sources = [TensorRows(graph, name) for name in op.inputs]
     if len(op.outputs) != 1:
         yield [(0, source.count) for source in sources]
         return
-    out = Rows(graph, op.outputs[0])
+    out = TensorRows(graph, op.outputs[0])
     for block in blocks(out.count, rows):
         read = dict(needs(graph, op, out.tensor, out.box(*block)))
         yield [s.span(read[s.tensor]) if s.tensor in read else (0, 0) for s in sources]
@@ -101,7 +101,7 @@ def row_distance(graph: Graph, op: Operator, tensor: str, rows: int) -> int | No
         return None
     if in_place(graph, op, tensor):
         return 0
-    out, source = Rows(graph, op.outputs[0]), Rows(graph, tensor)
+    out, source = TensorRows(graph, op.outputs[0]), TensorRows(graph, tensor)
     spans = spans_read(graph, op, rows)[op.inputs.index(tensor)]
     left = lowest_left(spans, source.count)
     found = 0

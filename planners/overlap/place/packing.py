@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from planners.allocation.overlapping.model import PoolBlock, PoolProblem
 from planners.core.graph import Graph
-from planners.overlap.kernels.candidates import Candidate
+from planners.overlap.kernels.candidates import RunCandidate
 
 
-def packing_of(graph: Graph, runs: Sequence[Candidate], stay: Sequence[str]) -> PoolProblem:
+def packing_of(graph: Graph, runs: Sequence[RunCandidate], stay: Sequence[str]) -> PoolProblem:
     """The packing of runs in order; steps are runs, workspaces are named `run:number`.
 
     `stay` are held beyond the end; what no run here makes is held from the start.
@@ -23,7 +23,9 @@ def packing_of(graph: Graph, runs: Sequence[Candidate], stay: Sequence[str]) -> 
     return PoolProblem(tuple(_blocks(graph, runs, frozenset(stay))), distances)
 
 
-def _blocks(graph: Graph, runs: Sequence[Candidate], stay: frozenset[str]) -> Iterator[PoolBlock]:
+def _blocks(
+    graph: Graph, runs: Sequence[RunCandidate], stay: frozenset[str]
+) -> Iterator[PoolBlock]:
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for at, run in enumerate(runs):

@@ -31,11 +31,11 @@ from math import gcd, lcm
 
 from planners.allocation.overlapping.circular import tightest
 from planners.allocation.overlapping.model import PoolBlock, PoolProblem, joined
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.graph import Graph
 from planners.core.integers import rounded_up
 from planners.core.progress import Clock
-from planners.overlap.kernels.bottleneck import Windows, bottleneck
+from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 from planners.overlap.kernels.candidates import Pull, ends
 from planners.overlap.model.distance import order
 from planners.overlap.model.segments import Segments
@@ -61,7 +61,9 @@ def placed_anew(
     return _Placing(graph, padded, clock, may_share).layout()
 
 
-def segments(graph: Graph, runs: Sequence[Run], rule: str) -> tuple[list[int], dict[str, int]]:
+def segments(
+    graph: Graph, runs: Sequence[KernelRun], rule: str
+) -> tuple[list[int], dict[str, int]]:
     """Bytes of each run's segment, and from one pixel to the next of tensors that are padded."""
     whole = [_whole(graph, run) for run in runs]
     sizes = {name: Segments(graph, name).size_bytes for names in whole for name in names}
@@ -82,17 +84,17 @@ def segments(graph: Graph, runs: Sequence[Run], rule: str) -> tuple[list[int], d
     return found, {name: pitch for name, pitch in pitches.items() if pitch != sizes[name]}
 
 
-def _by_channel(graph: Graph, run: Run) -> bool:
+def _by_channel(graph: Graph, run: KernelRun) -> bool:
     """Whether it is one operator that makes each channel of the output of that channel only."""
     positions = _positions(graph, run)
     return len(positions) == 1 and order(graph, graph.operators[positions[0]]) == "element"
 
 
-def _positions(graph: Graph, run: Run) -> list[int]:
+def _positions(graph: Graph, run: KernelRun) -> list[int]:
     return [graph.index[name] for name in run.operators]
 
 
-def _whole(graph: Graph, run: Run) -> tuple[str, ...]:
+def _whole(graph: Graph, run: KernelRun) -> tuple[str, ...]:
     """What a run reads or writes in the pool, but for its buffers."""
     reads, writes = ends(graph, _positions(graph, run))
     return (*reads, *writes)
@@ -146,7 +148,7 @@ class _Placing:
     def _dies(self, name: str, number: int) -> bool:
         return next(b.last for b in self.blocks if b.name == name) == number
 
-    def _distances_of(self, run: Run, may_share: Distances) -> Iterator[tuple[str, str, int]]:
+    def _distances_of(self, run: KernelRun, may_share: Distances) -> Iterator[tuple[str, str, int]]:
         """How far a run's output begins before what it reads, padded."""
         graph, padded = self.graph, self.padded.pitches
         positions = _positions(graph, run)
@@ -156,7 +158,7 @@ class _Placing:
         if run.form in ("window", "columns", "tile"):
             block = bottleneck(graph, positions)
             assert block is not None  # the run was made of one
-            yield writes[0], block.a, Windows(graph, block).distance(run.form, padded)
+            yield writes[0], block.a, BottleneckWindows(graph, block).distance(run.form, padded)
             return
         shared = [n for n in reads if len(positions) > 1 or (writes[0], n) in may_share]
         pull = Pull(graph, positions) if shared else None
@@ -179,7 +181,7 @@ class _Placing:
             unit = gcd(*(block.size for block in inside), *self.distances.values())
             yield PoolProblem(inside, self.distances, unit=unit)
 
-    def _moved(self, number: int, run: Run, offsets: Mapping[str, int]) -> Run:
+    def _moved(self, number: int, run: KernelRun, offsets: Mapping[str, int]) -> KernelRun:
         buffers = tuple(
             replace(b, offset=offsets[_buffer_name(number, k)]) for k, b in enumerate(run.buffers)
         )

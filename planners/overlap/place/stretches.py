@@ -23,7 +23,7 @@ QUICK_SHARE = 0.2  # of the time left, for a part before any is improved
 EXACT_SHARE = 0.8  # of the time left, for the exact search of a part
 
 
-class Laid(NamedTuple):
+class PartPlaces(NamedTuple):
     """Places of a part in the least pool known, and a bound on any pool of this order.
 
     `exact` where CP-SAT sought them.
@@ -35,17 +35,17 @@ class Laid(NamedTuple):
     exact: bool = False
 
 
-Known: TypeAlias = dict[tuple[Hashable, int], Laid]
+Known: TypeAlias = dict[tuple[Hashable, int], PartPlaces]
 """What was found of a part by its look, for the least bytes that were asked for."""
 
 
-class Way:
+class StretchOrder:
     """A stretch in one order: its parts, and how they lie once that was asked for."""
 
     def __init__(self, order: Sequence[int], parts: Sequence[PoolProblem]) -> None:
         self.order, self.parts = tuple(order), tuple(parts)
         self.floor = max(part.floor for part in parts)
-        self.laid: list[Laid] = []
+        self.laid: list[PartPlaces] = []
 
     @property
     def pool(self) -> int:
@@ -63,7 +63,7 @@ class Way:
             key = (part.look, least)
             if key not in known:
                 share = clock.part(QUICK_SHARE * clock.left_s)
-                known[key] = Laid(*tightest(part, least, share), part.floor)
+                known[key] = PartPlaces(*tightest(part, least, share), part.floor)
             self.laid.append(known[key])
 
     def improve(self, least: int, known: Known, clock: Clock) -> None:
@@ -76,7 +76,7 @@ class Way:
             key = (part.look, -1)
             if key not in known:
                 share = clock.part(EXACT_SHARE * clock.left_s)
-                known[key] = Laid(*improve(part, least, laid.pool, laid.places, share), True)
+                known[key] = PartPlaces(*improve(part, least, laid.pool, laid.places, share), True)
             found = known[key]
             better = found if found.pool <= laid.pool else laid
             self.laid[at] = better._replace(bound=found.bound, exact=True)
@@ -84,14 +84,14 @@ class Way:
 
 def best_ways(
     graph: Graph, distances: Distances, orders: Sequence[tuple[int, ...]], bound: int, clock: Clock
-) -> list[Way]:
+) -> list[StretchOrder]:
     """Of each stretch the way that takes the least bytes found; `bound` is enough for any.
 
     The largest stretch decides, so the time goes there, until it cannot be made smaller.
     """
     found = stretches(graph, distances, orders)
     known: Known = {}
-    best: list[Way] = []
+    best: list[StretchOrder] = []
     least = bound
     for ways in found:
         best.append(_first(ways, least, known, clock))
@@ -107,7 +107,7 @@ def best_ways(
     return best
 
 
-def _first(ways: Sequence[Way], least: int, known: Known, clock: Clock) -> Way:
+def _first(ways: Sequence[StretchOrder], least: int, known: Known, clock: Clock) -> StretchOrder:
     """The way of least bytes by quick searches; the first that takes no more than `least`."""
     for way in ways:
         way.lay(least, known, clock)
@@ -116,7 +116,9 @@ def _first(ways: Sequence[Way], least: int, known: Known, clock: Clock) -> Way:
     return min((way for way in ways if way.laid), key=lambda way: way.pool)
 
 
-def _improved(ways: Sequence[Way], best: Way, least: int, known: Known, clock: Clock) -> Way:
+def _improved(
+    ways: Sequence[StretchOrder], best: StretchOrder, least: int, known: Known, clock: Clock
+) -> StretchOrder:
     """The way of least bytes by exact searches of all that may have fewer than the best."""
     for way in sorted(ways, key=lambda way: way.floor):
         if way.floor < best.pool and best.pool > least and not clock.expired():
@@ -142,18 +144,18 @@ def blocks_of(graph: Graph, order: Sequence[int]) -> list[PoolBlock]:
 
 def stretches(
     graph: Graph, distances: Distances, orders: Sequence[tuple[int, ...]]
-) -> list[list[Way]]:
+) -> list[list[StretchOrder]]:
     """For each stretch its ways, one for each order that differs there."""
     cuts = [_cuts(graph, order) for order in orders]
     common = sorted(set(cuts[0]).intersection(*cuts[1:]), key=lambda done: done.bit_count())
     ends = [0, *(done.bit_count() for done in common)]
-    ways: list[list[Way]] = [[] for _ in common]
+    ways: list[list[StretchOrder]] = [[] for _ in common]
     for order, own in zip(orders, cuts, strict=True):
         parts = {at: part for (at, _), part in parts_of(graph, distances, order, own)}
         for i, (start, stop) in enumerate(pairwise(ends)):
             if all(way.order != order[start:stop] for way in ways[i]):
                 inside = [part for at, part in parts.items() if start <= at < stop]
-                ways[i].append(Way(order[start:stop], inside))
+                ways[i].append(StretchOrder(order[start:stop], inside))
     return ways
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from planners.allocation.overlapping.linear import Packed, pack_overlapping
 from planners.core.graph import Graph
 from planners.overlap.kernels.bottleneck import recomputing
-from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from planners.overlap.place.packing import packing_of
 
 MOST_OPERATORS = 8
@@ -22,7 +22,7 @@ MOST_JOINED = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ChainWay:
     """One way to run the operators `[first, stop)`: runs, their offsets, bytes and repeated work.
 
     Offsets are from the lowest address of the block.
@@ -30,7 +30,7 @@ class Way:
 
     first: int
     stop: int
-    runs: tuple[Candidate, ...]
+    runs: tuple[RunCandidate, ...]
     packed: Packed
     extra_macs: int
 
@@ -60,7 +60,7 @@ def cuts(graph: Graph) -> list[int]:
     return [*found, len(graph.operators)]
 
 
-def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Iterator[Way]:
+def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Iterator[ChainWay]:
     """All ways to split a block into runs, each in every form; dominated ones may be among them."""
     options = _Options(graph)
     ops = graph.operators[first:stop]
@@ -75,10 +75,10 @@ def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Ite
             packed = pack_overlapping(packing)
             if packed is not None:
                 seen.append((packed.size_bytes, extra))
-                yield Way(first, stop, tuple(runs), packed, extra)
+                yield ChainWay(first, stop, tuple(runs), packed, extra)
 
 
-def joined_ways(graph: Graph, first: int, stop: int) -> list[Way]:
+def joined_ways(graph: Graph, first: int, stop: int) -> list[ChainWay]:
     """The operators of several blocks as one run; none where they cannot run so."""
     run = line(graph, range(first, stop))
     if run is None:
@@ -88,7 +88,7 @@ def joined_ways(graph: Graph, first: int, stop: int) -> list[Way]:
     for candidate in (run, *recomputing(graph, range(first, stop))):
         packed = pack_overlapping(packing_of(graph, [candidate], stay))
         if packed is not None:
-            found.append(Way(first, stop, (candidate,), packed, candidate.extra_macs))
+            found.append(ChainWay(first, stop, (candidate,), packed, candidate.extra_macs))
     return found
 
 
@@ -112,14 +112,14 @@ class _Options:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.known: dict[tuple[int, int], list[Candidate]] = {}
+        self.known: dict[tuple[int, int], list[RunCandidate]] = {}
 
-    def of(self, part: tuple[int, int]) -> list[Candidate]:
+    def of(self, part: tuple[int, int]) -> list[RunCandidate]:
         if part not in self.known:
             self.known[part] = list(self._make(range(*part)))
         return self.known[part]
 
-    def _make(self, positions: Sequence[int]) -> Iterator[Candidate]:
+    def _make(self, positions: Sequence[int]) -> Iterator[RunCandidate]:
         if len(positions) == 1:
             yield alone(self.graph, positions[0])
             return
@@ -128,7 +128,7 @@ class _Options:
             yield from recomputing(self.graph, positions)
 
 
-def _choices(options: _Options, parts: Sequence[tuple[int, int]]) -> Iterator[list[Candidate]]:
+def _choices(options: _Options, parts: Sequence[tuple[int, int]]) -> Iterator[list[RunCandidate]]:
     """One candidate for each part, in every combination."""
     if not parts:
         yield []

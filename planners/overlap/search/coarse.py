@@ -15,13 +15,13 @@ from planners.allocation.overlapping.circular import search, tightest
 from planners.allocation.overlapping.exact import improve
 from planners.allocation.overlapping.linear import Packed
 from planners.allocation.overlapping.model import Places, PoolProblem, joined, most_shared
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.overlap.kernels.candidates import Candidate
+from planners.overlap.kernels.candidates import RunCandidate
 from planners.overlap.kernels.levels import Levels
 from planners.overlap.place.stretches import blocks_of, parts_of
-from planners.overlap.search.chain import Way
+from planners.overlap.search.chain import ChainWay
 
 FIT_SHARE = 0.3  # of the time left, for a search of one part
 ROUNDS = 2
@@ -30,7 +30,7 @@ EXACT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OrderHolds:
     """What a step of an order holds, and which of its operator's inputs die with it, in bytes."""
 
     position: int
@@ -38,13 +38,13 @@ class Step:
     made: int
     dying: tuple[tuple[str, int], ...]
 
-    def need(self, run: Candidate) -> int:
+    def need(self, run: RunCandidate) -> int:
         """Bytes that it takes at least with an operator's segments."""
         shared = [(size, run.distances[n]) for n, size in self.dying if n in run.distances]
         return self.held - most_shared(self.made, shared)
 
 
-def steps_of(graph: Graph, order: Sequence[int]) -> list[Step]:
+def steps_of(graph: Graph, order: Sequence[int]) -> list[OrderHolds]:
     """The steps of an order of operators (positions)."""
     change = [0] * (len(order) + 1)
     last = {}
@@ -57,7 +57,7 @@ def steps_of(graph: Graph, order: Sequence[int]) -> list[Step]:
         op = graph.operators[position]
         dying = tuple((n, graph.size_bytes(n)) for n in op.inputs if last[n] == number)
         made = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
-        found.append(Step(position, held, made, dying))
+        found.append(OrderHolds(position, held, made, dying))
     return found
 
 
@@ -92,10 +92,10 @@ class Coarse:
         return max(self.needs)
 
     @property
-    def runs(self) -> list[Candidate]:
+    def runs(self) -> list[RunCandidate]:
         return [self._run(number) for number in range(len(self.steps))]
 
-    def _run(self, number: int) -> Candidate:
+    def _run(self, number: int) -> RunCandidate:
         run = self.levels[number].at(self.chosen[number])
         assert run is not None  # It was chosen.
         return run
@@ -115,7 +115,7 @@ class Coarse:
         self.chosen[number] += 1
         return True
 
-    def ways(self, first: int, stop: int, clock: Clock) -> Iterator[Way]:
+    def ways(self, first: int, stop: int, clock: Clock) -> Iterator[ChainWay]:
         """The parts of a range of steps of the default order that fit, as ways."""
         for number, (start, end) in enumerate(self.spans):
             if first <= start and end <= stop:
@@ -123,7 +123,7 @@ class Coarse:
                 if fits is not None:
                     part, size, places = fits
                     packed = Packed(part.named(places), size, part.floor)
-                    yield Way(start, end, tuple(self.runs[start:end]), packed, 0)
+                    yield ChainWay(start, end, tuple(self.runs[start:end]), packed, 0)
 
     def layout(self, clock: Clock) -> tuple[PoolLayout, int] | None:
         """All tensors placed within the budget, and a bound for these segments in this order.
@@ -196,7 +196,7 @@ class Coarse:
         bound = max(part.floor for part, _, _ in placed)
         offsets = joined((part.named(places) for part, _, places in placed), pool)
         runs = tuple(
-            Run("alone", (self.graph.operators[run.operators[0]].name,), rows=run.rows)
+            KernelRun("alone", (self.graph.operators[run.operators[0]].name,), rows=run.rows)
             for run in self.runs
         )
         return PoolLayout(pool, offsets, runs), bound

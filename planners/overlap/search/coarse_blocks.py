@@ -14,11 +14,11 @@ from functools import cached_property
 from planners.allocation.overlapping.linear import pack_overlapping
 from planners.core.graph import Graph
 from planners.core.progress import Clock
-from planners.overlap.kernels.candidates import Candidate
+from planners.overlap.kernels.candidates import RunCandidate
 from planners.overlap.kernels.levels import Cost, Levels
 from planners.overlap.kernels.row_lines import joins
 from planners.overlap.place.packing import packing_of
-from planners.overlap.search.chain import MOST_JOINED, MOST_OPERATORS, Way, cuts, splits, stays
+from planners.overlap.search.chain import MOST_JOINED, MOST_OPERATORS, ChainWay, cuts, splits, stays
 from planners.overlap.search.coarse import Coarse
 
 NOTHING: Mapping[tuple[str, str], int] = {}
@@ -26,7 +26,7 @@ MOST_PACKED = 12
 """Splits of a block that are packed, the quickest first."""
 
 
-class Blocks:
+class BlockSplits:
     """The blocks of a network whose splits are all tried, within a budget."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Blocks:
         self.marks = cuts(graph)
         self._known: dict[tuple[int, int], Levels] = {}
 
-    def ways(self) -> Iterator[Way]:
+    def ways(self) -> Iterator[ChainWay]:
         """The best way of each block, and of those joined that need not lie whole."""
         tight = []
         for first, stop in zip(self.marks, self.marks[1:], strict=False):
@@ -61,15 +61,15 @@ class Blocks:
         if self.fuse:
             yield from self._joined(tight)
 
-    def _whole(self, first: int, stop: int) -> Way | None:
+    def _whole(self, first: int, stop: int) -> ChainWay | None:
         """Each operator at once."""
         return self._way(first, stop, list(self._wholes(first, stop)))
 
-    def _wholes(self, first: int, stop: int) -> Iterator[Candidate]:
+    def _wholes(self, first: int, stop: int) -> Iterator[RunCandidate]:
         runs = (self._levels(p, p + 1).at(0) for p in range(first, stop))
         return (run for run in runs if run is not None)
 
-    def large(self) -> Iterator[Way]:
+    def large(self) -> Iterator[ChainWay]:
         """The ways of blocks of too many operators to try all splits: each operator alone."""
         for first, stop in zip(self.marks, self.marks[1:], strict=False):
             if stop - first > MOST_OPERATORS:
@@ -80,9 +80,9 @@ class Blocks:
         order = range(len(self.graph.operators))
         return Coarse(self.graph, order, self.budget, self.may_share)
 
-    def _block(self, first: int, stop: int) -> Way | None:
+    def _block(self, first: int, stop: int) -> ChainWay | None:
         """The quickest split that fits, each of its runs as coarse as it can be."""
-        found: list[tuple[float, int, list[Candidate]]] = []
+        found: list[tuple[float, int, list[RunCandidate]]] = []
         for parts in splits(first, stop, self.fuse):
             runs = self._coarsest(first, stop, parts)
             if runs is not None:
@@ -91,7 +91,7 @@ class Blocks:
         ways = (self._way(first, stop, runs) for _, _, runs in found[:MOST_PACKED])
         return next((way for way in ways if way is not None), None)
 
-    def _joined(self, tight: Sequence[int]) -> Iterator[Way]:
+    def _joined(self, tight: Sequence[int]) -> Iterator[ChainWay]:
         """Runs over several blocks of which at least one does not fit whole."""
         for number, first in enumerate(self.marks[:-1]):
             for stop in self.marks[number + 2 :]:
@@ -105,7 +105,7 @@ class Blocks:
 
     def _coarsest(
         self, first: int, stop: int, parts: Sequence[tuple[int, int]]
-    ) -> list[Candidate] | None:
+    ) -> list[RunCandidate] | None:
         """Of each part the coarsest run with which its step fits; None where one does not."""
         levels = [self._levels(*part) for part in parts]
         runs = [run for each in levels if (run := each.at(0)) is not None]
@@ -127,18 +127,18 @@ class Blocks:
             self._known[first, stop] = Levels(self.graph, range(first, stop), self.pixels)
         return self._known[first, stop]
 
-    def _way(self, first: int, stop: int, runs: Sequence[Candidate]) -> Way | None:
+    def _way(self, first: int, stop: int, runs: Sequence[RunCandidate]) -> ChainWay | None:
         packing = packing_of(self.graph, runs, self._stay(first, stop))
         packed = pack_overlapping(packing, self.budget, self.budget, exact=False)
         extra = sum(run.extra_macs for run in runs)
-        return Way(first, stop, tuple(runs), packed, extra) if packed else None
+        return ChainWay(first, stop, tuple(runs), packed, extra) if packed else None
 
     def _stay(self, first: int, stop: int) -> list[str]:
         ops = self.graph.operators[first:stop]
         names = (t for op in ops for t in (*op.inputs, *op.outputs))
         return [t for t in names if stays(self.graph, t, stop)]
 
-    def tightened(self, ways: Sequence[Way]) -> list[Way]:
+    def tightened(self, ways: Sequence[ChainWay]) -> list[ChainWay]:
         """The same ways in less memory, where quick packings need less than the budget."""
         least = max(way.packed.bound_bytes for way in ways)
         found = []
@@ -152,12 +152,12 @@ class Blocks:
         return sorted(found, key=lambda way: way.first)
 
 
-def quickest(ways: Iterable[Way], operators: int, cost: Cost) -> list[Way] | None:
+def quickest(ways: Iterable[ChainWay], operators: int, cost: Cost) -> list[ChainWay] | None:
     """The ways of least seconds over all operators; None where none lead to the end."""
-    by_first: dict[int, list[Way]] = {}
+    by_first: dict[int, list[ChainWay]] = {}
     for way in ways:
         by_first.setdefault(way.first, []).append(way)
-    best: dict[int, tuple[float, Way | None]] = {0: (0.0, None)}
+    best: dict[int, tuple[float, ChainWay | None]] = {0: (0.0, None)}
     for first in sorted(by_first):
         if first not in best:
             continue
@@ -167,7 +167,7 @@ def quickest(ways: Iterable[Way], operators: int, cost: Cost) -> list[Way] | Non
                 best[way.stop] = seconds, way
     if operators not in best:
         return None
-    found: list[Way] = []
+    found: list[ChainWay] = []
     at = operators
     while (step := best[at][1]) is not None:
         found.insert(0, step)

@@ -15,7 +15,7 @@ from planners.allocation import Lifetime
 from planners.allocation.overlapping.circular import keeps
 from planners.allocation.overlapping.model import PoolProblem, joined
 from planners.allocation.tightest import Tightest, pack_tightest
-from planners.core.details.pool import PoolLayout, Run
+from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput, InvalidPlan
 from planners.core.graph import Graph
 from planners.core.progress import Clock
@@ -37,7 +37,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class LaidOut:
     """A layout of operators that run alone, and what is known of it.
 
     `bound_bytes` is proven for all layouts of operators alone, whole tensors and these distances,
@@ -67,7 +67,7 @@ class Joint:
 
 def best_layout(
     graph: Graph, clock: Clock, distances: Mapping[tuple[str, str], int] | None = None
-) -> Joint:
+) -> LaidOut:
     """The least pool found for a network whose operators run alone, whole tensors in it.
 
     An output may lie on inputs that die with its operator, at their distances, written forward.
@@ -91,10 +91,10 @@ def best_layout(
         if packed.extent_bytes < pool:
             schedule, pool, offsets = apart.schedule, packed.extent_bytes, dict(packed.offsets)
             order_bound, method = bound, "tensors apart"
-    runs = tuple(Run("alone", (graph.operators[i].name,)) for i in schedule)
+    runs = tuple(KernelRun("alone", (graph.operators[i].name,)) for i in schedule)
     layout = PoolLayout(pool, offsets, runs)
     clock.report("layout", pool)  # its bound is of operators alone: together they may need less
-    return Joint(
+    return LaidOut(
         layout,
         schedule,
         bound,

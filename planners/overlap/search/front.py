@@ -15,7 +15,7 @@ from planners.core.progress import Clock
 from planners.overlap.search.chain import (
     MOST_JOINED,
     MOST_OPERATORS,
-    Way,
+    ChainWay,
     cuts,
     joined_ways,
     ways_of_block,
@@ -23,15 +23,15 @@ from planners.overlap.search.chain import (
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FrontPoint:
     """A network's ways within `ram_bytes`, which the `binding` one needs, and what they repeat."""
 
     ram_bytes: int
     extra_macs: int
-    ways: tuple[Way, ...]
+    ways: tuple[ChainWay, ...]
 
     @property
-    def binding(self) -> Way:
+    def binding(self) -> ChainWay:
         return max(self.ways, key=lambda way: way.size_bytes)
 
     @property
@@ -40,10 +40,10 @@ class Point:
         return max(way.packed.bound_bytes for way in self.ways)
 
 
-def all_ways(graph: Graph, clock: Clock, fuse: bool = True) -> list[Way]:
+def all_ways(graph: Graph, clock: Clock, fuse: bool = True) -> list[ChainWay]:
     """Every way of every block, and blocks joined into one run; without `fuse`, operators alone."""
     marks = cuts(graph)
-    found: list[Way] = []
+    found: list[ChainWay] = []
     for number, (first, stop) in enumerate(zip(marks, marks[1:], strict=False)):
         clock.report(f"block {number + 1} of {len(marks) - 1}")
         found += ways_of_block(graph, first, stop, fuse)
@@ -63,12 +63,12 @@ def is_chain(graph: Graph) -> bool:
     )
 
 
-def front(graph: Graph, ways: Sequence[Way]) -> list[Point]:
+def front(graph: Graph, ways: Sequence[ChainWay]) -> list[FrontPoint]:
     """All points that none beats in both, the one with least repeated work first."""
-    by_first: dict[int, list[Way]] = {}
+    by_first: dict[int, list[ChainWay]] = {}
     for way in ways:
         by_first.setdefault(way.first, []).append(way)
-    found: list[Point] = []
+    found: list[FrontPoint] = []
     limit: int | None = None
     while (point := _cheapest(by_first, len(graph.operators), limit)) is not None:
         while (smaller := _smaller(by_first, len(graph.operators), point)) is not None:
@@ -78,15 +78,19 @@ def front(graph: Graph, ways: Sequence[Way]) -> list[Point]:
     return found
 
 
-def _smaller(by_first: dict[int, list[Way]], stop: int, point: Point) -> Point | None:
+def _smaller(
+    by_first: dict[int, list[ChainWay]], stop: int, point: FrontPoint
+) -> FrontPoint | None:
     """A point with less RAM and no more repeated work."""
     found = _cheapest(by_first, stop, point.ram_bytes - 1)
     return found if found is not None and found.extra_macs <= point.extra_macs else None
 
 
-def _cheapest(by_first: dict[int, list[Way]], stop: int, limit: int | None) -> Point | None:
+def _cheapest(
+    by_first: dict[int, list[ChainWay]], stop: int, limit: int | None
+) -> FrontPoint | None:
     """The ways of least repeated work within the limit; of these, of least workspace."""
-    best: dict[int, tuple[int, int, Way | None]] = {0: (0, 0, None)}
+    best: dict[int, tuple[int, int, ChainWay | None]] = {0: (0, 0, None)}
     for first in sorted(by_first):
         if first not in best:
             continue
@@ -99,9 +103,9 @@ def _cheapest(by_first: dict[int, list[Way]], stop: int, limit: int | None) -> P
                 best[way.stop] = (*key, way)
     if stop not in best:
         return None
-    ways: list[Way] = []
+    ways: list[ChainWay] = []
     at = stop
     while (step := best[at][2]) is not None:
         ways.insert(0, step)
         at = step.first
-    return Point(max(way.size_bytes for way in ways), best[stop][0], tuple(ways))
+    return FrontPoint(max(way.size_bytes for way in ways), best[stop][0], tuple(ways))

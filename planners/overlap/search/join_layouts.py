@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planners.allocation.overlapping.model import turn
-from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.graph import Graph
-from planners.overlap.search.chain import Way
+from planners.overlap.search.chain import ChainWay
 
 
-def turned(graph: Graph, ways: Sequence[Way], pool_bytes: int) -> PoolLayout:
+def turned(graph: Graph, ways: Sequence[ChainWay], pool_bytes: int) -> PoolLayout:
     """The layout of a network's blocks in a pool, modulo its size."""
     offsets: dict[str, int] = {}
-    runs: list[Run] = []
+    runs: list[KernelRun] = []
     for way in ways:
         local = way.packed.offsets
         shift = turn(local, offsets)
@@ -31,5 +31,5 @@ def turned(graph: Graph, ways: Sequence[Way], pool_bytes: int) -> PoolLayout:
                 for number, need in enumerate(run.needs)
             )
             names = tuple(graph.operators[p].name for p in run.operators)
-            runs.append(Run(run.form, names, buffers, run.channels, rows=run.rows))
+            runs.append(KernelRun(run.form, names, buffers, run.channels, rows=run.rows))
     return PoolLayout(pool_bytes, offsets, tuple(runs))

@@ -19,9 +19,9 @@ from planners.overlap.kernels.levels import Cost
 from planners.overlap.model.dependences import streams
 from planners.overlap.model.distance import distance
 from planners.overlap.order.orders import least_orders
-from planners.overlap.search.chain import MOST_OPERATORS, Way, cuts
+from planners.overlap.search.chain import MOST_OPERATORS, ChainWay, cuts
 from planners.overlap.search.coarse import Coarse
-from planners.overlap.search.coarse_blocks import NOTHING, Blocks, quickest
+from planners.overlap.search.coarse_blocks import NOTHING, BlockSplits, quickest
 from planners.overlap.search.join_layouts import turned
 
 
@@ -87,18 +87,21 @@ def quick_layout(
         op = graph.operators[position]
         remedy = f"overlap needs at least {need} bytes, for this operator alone"
         raise BudgetTooSmall(need, budget_bytes, op.name, (*op.inputs, *op.outputs), remedy)
-    blocks = Blocks(graph, budget_bytes, cost, clock.share(0.8), fuse)
+    blocks = BlockSplits(graph, budget_bytes, cost, clock.share(0.8), fuse)
     rows = list(blocks.ways())
     found = _of_ways(blocks, rows)
     return found or _finer(blocks, clock, rows, may_share())
 
 
 def _finer(
-    blocks: Blocks, clock: Clock, rows: Sequence[Way], may_share: Mapping[tuple[str, str], int]
+    blocks: BlockSplits,
+    clock: Clock,
+    rows: Sequence[ChainWay],
+    may_share: Mapping[tuple[str, str], int],
 ) -> Quick | None:
     """The same with segments where rows do not fit, and with orders of less memory."""
     graph, budget_bytes = blocks.graph, blocks.budget
-    finer = Blocks(graph, budget_bytes, blocks.cost, clock.share(0.7), blocks.fuse, may_share)
+    finer = BlockSplits(graph, budget_bytes, blocks.cost, clock.share(0.7), blocks.fuse, may_share)
     found = _of_ways(finer, [*rows, *finer.ways()])
     if found is not None:
         return found
@@ -119,7 +122,7 @@ def _neediest(coarse: Coarse) -> str:
     return coarse.graph.operators[coarse.order[at]].name
 
 
-def _of_ways(blocks: Blocks, ways: Sequence[Way]) -> Quick | None:
+def _of_ways(blocks: BlockSplits, ways: Sequence[ChainWay]) -> Quick | None:
     """The layout of the quickest ways."""
     graph = blocks.graph
     found = quickest(ways, len(graph.operators), blocks.cost)

@@ -16,9 +16,9 @@ from planners.papers.cosma.paper import (
     SEARCHED,
     TABLE_II,
 )
-from planners.papers.cosma.study import BASELINES, PAPERS, REPLACEMENTS, Study, Tables
+from planners.papers.cosma.study import BASELINES, PAPERS, REPLACEMENTS, CosmaStudy, CosmaTables
 from planners.papers.cosma.summary import (
-    Group,
+    AveragedRows,
     Saving,
     groups,
     mean_saving,
@@ -69,7 +69,7 @@ where no gap is given; a gap of n % says that no plan moves more than n % less. 
 of the joint plan. DnC and the schemes right of *fixed* carry no proof."""
 
 
-def report(tables: Tables, study: Study) -> str:
+def report(tables: CosmaTables, study: CosmaStudy) -> str:
     """The whole report of a study."""
     parts = [
         "# COSMA, reproduced",
@@ -84,14 +84,14 @@ def report(tables: Tables, study: Study) -> str:
     return written(parts)
 
 
-def facts(tables: Tables) -> dict[str, Any]:
+def facts(tables: CosmaTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the mean savings against each scheme."""
     saved = {f"{s} {r}": saving(tables.rows, f"{s} {r}").share for s, r in BASELINES}
     return {"rows": tables.rows, "sweep": tables.sweep, "mean_reduction": saved}
 
 
-def _command(study: Study) -> str:
-    default = Study()
+def _command(study: CosmaStudy) -> str:
+    default = CosmaStudy()
     words = ["spillway reproduce cosma"]
     if study.models != default.models:
         words.append(f"--models {','.join(study.models)}")
@@ -103,7 +103,7 @@ def _command(study: Study) -> str:
     return " ".join(words + ["--execute"] * study.execute)
 
 
-def _claims(tables: Tables, study: Study) -> str:
+def _claims(tables: CosmaTables, study: CosmaStudy) -> str:
     """What a reader should know first, each beside what the paper states."""
     rows = tables.rows
     items = [_proofs(rows, "Proofs"), _fixed_proofs(rows), _at_mp(rows)]
@@ -196,7 +196,7 @@ def _searched_seconds(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _validity(rows: Sequence[Row], study: Study) -> str:
+def _validity(rows: Sequence[Row], study: CosmaStudy) -> str:
     text = (
         "**Validity**: every plan behind a number here was replayed byte by byte by `check`, "
         "which knows nothing of how it was made, and moved what it claims."
@@ -213,7 +213,7 @@ def _validity(rows: Sequence[Row], study: Study) -> str:
     return text
 
 
-def _savings(found: Sequence[Group]) -> str:
+def _savings(found: Sequence[AveragedRows]) -> str:
     """Means against every scheme, over all budgets and at MR alone."""
     if not found:
         return ""
@@ -251,7 +251,7 @@ def _share(found: Saving) -> str:
     return "none moves" if found.share is None else f"{found.share:.0%} ({found.count})"
 
 
-def _traffic(group: Group) -> str:
+def _traffic(group: AveragedRows) -> str:
     schemes = [NAMES[r] for r in REPLACEMENTS]
     has_dnc = any("dnc optimal" in row for row in group.rows)
     heads = ["joint", "s", *(["DnC"] if has_dnc else []), "fixed", *schemes]

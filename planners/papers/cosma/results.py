@@ -18,7 +18,7 @@ from planners.simulator.check import check
 MACHINE = "npu_small"
 
 
-class Case(NamedTuple):
+class SchemeCase(NamedTuple):
     """A problem and a scheme: everything that a result depends on, but for the code."""
 
     model: str
@@ -49,15 +49,15 @@ class Outcome:
         return open_bytes / self.moved_bytes if open_bytes else 0.0
 
 
-class Results:
+class CaseResults:
     """Outcomes by case, found once or read from a file."""
 
     def __init__(
         self, path: str | Path | None = None, on_plan: Callable[[str], object] | None = None
     ) -> None:
-        self._memo = Memo(path, on_plan, lambda case, found: (Case(*case), Outcome(*found)))
+        self._memo = Memo(path, on_plan, lambda case, found: (SchemeCase(*case), Outcome(*found)))
 
-    def of(self, case: Case, graph: Graph, execute: bool = False) -> Outcome:
+    def of(self, case: SchemeCase, graph: Graph, execute: bool = False) -> Outcome:
         """The outcome of a case, from before or now. Raises what the planner and `check` raise."""
         known = self._memo.get(case)
         if known is not None and (not execute or Outcome(*known).max_error is not None):
@@ -77,7 +77,7 @@ class Results:
         return outcome
 
 
-def _plan(case: Case, graph: Graph) -> Plan:
+def _plan(case: SchemeCase, graph: Graph) -> Plan:
     options = {
         "schedule": case.schedule,
         "replacement": case.replacement,

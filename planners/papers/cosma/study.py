@@ -16,7 +16,7 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.cosma.options import SCHEDULES
 from planners.papers.cosma.paper import HUMAN, LABELS, SEARCHED
-from planners.papers.cosma.results import Case, Outcome, Results
+from planners.papers.cosma.results import CaseResults, Outcome, SchemeCase
 from planners.papers.table import Row
 from planners.study.budgets import Budgets, budgets
 from planners.study.sweep import even_budgets
@@ -28,7 +28,7 @@ BASELINES = tuple((s, r) for r in REPLACEMENTS for s in ("default", "mpmf"))
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class CosmaStudy:
     """What is compared: networks, budgets by label, seconds a plan, and what else is done.
 
     `sweep`: how many budgets from MR to MP the searched networks are planned at besides (none
@@ -49,7 +49,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class CosmaTables:
     """Rows at the paper's budgets, and rows of the sweep."""
 
     rows: list[Row]
@@ -63,16 +63,16 @@ def network(model: str, granularity: str) -> Graph:
 
 
 def reproduce(
-    study: Study,
+    study: CosmaStudy,
     resume: str | Path | None = None,
     on_plan: Callable[[str], object] | None = None,
-) -> Tables:
+) -> CosmaTables:
     """All rows of a study; `resume` names a file that keeps what is done, `on_plan` hears of it.
 
     Raises `BadInput` for a file that is not of such results.
     """
-    results = Results(resume, on_plan)
-    tables = Tables([], [])
+    results = CaseResults(resume, on_plan)
+    tables = CosmaTables([], [])
     for model in study.models:
         graph = network(model, study.granularity)
         for parameters in (False, True) if model in HUMAN else (False,):
@@ -85,7 +85,7 @@ def reproduce(
     return tables
 
 
-def _head(study: Study, model: str, parameters: bool, found: Budgets, label: str) -> Row:
+def _head(study: CosmaStudy, model: str, parameters: bool, found: Budgets, label: str) -> Row:
     proven = label == "MR" or found.MP_proven
     return {
         "model": model,
@@ -104,7 +104,7 @@ def schemes(model: str) -> Iterator[tuple[str, str]]:
     yield from BASELINES
 
 
-def _compare(study: Study, results: Results, graph: Graph, head: Row) -> Row:
+def _compare(study: CosmaStudy, results: CaseResults, graph: Graph, head: Row) -> Row:
     """Bytes of each scheme; gap and seconds of the optima; what executing the joint plan gave."""
     row: Row = {}
     for schedule, replacement in schemes(head["model"]):
@@ -127,7 +127,7 @@ def _proof(schedule: str, found: Outcome) -> Row:
 
 
 def _sweep(
-    study: Study, results: Results, graph: Graph, model: str, found: Budgets
+    study: CosmaStudy, results: CaseResults, graph: Graph, model: str, found: Budgets
 ) -> Iterator[Row]:
     """Joint plans at budgets evenly from MR to MP, each once."""
     for size in dict.fromkeys(even_budgets(found.MR, found.MP, study.sweep)):
@@ -137,14 +137,14 @@ def _sweep(
 
 
 def _outcome(
-    study: Study,
-    results: Results,
+    study: CosmaStudy,
+    results: CaseResults,
     graph: Graph,
     head: Row,
     scheme: tuple[str, str],
     execute: bool,
 ) -> Outcome:
-    case = Case(
+    case = SchemeCase(
         head["model"],
         study.granularity,
         head["parameters"],

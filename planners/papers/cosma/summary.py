@@ -12,7 +12,7 @@ from planners.papers.table import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AveragedRows:
     """Rows that are averaged together, under a title."""
 
     title: str
@@ -30,13 +30,13 @@ class Saving:
     count: int
 
 
-def groups(rows: Sequence[Row]) -> tuple[Group, ...]:
+def groups(rows: Sequence[Row]) -> tuple[AveragedRows, ...]:
     """Human-designed without and with parameters, and searched networks; those that there are."""
     human = [row for row in rows if row["model"] in HUMAN]
     found = (
-        Group("human", tuple(row for row in human if not row["parameters"])),
-        Group("human, with parameters", tuple(row for row in human if row["parameters"])),
-        Group("searched", tuple(row for row in rows if row["model"] in SEARCHED)),
+        AveragedRows("human", tuple(row for row in human if not row["parameters"])),
+        AveragedRows("human, with parameters", tuple(row for row in human if row["parameters"])),
+        AveragedRows("searched", tuple(row for row in rows if row["model"] in SEARCHED)),
     )
     return tuple(group for group in found if group.rows)
 

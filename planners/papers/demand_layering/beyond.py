@@ -20,7 +20,7 @@ from planners.streaming.model.slicing import divided
 from planners.streaming.model.xavier import NAME, Xavier
 from planners.streaming.place.activations import pack_activations
 from planners.streaming.place.joint import joint_front, load_of, place_jointly
-from planners.streaming.schedule.exact import Point, front_two_stages
+from planners.streaming.schedule.exact import DelayPoint, front_two_stages
 from planners.streaming.search.ways import SLICES
 
 WITHIN = 5.0
@@ -106,11 +106,11 @@ def _sliced_plan(graph: Graph, ring_bytes: int, pre: float) -> Row:
     }
 
 
-def _at(front: Sequence[Point], memory_bytes: int) -> Point:
+def _at(front: Sequence[DelayPoint], memory_bytes: int) -> DelayPoint:
     return [point for point in front if point.memory_bytes <= memory_bytes][-1]
 
 
-def _within(front: Sequence[Point], pre: float) -> int | None:
+def _within(front: Sequence[DelayPoint], pre: float) -> int | None:
     least = (p.memory_bytes for p in front if p.delay_s <= pre * (1 + WITHIN / 100))
     return min(least, default=None)
 
@@ -144,7 +144,7 @@ def _joint(
     graph: Graph,
     units: Sequence[Unit],
     layers: Sequence[Layer],
-    front: Sequence[Point],
+    front: Sequence[DelayPoint],
     delay_s: float,
     activation_bytes: int,
     clock: Clock,

@@ -15,7 +15,7 @@ from planners.papers.demand_layering.pipelines import BASELINE_W
 from planners.papers.table import Row
 
 if TYPE_CHECKING:
-    from planners.papers.demand_layering.study import Tables
+    from planners.papers.demand_layering.study import StreamingTables
 
 
 MIB = 2**20
@@ -52,7 +52,7 @@ def worst(found: Sequence[Error]) -> Error:
     return max(found, key=lambda error: abs(error.points))
 
 
-def claims(tables: Tables) -> list[Claim]:
+def claims(tables: StreamingTables) -> list[Claim]:
     """All statements that these tables have something to say of."""
     found: list[Claim] = []
     by_name = {row["network"]: row["pipelines"] for row in tables.pipelines}
@@ -149,7 +149,7 @@ def _memory_remark(way: str, memory: float, size: float) -> str:
     return f"memory {memory - size:+.1f} MB: where the least delay is first reached, by the sweep"
 
 
-def _sections(tables: Tables) -> Iterator[Claim]:
+def _sections(tables: StreamingTables) -> Iterator[Claim]:
     for row in tables.sizes:
         if row["network"] != "yolov4":
             continue
@@ -168,7 +168,7 @@ def _sections(tables: Tables) -> Iterator[Claim]:
         )
 
 
-def _resolutions(tables: Tables) -> Iterator[Claim]:
+def _resolutions(tables: StreamingTables) -> Iterator[Claim]:
     rows = tables.resolutions
     for row in rows:
         if row["network"] == "yolov4" and row["resolution"] == 224:

@@ -31,7 +31,7 @@ PRINTED: Mapping[str, tuple[float, int, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DarknetRow:
     """A line of the table in bytes of float32; `largest` names the layer as `64_convolutional`."""
 
     name: str
@@ -45,14 +45,14 @@ class Row:
         return round(self.size_bytes / 2**20, 1), self.layers, round(self.largest_bytes / 2**20, 1)
 
 
-def darknet_table(model: Graph | Network | str | Path) -> Row:
+def darknet_table(model: Graph | Network | str | Path) -> DarknetRow:
     """The line of a catalogue name, a `.cfg` file, a network, or a graph made of any of them.
 
     Of equal layers the first is the largest. Raises `BadInput` for anything else.
     """
     network = _network(model)
     index, largest = max(enumerate(network.layers), key=lambda item: item[1].folded)
-    return Row(
+    return DarknetRow(
         network.name,
         FLOAT32 * sum(layer.stored for layer in network.layers),
         len(network.layers),

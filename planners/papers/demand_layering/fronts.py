@@ -18,7 +18,7 @@ from planners.streaming.model.layers import Layer, units_of
 from planners.streaming.model.xavier import Xavier
 from planners.streaming.options import STEP_BYTES
 from planners.streaming.schedule.exact import (
-    Point,
+    DelayPoint,
     curve_three_stages,
     curve_two_stages,
     front_three_stages,
@@ -53,7 +53,7 @@ class Gain:
     bytes: int
 
 
-def gain(points: Sequence[Point], others: Sequence[Point]) -> Gain:
+def gain(points: Sequence[DelayPoint], others: Sequence[DelayPoint]) -> Gain:
     """What points gain over others, one of these at a time."""
     front, seconds, saved, whole = pareto(points), 0.0, 0, True
     for other in pareto(others):
@@ -93,8 +93,10 @@ def fronts_row(name: str, step_bytes: int = STEP_BYTES) -> Row:
 
 
 def _compared(
-    pre: float, exactly: Callable[[], Sequence[Point]], swept: Callable[[], Sequence[Point]]
-) -> tuple[Sequence[Point], Row]:
+    pre: float,
+    exactly: Callable[[], Sequence[DelayPoint]],
+    swept: Callable[[], Sequence[DelayPoint]],
+) -> tuple[Sequence[DelayPoint], Row]:
     began = time.perf_counter()
     exact = exactly()
     between = time.perf_counter()
@@ -111,7 +113,7 @@ def _compared(
     }
 
 
-def _gained(points: Sequence[Point], others: Sequence[Point], pre: float) -> Row:
+def _gained(points: Sequence[DelayPoint], others: Sequence[DelayPoint], pre: float) -> Row:
     found = gain(points, others)
     return {
         "front": _told(pareto(points), pre),
@@ -122,17 +124,17 @@ def _gained(points: Sequence[Point], others: Sequence[Point], pre: float) -> Row
     }
 
 
-def _told(points: Sequence[Point], pre: float) -> list[list[float]]:
+def _told(points: Sequence[DelayPoint], pre: float) -> list[list[float]]:
     """Memory in bytes and percent of delay beyond the preloaded network's."""
     return [[point.memory_bytes, 100 * (point.delay_s / pre - 1)] for point in points]
 
 
-def _least(points: Sequence[Point], pre: float) -> list[float]:
+def _least(points: Sequence[DelayPoint], pre: float) -> list[float]:
     """The smallest memory with the least delay (V-D)."""
     return _told([minimal_delay(points)], pre)[0]
 
 
-def _levels(points: Sequence[Point], pre: float) -> dict[str, int | None]:
+def _levels(points: Sequence[DelayPoint], pre: float) -> dict[str, int | None]:
     """The least memory at which the delay is within so many percent; None where none is."""
     told = _told(points, pre)
     return {

@@ -17,7 +17,7 @@ from planners.papers.demand_layering.claims import (
     worst,
 )
 from planners.papers.demand_layering.paper import TITLES
-from planners.papers.demand_layering.study import Study, Tables
+from planners.papers.demand_layering.study import StreamingStudy, StreamingTables
 from planners.papers.report import how, section, written
 from planners.papers.table import from_to
 from planners.streaming.model.xavier import BESIDE_COPY, KERNEL_S
@@ -112,7 +112,7 @@ in the room that activations leave later: there, near zero delay costs next to n
 are replayed too."""
 
 
-def report(tables: Tables, study: Study) -> str:
+def report(tables: StreamingTables, study: StreamingStudy) -> str:
     """The whole report of a study."""
     found = claims(tables)
     of = tables_of
@@ -136,7 +136,7 @@ def report(tables: Tables, study: Study) -> str:
     return written(parts)
 
 
-def facts(tables: Tables) -> dict[str, Any]:
+def facts(tables: StreamingTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, the claims, and the errors of Table II."""
     found = {
         key: [asdict(error) for error in errors(tables.pipelines, key)]
@@ -145,7 +145,7 @@ def facts(tables: Tables) -> dict[str, Any]:
     return asdict(tables) | {"claims": [asdict(c) for c in claims(tables)], "errors": found}
 
 
-def _more(title: str, tables: Tables) -> list[str]:
+def _more(title: str, tables: StreamingTables) -> list[str]:
     of = tables_of
     if title == "Table II":
         rows = tables.pipelines
@@ -167,11 +167,11 @@ def _more(title: str, tables: Tables) -> list[str]:
     return []
 
 
-def _how(study: Study) -> str:
+def _how(study: StreamingStudy) -> str:
     return how("demand-layering", study.quick) + " This is a cut of it." * study.quick
 
 
-def _summary(tables: Tables) -> str:
+def _summary(tables: StreamingTables) -> str:
     lines = [*_agreement(claims(tables)), *_table_1(tables), *_table_2(tables)]
     lines += [*_fronts(tables), *_bounded(tables), *_sliced(tables), *_joined(tables)]
     return "\n".join(f"* {line}" for line in lines)
@@ -184,7 +184,7 @@ def _agreement(found: list[Claim]) -> list[str]:
     return [f"Of {len(found)} statements below, {agree} agree."]
 
 
-def _table_1(tables: Tables) -> list[str]:
+def _table_1(tables: StreamingTables) -> list[str]:
     if not tables.table_1:
         return []
     shown = [
@@ -195,7 +195,7 @@ def _table_1(tables: Tables) -> list[str]:
     return [f"Table I: {same} of {len(shown)} rows to the last digit."]
 
 
-def _table_2(tables: Tables) -> list[str]:
+def _table_2(tables: StreamingTables) -> list[str]:
     if not tables.pipelines:
         return []
     added, saved = errors(tables.pipelines, "added"), errors(tables.pipelines, "saved")
@@ -208,7 +208,7 @@ def _table_2(tables: Tables) -> list[str]:
     ]
 
 
-def _accuracy(tables: Tables) -> str:
+def _accuracy(tables: StreamingTables) -> str:
     """Which percentages are far off, and how far all are."""
     parts = []
     for key, limit, what in (("added", WITHIN, "Delays"), ("saved", 1.0, "Memories")):
@@ -236,7 +236,7 @@ def _accuracy(tables: Tables) -> str:
     return "\n".join(f"* {part}" for part in parts)
 
 
-def _fronts(tables: Tables) -> list[str]:
+def _fronts(tables: StreamingTables) -> list[str]:
     rows = tables.fronts
     if not rows:
         return []
@@ -254,7 +254,7 @@ def _fronts(tables: Tables) -> list[str]:
     ]
 
 
-def _bounded(tables: Tables) -> list[str]:
+def _bounded(tables: StreamingTables) -> list[str]:
     rows = [row[way] for row in tables.bounds for way in ("each", "together", "long-tailed")]
     if not rows:
         return []
@@ -272,7 +272,7 @@ def _bounded(tables: Tables) -> list[str]:
     ]
 
 
-def _sliced(tables: Tables) -> list[str]:
+def _sliced(tables: StreamingTables) -> list[str]:
     lines = []
     for row in tables.slices:
         whole, planned = row["ways"][0], row["planned"]
@@ -286,7 +286,7 @@ def _sliced(tables: Tables) -> list[str]:
     return lines
 
 
-def _joined(tables: Tables) -> list[str]:
+def _joined(tables: StreamingTables) -> list[str]:
     rows = tables.joint
     if not rows:
         return []

@@ -14,7 +14,7 @@ from math import prod
 from planners.catalogue.networks.darknet import NETWORKS
 from planners.core.errors import BadInput, UnknownName
 from planners.core.graph import Graph, Operator, Tensor
-from planners.importers.darknet.layers import IDENTITIES, INPUT, Builder, Layer, Network
+from planners.importers.darknet.layers import IDENTITIES, INPUT, Builder, DarknetLayer, Network
 from planners.papers.demand_layering.darknet_table import FLOAT32
 
 
@@ -37,7 +37,7 @@ def resized(network: Network, resolution: int) -> Network:
     return builder.network(network.name)
 
 
-def _again(builder: Builder, layer: Layer) -> None:
+def _again(builder: Builder, layer: DarknetLayer) -> None:
     match layer.kind:
         case "convolutional":
             builder.conv(
@@ -88,7 +88,7 @@ def _name(network: Network, index: int) -> str:
     return "x" if index == INPUT else f"{index}_{network.layers[index].kind}.out"
 
 
-def _operator(network: Network, index: int, layer: Layer) -> Operator:
+def _operator(network: Network, index: int, layer: DarknetLayer) -> Operator:
     name = f"{index}_{layer.kind}"
     reads = tuple(dict.fromkeys(_name(network, source) for source in layer.reads))
     window = layer.kind == "convolutional"
@@ -108,6 +108,6 @@ def _operator(network: Network, index: int, layer: Layer) -> Operator:
     )
 
 
-def _weight_shape(network: Network, layer: Layer) -> tuple[int, ...]:
+def _weight_shape(network: Network, layer: DarknetLayer) -> tuple[int, ...]:
     channels = network.shape(layer.reads[0])[0]
     return layer.shape[0], channels // layer.groups, layer.size, layer.size

@@ -26,7 +26,7 @@ BOUNDED = ("2s", "2s-md", "async-md")
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class StreamingStudy:
     """What is compared: networks, draws of times, and fractions of the largest layer as slices.
 
     `quick` is for the report, which says how it was made.
@@ -37,7 +37,7 @@ class Study:
     fractions: tuple[int, ...] = SLICES
     quick: bool = False
 
-    def only(self, names: tuple[str, ...]) -> Study:
+    def only(self, names: tuple[str, ...]) -> StreamingStudy:
         """The same of these networks. Raises `UnknownName`."""
         for name in names:
             if name not in NETWORKS:
@@ -45,13 +45,13 @@ class Study:
         return replace(self, networks=names)
 
     @staticmethod
-    def small() -> Study:
+    def small() -> StreamingStudy:
         """A cut that takes seconds."""
-        return Study(networks=("yolov4",), draws=1_000, fractions=(1, 2, 3, 4), quick=True)
+        return StreamingStudy(networks=("yolov4",), draws=1_000, fractions=(1, 2, 3, 4), quick=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class StreamingTables:
     """Rows by table or figure."""
 
     table_1: list[Row] = field(default_factory=list)
@@ -65,10 +65,10 @@ class Tables:
 
 
 def reproduce(
-    study: Study,
+    study: StreamingStudy,
     resume: str | Path | None = None,
     on_result: Callable[[str], object] | None = None,
-) -> Tables:
+) -> StreamingTables:
     """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
 
     Raises `BadInput` for a file that is not of such results.
@@ -78,7 +78,7 @@ def reproduce(
     def keys(what: str, *more: object) -> list[tuple[object, ...]]:
         return [(what, name, *more) for name in names]
 
-    return Tables(
+    return StreamingTables(
         table_1=[asdict(darknet_table(name)) | {"printed": list(PRINTED[name])} for name in names],
         pipelines=each(keys("pipelines"), pipelines_row),
         fronts=each(keys("fronts"), fronts_row),

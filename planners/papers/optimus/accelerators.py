@@ -16,7 +16,7 @@ from planners.papers.optimus.array_accelerators import (
     layer_by_layer,
 )
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.costs import Case, graph_of
+from planners.papers.optimus.costs import PartitionCase, graph_of
 from planners.papers.optimus.paper import IMAGES, TABLE_4
 from planners.papers.table import Row, share_saved
 
@@ -45,10 +45,10 @@ def _row(bench: Bench, accelerator: str, network: str) -> Row:
     return row
 
 
-def _cases(accelerator: str, network: str) -> dict[str, Case]:
+def _cases(accelerator: str, network: str) -> dict[str, PartitionCase]:
     """Programs; programs of groups beside the accelerator's own layers; these by the equations."""
     pool, tile = POOLS_BYTES[accelerator], CHANNELS[accelerator]
-    program = Case(network, budget_bytes=pool, channel_tile=tile)
+    program = PartitionCase(network, budget_bytes=pool, channel_tile=tile)
     own = program._replace(accelerator=accelerator)
     printed = own._replace(accounting="printed")
     if accelerator == "shidiannao":

@@ -25,7 +25,7 @@ LOWER_BOUND_BYTES = 66 * KIB + KIB // 2
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LoopNest:
     """A layer as seven loops, with the bytes of its inputs, weights and outputs."""
 
     loops: Loops
@@ -40,7 +40,7 @@ class Layer:
         return self.inputs + self.weights + self.outputs
 
 
-def row_stationary(layer: Layer) -> int:
+def row_stationary(layer: LoopNest) -> int:
     """Eyeriss: sums of m output channels in e rows of n images stay in the buffer.
 
     Inputs are read for each m of the channels, with the halo of e rows; filters for each e rows
@@ -56,7 +56,7 @@ def row_stationary(layer: Layer) -> int:
     return layer.once if best is None else best
 
 
-def output_stationary(layer: Layer) -> int:
+def output_stationary(layer: LoopNest) -> int:
     """ShiDianNao: outputs stay until they are done, in a buffer of their own; so do inputs and
     weights, as many channels of them as fit.
     """
@@ -76,7 +76,7 @@ def output_stationary(layer: Layer) -> int:
     return layer.once if best is None else best
 
 
-def sums_stationary(layer: Layer) -> int:
+def sums_stationary(layer: LoopNest) -> int:
     """Chen et al.'s design, near the least that any order of one convolution moves (HPCA 2020).
 
     Nearly all memory holds sums of b images, z channels, y rows and x columns; beside them there is
@@ -100,7 +100,7 @@ def sums_stationary(layer: Layer) -> int:
     return layer.once if best is None else best
 
 
-BASELINES: Mapping[str, Callable[[Layer], int]] = {
+BASELINES: Mapping[str, Callable[[LoopNest], int]] = {
     "eyeriss": row_stationary,
     "shidiannao": output_stationary,
     "lower bound": sums_stationary,
@@ -112,14 +112,14 @@ def layer_by_layer(graph: Graph, accelerator: str) -> tuple[int, ...]:
     return tuple(_one(graph, op, BASELINES[accelerator]) for op in graph.operators)
 
 
-def _one(graph: Graph, op: Operator, run: Callable[[Layer], int]) -> int:
+def _one(graph: Graph, op: Operator, run: Callable[[LoopNest], int]) -> int:
     loops = Loops.of(graph, op)
     sizes = (op.inputs, op.parameters, op.outputs)
     inputs, weights, outputs = (sum(map(graph.size_bytes, names)) for names in sizes)
     if loops is None:
         return inputs + weights + outputs
     columns = graph.tensors[op.inputs[0]].shape[-1] if loops.X > 1 else 1
-    return run(Layer(loops, inputs, weights, outputs, columns, graph.bytes_per_element))
+    return run(LoopNest(loops, inputs, weights, outputs, columns, graph.bytes_per_element))
 
 
 def _tiles(loops: Loops) -> Iterator[tuple[int, int, int]]:
@@ -140,7 +140,7 @@ def _extent(loops: Loops, n: int, window: int) -> int:
 
 
 def _moved(
-    layer: Layer,
+    layer: LoopNest,
     n: int,
     m: int,
     e: int,

@@ -12,7 +12,7 @@ from planners.core.graph import Graph
 from planners.core.machine import load_machine
 from planners.core.progress import Clock
 from planners.fusion.baselines.fusers import BASELINES
-from planners.fusion.partition.cost_model import GroupModel as Costs
+from planners.fusion.partition.cost_model import GroupCosts as Costs
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag, count_downsets
 from planners.fusion.planner import plan
@@ -20,8 +20,8 @@ from planners.fusion.search.exact import sweep_partitions
 from planners.fusion.search.online import SizeTable, online_partition, size_table
 from planners.papers.memo import Memo
 from planners.papers.optimus.costs import (
-    Case,
     Known,
+    PartitionCase,
     base_costs,
     base_of,
     graph_of,
@@ -34,7 +34,7 @@ WIDE_DOWNSETS = 20_000  # of a network in which groups are too many to hold them
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PartitionResult:
     """A partition's traffic and proof; `traffic_bytes` is None where an operator does not fit.
 
     `optimal` is over all partitions at these costs; `cap` over those into groups so large.
@@ -58,8 +58,8 @@ class Found:
         )
 
     @staticmethod
-    def of(found: Partition, seconds: float) -> Found:
-        return Found(
+    def of(found: Partition, seconds: float) -> PartitionResult:
+        return PartitionResult(
             found.objective_bytes,
             found.bound_bytes,
             found.status,
@@ -83,13 +83,13 @@ class Bench:
 
     def __init__(self, memo: Memo, time_limit_s: float) -> None:
         self.memo, self.time_limit_s = memo, time_limit_s
-        self._bases: OrderedDict[Case, Known] = OrderedDict()
+        self._bases: OrderedDict[PartitionCase, Known] = OrderedDict()
 
-    def find(self, case: Case) -> Found:
+    def find(self, case: PartitionCase) -> PartitionResult:
         """The partition of a case."""
         return self.sweep(case, [case.budget_bytes])[0]
 
-    def sweep(self, case: Case, budgets: Sequence[int]) -> list[Found]:
+    def sweep(self, case: PartitionCase, budgets: Sequence[int]) -> list[PartitionResult]:
         """The partition of a case in each of these budgets; those not known are found at once."""
         cases = [case._replace(budget_bytes=budget) for budget in budgets]
         missing = [c for c in cases if self.memo.get(["find", *c]) is None]
@@ -98,23 +98,23 @@ class Bench:
             for c, partition in zip(missing, found, strict=True):
                 self.keep(c, partition)
         values = [self.memo.get(["find", *c]) for c in cases]
-        return [Found(**{**value, "groups": tuple(value["groups"])}) for value in values]
+        return [PartitionResult(**{**value, "groups": tuple(value["groups"])}) for value in values]
 
-    def keep(self, case: Case, found: Found) -> None:
+    def keep(self, case: PartitionCase, found: PartitionResult) -> None:
         """Keep what was found for a case."""
         self.memo.keep(["find", *case], asdict(found), str(case))
 
-    def way(self, case: Case, mask: int) -> Any:
+    def way(self, case: PartitionCase, mask: int) -> Any:
         """The way of least traffic to run a group within the budget of a case."""
         model = self.model(case)
         fits = [way for way in model.staircase(mask) if way.buffer_bytes <= case.budget_bytes]
         return min(fits, key=lambda way: way.traffic_bytes)
 
-    def model(self, case: Case) -> Costs:
+    def model(self, case: PartitionCase) -> Costs:
         """The costs of a case, for every buffer."""
         return seen_by(case, self.base(case))
 
-    def base(self, case: Case, *, anew: bool = False) -> Known:
+    def base(self, case: PartitionCase, *, anew: bool = False) -> Known:
         """The costs that those of a case are made of; `anew`: they know nothing yet."""
         key = base_of(case)
         if anew or key not in self._bases:
@@ -124,7 +124,7 @@ class Bench:
         self._bases.move_to_end(key)
         return self._bases[key]
 
-    def _search(self, case: Case, budgets: Sequence[int]) -> list[Found]:
+    def _search(self, case: PartitionCase, budgets: Sequence[int]) -> list[PartitionResult]:
         model, graph = self.model(case), graph_of(case.network, case.images)
         need = largest_need(model, graph)
         fit = [budget for budget in budgets if budget >= need]
@@ -133,22 +133,22 @@ class Bench:
         began = time.perf_counter()
         found = partitions(case, model, graph, fit, self.time_limit_s) if fit else []
         seconds = (time.perf_counter() - began) / max(1, len(fit))
-        by_budget = {b: Found.of(f, seconds) for b, f in zip(fit, found, strict=True)}
-        return [by_budget.get(b, Found(None, need_bytes=need)) for b in budgets]
+        by_budget = {b: PartitionResult.of(f, seconds) for b, f in zip(fit, found, strict=True)}
+        return [by_budget.get(b, PartitionResult(None, need_bytes=need)) for b in budgets]
 
 
-def beyond(case: Case, budget_bytes: int, time_limit_s: float) -> Found:
+def beyond(case: PartitionCase, budget_bytes: int, time_limit_s: float) -> PartitionResult:
     """A plan that does what the paper's do not. Raises `BudgetTooSmall`."""
     options = {"channel_tile": case.channel_tile, "time_limit": time_limit_s}
     graph = graph_of(case.network, case.images)
     options |= BEYOND[case.fuser]
     claims = plan(graph, load_machine("optimus"), budget_bytes, options).claims
     moved, bound = claims.objective_bytes, claims.bound_bytes
-    return Found(moved, bound, claims.status, seconds=claims.plan_s)
+    return PartitionResult(moved, bound, claims.status, seconds=claims.plan_s)
 
 
 def partitions(
-    case: Case, model: Costs, graph: Graph, budgets: Sequence[int], time_limit_s: float
+    case: PartitionCase, model: Costs, graph: Graph, budgets: Sequence[int], time_limit_s: float
 ) -> list[Partition]:
     """A partition for each budget by the fuser of a case. Raises `BudgetTooSmall`."""
     traits = traits_of(case)

@@ -11,7 +11,7 @@ from planners.fusion.options import FusionOptions
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.planner import plan_partition
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.costs import Case
+from planners.papers.optimus.costs import PartitionCase
 from planners.papers.table import Row
 from planners.simulator.simulate import simulate
 
@@ -24,10 +24,10 @@ def rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
 
     Raises `InvalidPlan` where a plan is not right.
     """
-    return [row(bench, Case(network)) for network in networks]
+    return [row(bench, PartitionCase(network)) for network in networks]
 
 
-def row(bench: Bench, case: Case) -> Row:
+def row(bench: Bench, case: PartitionCase) -> Row:
     """One plan, replayed, unless it is kept from before."""
     found = bench.find(case)
     if found.traffic_bytes is None:
@@ -37,7 +37,7 @@ def row(bench: Bench, case: Case) -> Row:
     return kept
 
 
-def _replayed(bench: Bench, case: Case) -> Row:
+def _replayed(bench: Bench, case: PartitionCase) -> Row:
     found, model = bench.find(case), bench.base(case).model
     assert isinstance(model, GroupModel)
     chosen = FusionOptions.of({"channel_tile": case.channel_tile})

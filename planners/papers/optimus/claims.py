@@ -14,7 +14,7 @@ from planners.papers.optimus.paper import (
     SAVED,
     TABLE_5,
 )
-from planners.papers.optimus.study import Tables
+from planners.papers.optimus.study import OptimusTables
 from planners.papers.optimus.traffic import savings
 from planners.papers.table import Row
 
@@ -23,13 +23,13 @@ FUSERS = {"dnnvm": "DNNVM", "efficient_s": "Efficient-S"}
 SLACK = 0.05  # of a share: figures are read off, and traffic is not the paper's to the byte
 
 
-def claims(tables: Tables) -> list[Claim]:
+def claims(tables: OptimusTables) -> list[Claim]:
     """All that can be told of these tables."""
     parts = (_groups, _model, _traffic, _beyond, _energy, _sweeps, _arrays, _accelerators, _seconds)
     return [claim for part in parts for claim in part(tables)]
 
 
-def _groups(tables: Tables) -> Iterator[Claim]:
+def _groups(tables: OptimusTables) -> Iterator[Claim]:
     known = [row for row in tables.search if row["network"] in EXACT]
     if known:
         paper = [f"{TABLE_5[row['network']].groups:,}" for row in known]
@@ -58,7 +58,7 @@ _COUNTS = {
 }
 
 
-def _model(tables: Tables) -> Iterator[Claim]:
+def _model(tables: OptimusTables) -> Iterator[Claim]:
     done = [row for row in tables.checked if row["traffic"] is not None]
     if done:
         yield Claim(
@@ -70,7 +70,7 @@ def _model(tables: Tables) -> Iterator[Claim]:
         )
 
 
-def _traffic(tables: Tables) -> Iterator[Claim]:
+def _traffic(tables: OptimusTables) -> Iterator[Claim]:
     for key, name in FUSERS.items():
         low, high = SAVED[key]
         for rows, column, how, why in (
@@ -106,7 +106,7 @@ def _traffic(tables: Tables) -> Iterator[Claim]:
         )
 
 
-def _beyond(tables: Tables) -> Iterator[Claim]:
+def _beyond(tables: OptimusTables) -> Iterator[Claim]:
     """What the paper takes for granted, and what doing otherwise saves."""
     rows = [row for row in tables.traffic if row.get("both") and row["Optimus"]]
     for name, what, then in (
@@ -125,7 +125,7 @@ def _beyond(tables: Tables) -> Iterator[Claim]:
             )
 
 
-def _across(tables: Tables) -> list[Row]:
+def _across(tables: OptimusTables) -> list[Row]:
     """What Optimus's programs move beside what the equations say of the others."""
     moved = {row["network"]: row["Optimus"] for row in tables.traffic}
     rows = [row for row in tables.traffic_printed if row["network"] in moved]
@@ -137,7 +137,7 @@ _KEPT = "the baselines' layers alone, which are as good as Optimus's here, may c
 _FAIR = "the baselines have the cost model and layers of Optimus here: most of the gain is there"
 
 
-def _energy(tables: Tables) -> Iterator[Claim]:
+def _energy(tables: OptimusTables) -> Iterator[Claim]:
     for key, name in FUSERS.items():
         for rows, how in (
             (tables.energy_printed, "the paper's equations"),
@@ -171,7 +171,7 @@ _ENERGY = (
 _LATENCY = "most groups are bound by the array, not by DRAM, whoever fuses"
 
 
-def _sweeps(tables: Tables) -> Iterator[Claim]:
+def _sweeps(tables: OptimusTables) -> Iterator[Claim]:
     for rows, how in ((tables.buffers, "programs"), (tables.buffers_printed, "equations")):
         there = [row for row in rows if row["Optimus"] is not None]
         if there:
@@ -224,7 +224,7 @@ def _settles(rows: Sequence[Row], how: str) -> Claim:
     )
 
 
-def _arrays(tables: Tables) -> Iterator[Claim]:
+def _arrays(tables: OptimusTables) -> Iterator[Claim]:
     rows = tables.dataflows
     if rows:
         moved = {row["traffic"] for row in rows}
@@ -270,7 +270,7 @@ def _registers(rows: Sequence[Row]) -> Claim:
     )
 
 
-def _accelerators(tables: Tables) -> Iterator[Claim]:
+def _accelerators(tables: OptimusTables) -> Iterator[Claim]:
     for name in dict.fromkeys(row["accelerator"] for row in tables.accelerators):
         # Only the equations keep ShiDianNao's three buffers apart.
         which, how = (
@@ -295,7 +295,7 @@ def _accelerators(tables: Tables) -> Iterator[Claim]:
             )
 
 
-def _seconds(tables: Tables) -> Iterator[Claim]:
+def _seconds(tables: OptimusTables) -> Iterator[Claim]:
     rows = [row for row in tables.search if "cold_s" in row]
     known = [row["search_s"] for row in rows if row["search_s"] is not None]
     if rows and known:

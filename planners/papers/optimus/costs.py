@@ -11,8 +11,8 @@ from planners.core.graph import Graph
 from planners.core.machine import load_machine
 from planners.fusion.baselines.fusers import ResidentGroups
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.partition.cost_model import GroupModel as Costs
-from planners.fusion.partition.cost_model import Point, Traits
+from planners.fusion.partition.cost_model import GroupCosts as Costs
+from planners.fusion.partition.cost_model import StaircasePoint, Traits
 from planners.papers.optimus.array_accelerators import layer_by_layer
 from planners.papers.optimus.paper import BUFFER_BYTES, CHANNEL_TILE, IMAGES
 from planners.papers.optimus.printed_model import PrintedModel, Rules, Tiling, is_local_layer
@@ -23,7 +23,7 @@ from planners.papers.optimus.workloads import workload
 Accounting = Literal["program", "program, kept", "printed", "printed, kept", "printed, plain"]
 
 
-class Case(NamedTuple):
+class PartitionCase(NamedTuple):
     """All that a partition depends on, but for the code.
 
     Fusers: `BASELINES`, optimus, online, and joint, which may keep maps on chip between groups.
@@ -45,13 +45,13 @@ class Case(NamedTuple):
         return f"{what} {self.images} images in {self.budget_bytes:,} B"
 
 
-class Seen:
+class SeenCosts:
     """A cost model seen in another way: by default as it is."""
 
     def __init__(self, model: Costs) -> None:
         self.model = model
 
-    def staircase(self, mask: int) -> Sequence[Point]:
+    def staircase(self, mask: int) -> Sequence[StaircasePoint]:
         """As the model's."""
         return self.model.staircase(mask)
 
@@ -64,28 +64,28 @@ class Seen:
         return self.model.least_traffic(mask)
 
 
-class Known(Seen):
+class Known(SeenCosts):
     """A cost model's answers, kept: what is left is the search."""
 
     def __init__(self, model: Costs) -> None:
         super().__init__(model)
-        self._known: dict[int, Sequence[Point]] = {}
+        self._known: dict[int, Sequence[StaircasePoint]] = {}
 
-    def staircase(self, mask: int) -> Sequence[Point]:
+    def staircase(self, mask: int) -> Sequence[StaircasePoint]:
         """As the model's."""
         if mask not in self._known:
             self._known[mask] = self.model.staircase(mask)
         return self._known[mask]
 
 
-class FreeLocalLayers(Seen):
+class FreeLocalLayers(SeenCosts):
     """A cost model by which element-wise, pooling and depth-wise operators alone cost nothing."""
 
     def __init__(self, model: Costs, graph: Graph) -> None:
         super().__init__(model)
         self._free = {i for i, op in enumerate(graph.operators) if is_local_layer(graph, op)}
 
-    def staircase(self, mask: int) -> Sequence[Point]:
+    def staircase(self, mask: int) -> Sequence[StaircasePoint]:
         """As the model's, of such operators one way that moves nothing."""
         ways = self.model.staircase(mask)
         return [Tiling(ways[0].buffer_bytes, 0, 1)] if self._is_free(mask) else ways
@@ -98,14 +98,14 @@ class FreeLocalLayers(Seen):
         return mask.bit_count() == 1 and mask.bit_length() - 1 in self._free
 
 
-class OwnLayers(Seen):
+class OwnLayers(SeenCosts):
     """A cost model beside which an accelerator runs layers alone in its own way."""
 
     def __init__(self, model: Costs, graph: Graph, accelerator: str) -> None:
         super().__init__(model)
         self._alone = layer_by_layer(graph, accelerator)
 
-    def staircase(self, mask: int) -> Sequence[Point]:
+    def staircase(self, mask: int) -> Sequence[StaircasePoint]:
         """As the model's, of operators alone also the accelerator's, which always fits."""
         ways = self.model.staircase(mask)
         if mask.bit_count() > 1:
@@ -120,14 +120,14 @@ class OwnLayers(Seen):
         return min((way.traffic_bytes for way in self.staircase(mask)), default=0)
 
 
-def base_of(case: Case) -> Case:
+def base_of(case: PartitionCase) -> PartitionCase:
     """The case whose costs those of a case are made of: searches share what it has evaluated."""
     case = case._replace(fuser="", budget_bytes=0, accelerator="", free_local=False)
     kept = case.accounting == "program, kept"
     return case._replace(accounting="program") if kept else case
 
 
-def base_costs(base: Case) -> Known:
+def base_costs(base: PartitionCase) -> Known:
     """Costs that know nothing yet."""
     graph = graph_of(base.network, base.images)
     if base.accounting == "program":
@@ -141,7 +141,7 @@ def base_costs(base: Case) -> Known:
     return Known(PrintedModel(graph, rules))
 
 
-def seen_by(case: Case, model: Costs) -> Costs:
+def seen_by(case: PartitionCase, model: Costs) -> Costs:
     """The costs of its base as a case has them."""
     graph = graph_of(case.network, case.images)
     if case.accounting == "program, kept":
@@ -151,7 +151,7 @@ def seen_by(case: Case, model: Costs) -> Costs:
     return OwnLayers(model, graph, case.accelerator) if case.accelerator else model
 
 
-def traits_of(case: Case) -> Traits:
+def traits_of(case: PartitionCase) -> Traits:
     """What the search may take for granted of the costs of a case."""
     if case.accounting.startswith("printed"):
         return Traits("grows")

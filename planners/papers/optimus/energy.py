@@ -13,7 +13,7 @@ from planners.core.machine import load_machine
 from planners.core.masks import bits
 from planners.papers.optimus.array_energy import DATAFLOWS, WORD_BYTES, Accesses, Array, accesses
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.costs import Accounting, Case, graph_of
+from planners.papers.optimus.costs import Accounting, PartitionCase, graph_of
 from planners.papers.optimus.paper import CHANNEL_TILE, KIB, TABLE_3
 from planners.papers.table import Row
 
@@ -36,7 +36,8 @@ def rows(bench: Bench, networks: Sequence[str], printed: bool) -> list[Row]:
     """Figure 13: energy in MACs and seconds of each fuser on each network."""
     columns = PRINTED if printed else FUSERS
     return [
-        {"network": network, "fuser": name} | measured(bench, Case(network, fuser, how), Array())
+        {"network": network, "fuser": name}
+        | measured(bench, PartitionCase(network, fuser, how), Array())
         for network in networks
         for name, fuser, how in columns
     ]
@@ -50,7 +51,7 @@ def dataflow_rows(bench: Bench, network: str, registers: Sequence[int]) -> list[
         tile = CHANNEL_TILE if any(axis[0] in "KC" for axis in axes) else 1
         for size in registers:
             array = Array(register_bytes=size, dataflow=dataflow)
-            row = measured(bench, Case(network, channel_tile=tile), array)
+            row = measured(bench, PartitionCase(network, channel_tile=tile), array)
             found.append({"dataflow": dataflow, "register bytes": size} | row)
     return found
 
@@ -59,14 +60,14 @@ def array_rows(bench: Bench, network: str) -> list[Row]:
     """Figure 18: Optimus in the eight configurations of Table 3."""
     found = []
     for number, (side, registers, kib) in enumerate(TABLE_3, 1):
-        case = Case(network, budget_bytes=kib * KIB, channel_tile=side)
+        case = PartitionCase(network, budget_bytes=kib * KIB, channel_tile=side)
         row = measured(bench, case, Array(side, registers, kib))
         what = f"{side} × {side}, {registers} B, {kib} KB"
         found.append({"network": network, "config": number, "what": what} | row)
     return found
 
 
-def measured(bench: Bench, case: Case, array: Array) -> Row:
+def measured(bench: Bench, case: PartitionCase, array: Array) -> Row:
     """Bytes moved, energy by part and seconds of a case; nothing where it does not fit."""
     found = bench.find(case)
     if found.traffic_bytes is None:

@@ -19,7 +19,7 @@ EIGHT = (
 NASNET = "timm:nasnetalarge"
 
 
-class Search(NamedTuple):
+class SearchRow(NamedTuple):
     """A row of Table 5: what was counted, milliseconds, and the groups chosen."""
 
     successors: int
@@ -34,13 +34,13 @@ class Search(NamedTuple):
 
 
 TABLE_5 = {
-    "vgg16": Search(1, 18, 171, 80, 0.36, 0.48, 0.18, 0.11, 8),
-    "resnet50": Search(2, 52, 3510, 195, 14.59, 2.73, 0.64, 0.29, 31),
-    "resnet152": Search(2, 154, 24250, 467, 173.43, 5.01, 3.22, 0.23, 99),
-    "resnet1202": Search(2, 1204, 80825, 8085, 642.65, 383.95, 66.29, 5.26, 841),
-    "googlenet": Search(4, 72, 50436, 423, 514.53, 27.89, 3.43, 0.64, 21),
-    "squeezenet1_0": Search(2, 38, 1057, 216, 3.39, 2.19, 0.47, 0.24, 8),
-    NASNET: Search(10, 456, 2.9e7, 1627, 3.28e5, 8713.16, 45.38, 274.10, 328),
+    "vgg16": SearchRow(1, 18, 171, 80, 0.36, 0.48, 0.18, 0.11, 8),
+    "resnet50": SearchRow(2, 52, 3510, 195, 14.59, 2.73, 0.64, 0.29, 31),
+    "resnet152": SearchRow(2, 154, 24250, 467, 173.43, 5.01, 3.22, 0.23, 99),
+    "resnet1202": SearchRow(2, 1204, 80825, 8085, 642.65, 383.95, 66.29, 5.26, 841),
+    "googlenet": SearchRow(4, 72, 50436, 423, 514.53, 27.89, 3.43, 0.64, 21),
+    "squeezenet1_0": SearchRow(2, 38, 1057, 216, 3.39, 2.19, 0.47, 0.24, 8),
+    NASNET: SearchRow(10, 456, 2.9e7, 1627, 3.28e5, 8713.16, 45.38, 274.10, 328),
 }
 
 # Sections 7.3 and 7.4: DRAM accesses saved, energy efficiency without the ALUs, mean latency.

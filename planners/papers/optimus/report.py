@@ -7,7 +7,7 @@ from typing import Any
 
 from planners.papers.optimus import tables as tables_of
 from planners.papers.optimus.claims import claims
-from planners.papers.optimus.study import Study, Tables
+from planners.papers.optimus.study import OptimusStudy, OptimusTables
 from planners.papers.report import how, written
 from planners.papers.table import table
 
@@ -64,7 +64,7 @@ compression:
 it, which no program here stands for. ShiDianNao's buffers are kept apart in the equations only."""
 
 
-def report(tables: Tables, study: Study) -> str:
+def report(tables: OptimusTables, study: OptimusStudy) -> str:
     """The whole report of a study."""
     parts = [
         "# Optimus, reproduced",
@@ -85,7 +85,7 @@ def report(tables: Tables, study: Study) -> str:
     return written(parts)
 
 
-def facts(tables: Tables) -> dict[str, Any]:
+def facts(tables: OptimusTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
     found = [
         {"what": c.what, "paper": c.paper, "here": c.ours, "agrees": c.agrees}
@@ -104,20 +104,20 @@ machine that ran this. Where the clock ended the search, the online variant may 
 *Online* has its look-up table built before, as in the paper."""
 
 
-def _same(tables: Tables) -> str:
+def _same(tables: OptimusTables) -> str:
     """Whether the paper's algorithm comes to the traffic of ours, where it was run."""
     both = [row for row in tables.search if "bottom_up" in row]
     same = sum(row["bottom_up"] == row["top_down"] == row["bytes"] for row in both)
     return f": the same traffic in {same} of {len(both)}" if both else ""
 
 
-def _summary(tables: Tables) -> str:
+def _summary(tables: OptimusTables) -> str:
     head = ["the paper states", "paper", "here", "verdict"]
     rows = [[c.what, c.paper, c.ours, c.verdict] for c in claims(tables)]
     return "## What it shows\n\n" + table(head, rows, texts=4)
 
 
-def _replayed(tables: Tables) -> str:
+def _replayed(tables: OptimusTables) -> str:
     done = [row for row in tables.checked if row.get("traffic") is not None]
     if not done:
         return ""
@@ -142,7 +142,7 @@ def _replayed(tables: Tables) -> str:
     return text + "\n\n" + table(head, body)
 
 
-def _traffic(tables: Tables) -> list[str]:
+def _traffic(tables: OptimusTables) -> list[str]:
     kept = ["no fusion", "fused-layer", "DNNVM", "Efficient-S", "DNNVM, kept"]
     kept += ["Efficient-S, kept", "w/o model"]
     printed = ["no fusion, plain", "DNNVM, plain", "Efficient-S, plain", "no fusion"]
@@ -166,7 +166,7 @@ def _traffic(tables: Tables) -> list[str]:
     return parts
 
 
-def _energy(tables: Tables) -> list[str]:
+def _energy(tables: OptimusTables) -> list[str]:
     return [
         "## Figure 13: energy and latency",
         ENERGY,
@@ -183,7 +183,7 @@ def _energy(tables: Tables) -> list[str]:
     ]
 
 
-def _sweeps(tables: Tables) -> list[str]:
+def _sweeps(tables: OptimusTables) -> list[str]:
     return [
         "## Figure 16: traffic by size of the buffer, MB",
         "### Programs",

@@ -15,7 +15,7 @@ from planners.core.errors import BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.fusion.baselines.algorithm1 import bottom_up, top_down
-from planners.fusion.partition.cost_model import GroupModel as Costs
+from planners.fusion.partition.cost_model import GroupCosts as Costs
 from planners.fusion.partition.cost_model import Partition, least_traffic
 from planners.fusion.partition.lattice import Dag, count_downsets, count_groups
 from planners.fusion.search.candidates import Candidates
@@ -24,10 +24,10 @@ from planners.fusion.search.online import online_partition
 from planners.papers.optimus.bench import (
     WIDE_DOWNSETS,
     Bench,
-    Found,
+    PartitionResult,
     look_up_table,
 )
-from planners.papers.optimus.costs import Case, base_costs, base_of, graph_of, traits_of
+from planners.papers.optimus.costs import PartitionCase, base_costs, base_of, graph_of, traits_of
 from planners.papers.table import Row
 
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ def rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
 
 def row(bench: Bench, network: str) -> Row:
     """Counts and seconds of a network; the bench keeps the costs."""
-    case = Case(network)
+    case = PartitionCase(network)
     graph = graph_of(network, case.images)
     dag = Dag.of(graph)
     found: Row = {
@@ -65,7 +65,7 @@ def row(bench: Bench, network: str) -> Row:
     return found
 
 
-def _searched(bench: Bench, case: Case, graph: Graph, dag: Dag) -> Row:
+def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:
     known, traits, limit = bench.base(case, anew=True), traits_of(case), bench.time_limit_s
 
     def search() -> Partition:
@@ -78,8 +78,8 @@ def _searched(bench: Bench, case: Case, graph: Graph, dag: Dag) -> Row:
         return online_partition(model, graph, case.budget_bytes, Clock(limit), table)
 
     quick, online_cold_s = _timed(lambda: online(base_costs(base_of(case))))
-    bench.keep(case, Found.of(best, cold_s))
-    bench.keep(case._replace(fuser="online"), Found.of(quick, online_cold_s))
+    bench.keep(case, PartitionResult.of(best, cold_s))
+    bench.keep(case._replace(fuser="online"), PartitionResult.of(quick, online_cold_s))
     return {
         "fit": best.considered,
         "chosen": len(best.groups),
@@ -97,7 +97,7 @@ def _searched(bench: Bench, case: Case, graph: Graph, dag: Dag) -> Row:
     }
 
 
-def _algorithm_1(case: Case, known: Costs, graph: Graph, dag: Dag) -> Row:
+def _algorithm_1(case: PartitionCase, known: Costs, graph: Graph, dag: Dag) -> Row:
     """Algorithm 1 both ways, over all groups that fit, at costs already known."""
     candidates = Candidates(known, graph, traits_of(case))
     candidates.grow(case.budget_bytes, None, Clock(600.0), MOST_GROUPS)

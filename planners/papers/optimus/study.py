@@ -19,7 +19,7 @@ from planners.papers.table import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class OptimusStudy:
     """What is compared: networks by table or figure, buffers, batches, seconds a search.
 
     `quick` is for the report, which says how it was made.
@@ -37,7 +37,7 @@ class Study:
     time_limit_s: float = 60.0
     quick: bool = False
 
-    def only(self, networks: tuple[str, ...]) -> Study:
+    def only(self, networks: tuple[str, ...]) -> OptimusStudy:
         """The same of these networks; sweeps of those that would be swept, or of the last."""
         last = networks[-1:]
         return replace(
@@ -51,9 +51,9 @@ class Study:
         )
 
     @staticmethod
-    def small() -> Study:
+    def small() -> OptimusStudy:
         """A cut that takes seconds."""
-        return Study(
+        return OptimusStudy(
             networks=("alexnet", "squeezenet1_0"),
             wide=(),
             searched=("vgg16", "squeezenet1_0"),
@@ -68,7 +68,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class OptimusTables:
     """Rows by table or figure; those at the paper's equations have `printed` in their name."""
 
     search: list[Row] = field(default_factory=list)
@@ -89,17 +89,17 @@ class Tables:
 
 
 def reproduce(
-    study: Study,
+    study: OptimusStudy,
     resume: str | Path | None = None,
     on_result: Callable[[str], object] | None = None,
-) -> Tables:
+) -> OptimusTables:
     """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
 
     Raises `BadInput` for a file that is not of such results.
     """
     bench = Bench(Memo(resume, on_result), study.time_limit_s)
     networks = study.networks
-    return Tables(
+    return OptimusTables(
         search=search.rows(bench, study.searched),
         traffic=[*traffic.rows(bench, networks, joint=True), *traffic.rows(bench, study.wide)],
         traffic_free=traffic.rows(bench, networks, free_local=True),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planners.fusion.baselines.fusers import oracle
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.costs import Accounting, Case, graph_of
+from planners.papers.optimus.costs import Accounting, PartitionCase, graph_of
 from planners.papers.optimus.paper import IMAGES, KIB
 from planners.papers.table import Row
 
@@ -35,7 +35,7 @@ def buffer_rows(
     for network in networks:
         least = oracle(graph_of(network, IMAGES)).objective_bytes
         lines = {
-            name: bench.sweep(Case(network, fuser, how), [k * KIB for k in kib])
+            name: bench.sweep(PartitionCase(network, fuser, how), [k * KIB for k in kib])
             for name, fuser, how in (PRINTED if printed else FUSERS)
         }
         for i, k in enumerate(kib):
@@ -55,7 +55,7 @@ def batch_rows(
         for images in batches:
             row: Row = {"network": network, "images": images}
             for name, fuser, how in PRINTED if printed else FUSERS:
-                case = Case(network, fuser, how, images=images)
+                case = PartitionCase(network, fuser, how, images=images)
                 traffic = bench.find(case).traffic_bytes
                 row[name] = None if traffic is None else traffic / images
             least = oracle(graph_of(network, images)).objective_bytes

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planners.fusion.baselines.fusers import oracle
 from planners.papers.optimus.bench import Bench
-from planners.papers.optimus.costs import Accounting, Case, graph_of
+from planners.papers.optimus.costs import Accounting, PartitionCase, graph_of
 from planners.papers.table import Row, share_saved
 
 # Column, fuser and accounting: first what runs, then the paper's arithmetic.
@@ -66,7 +66,7 @@ def _row(
 ) -> Row:
     row: Row = {"network": network}
     for name, fuser, accounting in columns:
-        found = bench.find(Case(network, fuser, accounting, free_local=free_local))
+        found = bench.find(PartitionCase(network, fuser, accounting, free_local=free_local))
         row[name] = found.traffic_bytes
         if name == "Optimus":
             row |= {"status": found.status, "gap": found.gap, "groups": len(found.groups)}

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from planners.catalogue.vmcu import Bottleneck, Pointwise, bottleneck, pointwise
+from planners.catalogue.vmcu import BottleneckShape, Pointwise, bottleneck, pointwise
 from planners.overlap.baselines.frameworks import hmcos, tinyengine
 from planners.papers.vmcu.forms import footprint, fully_connected, whole
 
@@ -30,7 +30,7 @@ STATIC_BYTES = 2600
 Ram = Mapping[str, int]
 
 
-def of_module(module: Bottleneck) -> dict[Accounting, Ram]:
+def of_module(module: BottleneckShape) -> dict[Accounting, Ram]:
     """Bytes by accounting and system."""
     graph = bottleneck(module)
     tiny, apart, ours = tinyengine(graph), hmcos(graph).total_bytes, vmcu(module)
@@ -45,7 +45,7 @@ def of_module(module: Bottleneck) -> dict[Accounting, Ram]:
     }
 
 
-def vmcu(module: Bottleneck) -> dict[Accounting, int]:
+def vmcu(module: BottleneckShape) -> dict[Accounting, int]:
     """Bytes of vMCU's fused kernel by accounting."""
     a, b, _, d = module.bytes
     pool = footprint(a, whole(module).distance, d)
@@ -79,6 +79,6 @@ def _ram(*each: int) -> Ram:
     return dict(zip(SYSTEMS, each, strict=True))
 
 
-def _kept(module: Bottleneck) -> int:
+def _kept(module: BottleneckShape) -> int:
     """Bytes of A that stay for the addition."""
     return module.bytes[0] if module.residual else 0

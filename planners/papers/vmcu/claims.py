@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Literal
 
-from planners.catalogue.vmcu import TABLE_2, Bottleneck
+from planners.catalogue.vmcu import TABLE_2, BottleneckShape
 from planners.papers.table import Row
 from planners.papers.vmcu.accounts import ACCOUNTINGS, STATIC_BYTES, saved
 from planners.papers.vmcu.forms import fully_connected, needs
@@ -34,7 +34,7 @@ PLAN = "plan"
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class MeasuredClaim:
     """A number of the paper, and the same by accounting (or `arithmetic`, where none matters)."""
 
     what: str
@@ -71,7 +71,7 @@ def claims(
     modules: Sequence[Row],
     costs: Sequence[Row] = (),
     headroom: Sequence[Row] = (),
-) -> list[Claim]:
+) -> list[MeasuredClaim]:
     """All that can be told of these rows, in the order of the paper."""
     return [
         *_arithmetic(),
@@ -82,28 +82,28 @@ def claims(
     ]
 
 
-def _arithmetic() -> Iterator[Claim]:
+def _arithmetic() -> Iterator[MeasuredClaim]:
     """Statements that depend on no accounting."""
 
-    def one(what: str, paper: float, here: float, unit: Unit, note: str = "") -> Claim:
-        return Claim(what, paper, {"arithmetic": here}, unit, note)
+    def one(what: str, paper: float, here: float, unit: Unit, note: str = "") -> MeasuredClaim:
+        return MeasuredClaim(what, paper, {"arithmetic": here}, unit, note)
 
     image = 56 * 56 * 64
     yield one("A convolution 56×56, 64 to 64 channels (section 1)", 401_400, 2 * image, "bytes")
     example = fully_connected(2, 3, 2)
     yield one("Segments of 2×3 to 2×2, fully connected (Figure 1)", 7, example, "count")
-    window = needs(Bottleneck("", 5, 1, 1, 1, 3))["window"].workspace_bytes
+    window = needs(BottleneckShape("", 5, 1, 1, 1, 3))["window"].workspace_bytes
     yield one("Segments of workspace of a 3×3 bottleneck (5.2)", 11, window, "count")
     ratios = [theirs / ours for ours, theirs in TABLE_3.values()]
     note = "the mean of TinyEngine's time over vMCU's in Table 3"
     yield one("Latency, vMCU and TinyEngine (7.3)", LATENCY_RATIO, mean(ratios), "ratio", note)
 
 
-def _layers(rows: Sequence[Row]) -> Iterator[Claim]:
+def _layers(rows: Sequence[Row]) -> Iterator[MeasuredClaim]:
     """Figure 7: only the first shape is in the text, so only one end can be compared."""
     stated = [row for row in rows if row["stated"]]
     if stated:
-        yield Claim(
+        yield MeasuredClaim(
             "RAM saved by one pointwise layer, at most (Figure 7)",
             SINGLE_LAYER.most,
             {k: max(saved(row[k], "TinyEngine") for row in stated) for k in ACCOUNTINGS},
@@ -111,17 +111,19 @@ def _layers(rows: Sequence[Row]) -> Iterator[Claim]:
         )
 
 
-def _costs(rows: Sequence[Row]) -> Iterator[Claim]:
+def _costs(rows: Sequence[Row]) -> Iterator[MeasuredClaim]:
     """Figure 8, by our model of the board, over nine cases of which eight are ours."""
     for what, paper in (("energy", SINGLE_ENERGY), ("latency", SINGLE_LATENCY)):
         shares = [row[f"{what} saved"] for row in rows]
         for end, pick, word in ((paper.least, min, "least"), (paper.most, max, "most")):
             if shares:
                 text = f"{what.capitalize()} saved by one pointwise layer, {word} (Figure 8)"
-                yield Claim(text, end, {PLAN: pick(shares)}, note="our model, mostly our shapes")
+                yield MeasuredClaim(
+                    text, end, {PLAN: pick(shares)}, note="our model, mostly our shapes"
+                )
 
 
-def _headroom(rows: Sequence[Row]) -> Iterator[Claim]:
+def _headroom(rows: Sequence[Row]) -> Iterator[MeasuredClaim]:
     """Figures 11 and 12, of all modules of MCUNet-5fps-VWW."""
     if len(rows) < sum(name.startswith("S") for name in TABLE_2):
         return
@@ -131,7 +133,7 @@ def _headroom(rows: Sequence[Row]) -> Iterator[Claim]:
             here = {k: float(row[axis][k]) for k, row in at.items()}
             where = {k: str(row["module"]) for k, row in at.items()}
             what = f"MCUNet-5fps-VWW: growth of the {axis} in TinyEngine's RAM, {word}"
-            yield Claim(what, end, here, "ratio", _width(rows, axis, pick), where)
+            yield MeasuredClaim(what, end, here, "ratio", _width(rows, axis, pick), where)
 
 
 def _width(rows: Sequence[Row], axis: str, pick: Callable[..., Row]) -> str:
@@ -147,7 +149,7 @@ def _end(rows: Sequence[Row], axis: str, key: str, pick: Callable[..., Row]) -> 
     return pick(rows, key=lambda row: row[axis][key])
 
 
-def _network(letter: str, rows: Sequence[Row]) -> Iterator[Claim]:
+def _network(letter: str, rows: Sequence[Row]) -> Iterator[MeasuredClaim]:
     """What is said of the modules of a network; nothing where some are missing."""
     rows = [row for row in rows if row["module"].startswith(letter)]
     if len(rows) < sum(name.startswith(letter) for name in TABLE_2):
@@ -161,11 +163,11 @@ def _network(letter: str, rows: Sequence[Row]) -> Iterator[Claim]:
             at = {k: pick(by, key=by.__getitem__) for k, by in shares.items()}
             what = f"{name}: RAM saved against {against}, {'least' if least else 'most'}"
             here = {k: by[at[k]] for k, by in shares.items()}
-            yield Claim(what, end, here, note=_note(letter, against, least, rows), where=at)
+            yield MeasuredClaim(what, end, here, note=_note(letter, against, least, rows), where=at)
     yield from _bottlenecks(letter, rows)
 
 
-def _bottlenecks(letter: str, rows: Sequence[Row]) -> Iterator[Claim]:
+def _bottlenecks(letter: str, rows: Sequence[Row]) -> Iterator[MeasuredClaim]:
     name = NETWORKS[letter]
     most = {k: {s: max(rows, key=lambda row: row[k][s]) for s in rows[0][k]} for k in _kinds(rows)}
     if letter == "B":
@@ -173,15 +175,15 @@ def _bottlenecks(letter: str, rows: Sequence[Row]) -> Iterator[Claim]:
             here = {k: float(by[system][k][system]) for k, by in most.items()}
             where = {k: str(by[system]["module"]) for k, by in most.items()}
             note = f"{module} in the paper"
-            yield Claim(f"{name}: {system}'s bottleneck", size, here, "bytes", note, where)
+            yield MeasuredClaim(f"{name}: {system}'s bottleneck", size, here, "bytes", note, where)
         fits = {k: float(sum(by[s][k][s] <= F411RE_BYTES for s in by)) for k, by in most.items()}
         what = f"{name}: of the three, those that fit 128 KB"
-        yield Claim(what, 1, fits, "count", "vMCU's alone")
+        yield MeasuredClaim(what, 1, fits, "count", "vMCU's alone")
     here = {}
     for k, by in most.items():
         here[k] = 1 - by["vMCU"][k]["vMCU"] / by["TinyEngine"][k]["TinyEngine"]
     what = f"{name}: the bottleneck, against TinyEngine's"
-    yield Claim(what, BOTTLENECK_SAVED[letter], here)
+    yield MeasuredClaim(what, BOTTLENECK_SAVED[letter], here)
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:

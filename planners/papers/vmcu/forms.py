@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planners.catalogue.vmcu import Bottleneck
+from planners.catalogue.vmcu import BottleneckShape
 
 Form = Literal["plain", "window", "columns", "line", "tile"]
 FORMS: tuple[Form, ...] = ("plain", "window", "columns", "line", "tile")
@@ -18,7 +18,7 @@ TILE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Slide:
+class FormWindow:
     """A window over A[H, W, C] that makes E[P, Q, K]: `rows` counts P and H, `columns` Q and W."""
 
     height: int
@@ -70,7 +70,7 @@ def fully_connected(rows: int, c_in: int, c_out: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class FormNeed:
     """Bytes of overlapped tensors, bytes of workspace, and MACs beyond the network's own."""
 
     pool_bytes: int
@@ -82,7 +82,7 @@ class Need:
         return self.pool_bytes + self.workspace_bytes
 
 
-def needs(module: Bottleneck, tile: int = TILE) -> dict[Form, Need]:
+def needs(module: BottleneckShape, tile: int = TILE) -> dict[Form, FormNeed]:
     """What a block needs in each form that it can run in."""
     a, _, _, d = module.bytes
     shift = whole(module)
@@ -90,32 +90,32 @@ def needs(module: Bottleneck, tile: int = TILE) -> dict[Form, Need]:
     window = module.kernel**2
     anew = _expanded(module, columns=False)
     return {
-        "plain": Need(_plain(module)),
-        "window": Need(pool, (window + 1) * module.mid + module.c_out, anew),
-        "columns": Need(
+        "plain": FormNeed(_plain(module)),
+        "window": FormNeed(pool, (window + 1) * module.mid + module.c_out, anew),
+        "columns": FormNeed(
             pool, (window + 1) * module.mid + module.c_out, _expanded(module, columns=True)
         ),
-        "line": Need(footprint(a, line_distance(module), d), line_bytes(module)),
-        "tile": Need(pool, (window + 1) * tile + 4 * module.c_out, anew),
+        "line": FormNeed(footprint(a, line_distance(module), d), line_bytes(module)),
+        "tile": FormNeed(pool, (window + 1) * tile + 4 * module.c_out, anew),
     }
 
 
-def whole(module: Bottleneck) -> Slide:
+def whole(module: BottleneckShape) -> FormWindow:
     """A block as one window over A: the product of its strides, the depthwise padding."""
     first, second, third = module.strides
     a, _, _, d = module.sizes
     shape = (a, a, module.c_in, d, d, module.c_out)
-    return Slide(*shape, first * second * third, first * module.padding)
+    return FormWindow(*shape, first * second * third, first * module.padding)
 
 
-def line_bytes(module: Bottleneck) -> int:
+def line_bytes(module: BottleneckShape) -> int:
     """((R − 1)·W₁ + R + 1)·mid + C_out, or all of B where that is less."""
     ring = (module.kernel - 1) * module.sizes[1] + module.kernel
     pixels = min(ring, module.sizes[1] ** 2)
     return (pixels + 1) * module.mid + module.c_out
 
 
-def line_distance(module: Bottleneck) -> int:
+def line_distance(module: BottleneckShape) -> int:
     """d with a line buffer: what was expanded once need not be read again, but for the addition."""
     first, second, third = module.strides
     a, b, _, d = module.sizes
@@ -132,7 +132,7 @@ def line_distance(module: Bottleneck) -> int:
     return most
 
 
-def _plain(module: Bottleneck) -> int:
+def _plain(module: BottleneckShape) -> int:
     """One operator after the other, each overlapped with its input, A kept where it is added."""
     first, second, third = module.strides
     sizes, bytes_ = module.sizes, module.bytes
@@ -142,13 +142,15 @@ def _plain(module: Bottleneck) -> int:
     most = bytes_[0] + bytes_[3] if module.residual else 0
     for k, (stride, padding) in enumerate(windows):
         before, after = sizes[k], sizes[k + 1]
-        slide = Slide(before, before, channels[k], after, after, channels[k + 1], stride, padding)
+        slide = FormWindow(
+            before, before, channels[k], after, after, channels[k + 1], stride, padding
+        )
         apart = k == 0 and module.residual
         most = max(most, bytes_[0] + bytes_[1] if apart else kept + slide.footprint)
     return most
 
 
-def _expanded(module: Bottleneck, *, columns: bool) -> int:
+def _expanded(module: BottleneckShape, *, columns: bool) -> int:
     """MACs of expanding pixels again; with `columns`, only those not under the last window."""
     _, second, third = module.strides
     down = second * third
@@ -158,7 +160,7 @@ def _expanded(module: Bottleneck, *, columns: bool) -> int:
     return (rows * across - b * b) * module.c_in * module.mid
 
 
-def _covered(module: Bottleneck, b: int, d: int, down: int, *, fresh: bool) -> int:
+def _covered(module: BottleneckShape, b: int, d: int, down: int, *, fresh: bool) -> int:
     """Rows (columns) of B under all windows along an axis; `fresh`: not under the one before."""
     total, last = 0, 0
     for i in range(d):

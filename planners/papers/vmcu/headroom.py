@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from planners.catalogue.vmcu import TABLE_2, Bottleneck
+from planners.catalogue.vmcu import TABLE_2, BottleneckShape
 from planners.papers.table import Row
 from planners.papers.vmcu.accounts import ACCOUNTINGS, Accounting, of_module, vmcu
 from planners.papers.vmcu.claims import PLAN
@@ -30,7 +30,7 @@ def headroom_row(name: str, time_limit_s: float) -> Row:
     return row
 
 
-def grown(module: Bottleneck, axis: Axis, size: int) -> Bottleneck:
+def grown(module: BottleneckShape, axis: Axis, size: int) -> BottleneckShape:
     """A module with another image, other channels in and out, or (`width`) all of them."""
     if axis == "image":
         return replace(module, size=size)
@@ -38,7 +38,7 @@ def grown(module: Bottleneck, axis: Axis, size: int) -> Bottleneck:
     return replace(module, c_in=size, mid=mid, c_out=round(module.c_out * size / module.c_in))
 
 
-def _largest(module: Bottleneck, axis: Axis, accounting: Accounting, limit: int) -> int:
+def _largest(module: BottleneckShape, axis: Axis, accounting: Accounting, limit: int) -> int:
     """The largest size within a limit: vMCU's bytes grow with it."""
     now = module.size if axis == "image" else module.c_in
 

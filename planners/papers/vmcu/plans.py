@@ -13,8 +13,8 @@ from planners.core.progress import Clock
 from planners.core.records import plain
 from planners.overlap.options import OverlapOptions
 from planners.overlap.planner import finished, of_point, plan
-from planners.overlap.search.chain import Way
-from planners.overlap.search.front import Point
+from planners.overlap.search.chain import ChainWay
+from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
 from planners.papers.table import Row
 from planners.papers.vmcu.ways import ways
@@ -34,7 +34,7 @@ def by_form(graph: Graph, time_limit_s: float) -> dict[str, Row]:
     return {form: _row(graph, way, time_limit_s) for form, way in ways(graph).items()}
 
 
-def _row(graph: Graph, way: Way, time_limit_s: float) -> Row:
+def _row(graph: Graph, way: ChainWay, time_limit_s: float) -> Row:
     short = _instructions(graph, way) <= MOST_OF_BLOCK
     return {
         "bytes": way.size_bytes,
@@ -46,7 +46,7 @@ def _row(graph: Graph, way: Way, time_limit_s: float) -> Row:
     }
 
 
-def _instructions(graph: Graph, way: Way) -> int:
+def _instructions(graph: Graph, way: ChainWay) -> int:
     """About how many instructions a way has: each pixel's computes, and its release."""
     length = 0
     for run in way.runs:
@@ -74,9 +74,9 @@ def network(graph: Graph, time_limit_s: float) -> Row:
     }
 
 
-def _program(graph: Graph, way: Way, time_limit_s: float) -> Plan:
+def _program(graph: Graph, way: ChainWay, time_limit_s: float) -> Plan:
     """The plan that has this way only."""
-    point = Point(way.size_bytes, way.extra_macs, (way,))
+    point = FrontPoint(way.size_bytes, way.extra_macs, (way,))
     layout = turned(graph, [way], way.size_bytes)
     options = {"objective": "ram", "fuse": True, "parameters": False}
     machine, clock = load_machine(MACHINE), Clock(time_limit_s)

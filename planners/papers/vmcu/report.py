@@ -11,10 +11,10 @@ from planners.papers.report import how, section, written
 from planners.papers.table import from_to
 from planners.papers.vmcu import tables as tables_of
 from planners.papers.vmcu.accounts import ACCOUNTINGS, saved
-from planners.papers.vmcu.claims import PLAN, Claim, claims
+from planners.papers.vmcu.claims import PLAN, MeasuredClaim, claims
 from planners.papers.vmcu.paper import F411RE_BYTES
 from planners.papers.vmcu.segments import segments_table
-from planners.papers.vmcu.study import Study, Tables
+from planners.papers.vmcu.study import VmcuStudy, VmcuTables
 
 READING = """\
 ## How to read it
@@ -111,7 +111,7 @@ themselves, by the pixel or channel; our plans (channels by 8) with TinyEngine a
 The paper does not say at which steps it grew them: of 3 × 3 pixels no growth of 1.29 is a size."""
 
 
-def report(tables: Tables, study: Study) -> str:
+def report(tables: VmcuTables, study: VmcuStudy) -> str:
     """The whole report of a study."""
     found = _claims(tables)
     parts = [
@@ -131,18 +131,18 @@ def report(tables: Tables, study: Study) -> str:
     return written(parts)
 
 
-def facts(tables: Tables) -> dict[str, Any]:
+def facts(tables: VmcuTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
     found = _claims(tables)
     told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in found]
     return asdict(tables) | {"claims": told}
 
 
-def _claims(tables: Tables) -> list[Claim]:
+def _claims(tables: VmcuTables) -> list[MeasuredClaim]:
     return claims(tables.layers, tables.modules, tables.layer_costs, tables.headroom)
 
 
-def _summary(tables: Tables, found: Sequence[Claim]) -> str:
+def _summary(tables: VmcuTables, found: Sequence[MeasuredClaim]) -> str:
     done = [claim for claim in found if claim.reproduced_by]
     none = len(found) - len(done)
     lines = [
@@ -156,7 +156,7 @@ def _summary(tables: Tables, found: Sequence[Claim]) -> str:
     return "\n".join([*lines, *_modules_saved(tables), *_networks_saved(tables)])
 
 
-def _modules_saved(tables: Tables) -> list[str]:
+def _modules_saved(tables: VmcuTables) -> list[str]:
     if not tables.modules:
         return []
     saves = [saved(row[PLAN], "TinyEngine") for row in tables.modules]
@@ -166,7 +166,7 @@ def _modules_saved(tables: Tables) -> list[str]:
     ]
 
 
-def _networks_saved(tables: Tables) -> list[str]:
+def _networks_saved(tables: VmcuTables) -> list[str]:
     rows = [row for row in tables.networks if row["published_kib"] is not None]
     if not rows:
         return []
@@ -183,14 +183,14 @@ def _misprints() -> str:
     return ", ".join(f"{text} in {name}" for name, text in MISPRINTS.items())
 
 
-def _layers(tables: Tables) -> list[str]:
+def _layers(tables: VmcuTables) -> list[str]:
     if not tables.layers:
         return []
     text = "KB of tensors, and shares saved in each accounting."
     return section("Figure 7: pointwise convolutions", text, tables_of.layers(tables.layers))
 
 
-def _modules(tables: Tables) -> list[str]:
+def _modules(tables: VmcuTables) -> list[str]:
     rows = tables.modules
     if not rows:
         return []
@@ -200,13 +200,13 @@ def _modules(tables: Tables) -> list[str]:
     ]
 
 
-def _segments(tables: Tables) -> list[str]:
+def _segments(tables: VmcuTables) -> list[str]:
     if not tables.segments:
         return []
     return section("Sizes of segments", SEGMENTS, segments_table(tables.segments))
 
 
-def _networks(tables: Tables) -> list[str]:
+def _networks(tables: VmcuTables) -> list[str]:
     rows = tables.networks
     if not rows:
         return []
@@ -218,7 +218,7 @@ def _networks(tables: Tables) -> list[str]:
     return parts
 
 
-def _boards(tables: Tables) -> list[str]:
+def _boards(tables: VmcuTables) -> list[str]:
     measured = tables.layer_costs or tables.module_costs
     parts = section("Figure 8 and Table 3: latency and energy", BOARDS, of=measured)
     if tables.layer_costs:

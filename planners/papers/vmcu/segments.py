@@ -8,7 +8,7 @@ from typing import Any
 from planners.catalogue import load
 from planners.catalogue.vmcu import PREFIX
 from planners.core.progress import Clock
-from planners.overlap.cost.work import Kernels, work
+from planners.overlap.cost.work import KernelStyle, work
 from planners.overlap.options import SEGMENTS
 from planners.overlap.place.padding import placed_anew
 from planners.overlap.planner import tractable_distances
@@ -34,7 +34,7 @@ def segment_row(name: str) -> dict[str, Any]:
             "modulos": work(graph, layout).modulos,
             "padded": dict(layout.pitches),
         }
-    finest = work(graph, plain, Kernels(segment_bytes=1)).modulos
+    finest = work(graph, plain, KernelStyle(segment_bytes=1)).modulos
     return row | {BYTE: {"bytes": plain.pool_bytes, "modulos": finest, "padded": {}}}
 
 

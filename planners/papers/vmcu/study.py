@@ -33,7 +33,7 @@ NETWORKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class VmcuStudy:
     """What is compared: layers, modules, networks (`NAME@96`: at that image size), seconds a plan.
 
     `quick` is for the report, which says how it was made.
@@ -45,7 +45,7 @@ class Study:
     time_limit_s: float = 60.0
     quick: bool = False
 
-    def only(self, names: tuple[str, ...]) -> Study:
+    def only(self, names: tuple[str, ...]) -> VmcuStudy:
         """The same of these networks and modules. Raises `UnknownName`."""
         modules = tuple(name for name in names if name in TABLE_2)
         networks = tuple(name for name in names if name not in TABLE_2)
@@ -55,14 +55,14 @@ class Study:
         return replace(self, modules=modules, networks=networks)
 
     @staticmethod
-    def small() -> Study:
+    def small() -> VmcuStudy:
         """A cut that takes seconds."""
         modules = tuple(name for name in TABLE_2 if name.startswith("S"))
-        return Study(modules=modules, networks=("mcunet_in0",), quick=True)
+        return VmcuStudy(modules=modules, networks=("mcunet_in0",), quick=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class VmcuTables:
     """Rows by table or figure."""
 
     layers: list[Row] = field(default_factory=list)
@@ -75,10 +75,10 @@ class Tables:
 
 
 def reproduce(
-    study: Study,
+    study: VmcuStudy,
     resume: str | Path | None = None,
     on_result: Callable[[str], object] | None = None,
-) -> Tables:
+) -> VmcuTables:
     """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
 
     Raises `BadInput` for a file that is not of such results.
@@ -91,7 +91,7 @@ def reproduce(
         return row | {"ours": ours, "plan": row["workspace"] | {"vMCU": least(ours)}}
 
     measured = [name for name in study.modules if name in TABLE_3]
-    return Tables(
+    return VmcuTables(
         layers=[layer_row(name) for name in study.layers],
         modules=[module(name) for name in study.modules],
         networks=memo.each([("network", name, limit) for name in study.networks], network_row),

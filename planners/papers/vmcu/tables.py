@@ -7,7 +7,7 @@ from typing import Any
 
 from planners.papers.table import Row, some_of, table
 from planners.papers.vmcu.accounts import ACCOUNTINGS, SYSTEMS, saved
-from planners.papers.vmcu.claims import PLAN, Claim
+from planners.papers.vmcu.claims import PLAN, MeasuredClaim
 
 TITLES = {
     "arithmetic": "",
@@ -28,7 +28,7 @@ def kibibytes(value: float) -> str:
     return f"{value / 1024:,.1f}"
 
 
-def value(claim: Claim, number: float) -> str:
+def value(claim: MeasuredClaim, number: float) -> str:
     """A number in the unit of its claim."""
     if claim.unit == "share":
         return f"{number:.1%}"
@@ -37,7 +37,7 @@ def value(claim: Claim, number: float) -> str:
     return f"{number:.2f}" if claim.unit == "ratio" else f"{number:g}"
 
 
-def claims(found: Iterable[Claim]) -> str:
+def claims(found: Iterable[MeasuredClaim]) -> str:
     """The paper's statements, ours in each accounting, and which reproduces each."""
     head = ["the paper states", "paper", *(TITLES[k] for k in ACCOUNTINGS), TITLES[PLAN]]
     body = []
@@ -51,20 +51,20 @@ def claims(found: Iterable[Claim]) -> str:
     return table([*head, "reproduced by"], body, texts=1)
 
 
-def _cell(claim: Claim, accounting: str) -> str:
+def _cell(claim: MeasuredClaim, accounting: str) -> str:
     if accounting not in claim.here:
         return "–"
     where = f" ({claim.where[accounting]})" if accounting in claim.where else ""
     return value(claim, claim.here[accounting]) + where
 
 
-def _verdict(claim: Claim) -> str:
+def _verdict(claim: MeasuredClaim) -> str:
     names = [TITLES[k] or k for k in claim.reproduced_by]
     text = "; ".join(names) if names else f"**none**, {_miss(claim)}"
     return text + (f" ({claim.note})" if claim.note else "")
 
 
-def _miss(claim: Claim) -> str:
+def _miss(claim: MeasuredClaim) -> str:
     """How near the nearest accounting comes."""
     off = claim.off(claim.nearest)
     shown = {"share": f"{100 * off:.2f} points", "bytes": f"{off:.1%}"}

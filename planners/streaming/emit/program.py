@@ -26,7 +26,7 @@ from planners.core.program import (
     whole,
 )
 from planners.streaming.model.layers import Unit
-from planners.streaming.model.times import CPU_RING, Route, Times
+from planners.streaming.model.times import CPU_RING, ParameterRoute, Times
 from planners.streaming.place.activations import Activations
 from planners.streaming.schedule.order import events
 from planners.streaming.schedule.pipelines import Schedule
@@ -43,7 +43,7 @@ def emit(
     activations: Activations,
 ) -> Program:
     """The program of a schedule. A timestep is a layer; what is loaded ahead is in the earlier."""
-    emitter = _Emitter(graph, machine, units, schedule, activations)
+    emitter = _LayerEmitter(graph, machine, units, schedule, activations)
     steps = tuple(unit.name for unit in units)
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": emitter.route.source}
     return Program(_memories(machine, schedule, activations), tuple(emitter.run()), homes, steps)
@@ -64,7 +64,7 @@ def _memories(machine: Machine, schedule: Schedule, activations: Activations) ->
         found.append(Memory(name, ring, circular=True, parent=machine.onchip))
     if not two and (cpu := schedule.rings[0].size_bytes):
         found.append(Memory(CPU_RING, cpu, circular=True, level=machine.offchip))
-    source = Route(machine).source
+    source = ParameterRoute(machine).source
     if source != machine.offchip:
         found.append(Memory(source, None, offchip=True, addressed=False))
     return tuple(found)
@@ -80,7 +80,7 @@ def held_by(units: Sequence[Unit]) -> tuple[int, ...]:
     return tuple(found)
 
 
-class _Emitter:
+class _LayerEmitter:
     def __init__(
         self,
         graph: Graph,
@@ -91,7 +91,7 @@ class _Emitter:
     ) -> None:
         self.graph, self.machine, self.units = graph, machine, units
         self.schedule, self.activations = schedule, activations
-        self.route = Route(machine)
+        self.route = ParameterRoute(machine)
         self.two = len(schedule.rings) == 1
         self.step = 0
         self.last_unit = {unit.operator: i for i, unit in enumerate(units)}
@@ -184,7 +184,7 @@ def made_outputs(graph: Graph) -> tuple[str, ...]:
 
 def start_of(graph: Graph, machine: Machine, units: Sequence[Unit], times: Times) -> Start:
     """What loading the network's inputs leaves of each engine."""
-    route, now = Route(machine), 0.0
+    route, now = ParameterRoute(machine), 0.0
     there: dict[str, float] = {}
     for name in graph.inputs:
         now += times.input_s(name)

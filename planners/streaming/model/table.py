@@ -22,7 +22,7 @@ from planners.streaming.model.layers import Layer, Unit
 COLUMNS = ("layer", "read_s", "copy_s", "kernel_s")
 
 
-class Table:
+class OperatorTimes:
     """Times by operator: samples of (read, copy, kernel). Inputs and outputs take no time.
 
     A slice of an operator takes its share: of reads and copies by bytes, of kernels by MACs.
@@ -79,7 +79,7 @@ class Table:
         return 0.0
 
 
-def read_table(graph: Graph, path: str | Path) -> Table:
+def read_table(graph: Graph, path: str | Path) -> OperatorTimes:
     """The times of a graph's layers from a CSV file.
 
     Raises `BadInput` naming the line for a layer that is missing or unknown, and for a time that
@@ -112,7 +112,7 @@ def read_table(graph: Graph, path: str | Path) -> Table:
         )
     if missing := [name for name in operators if name not in samples]:
         raise BadInput(f"{path}: layer {missing[0]!r} is missing ({len(missing)} in all)")
-    return Table(graph, samples, f"table {Path(path).name}")
+    return OperatorTimes(graph, samples, f"table {Path(path).name}")
 
 
 def _seconds(cell: str, where: str, streams: bool) -> float:

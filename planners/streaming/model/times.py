@@ -52,7 +52,7 @@ class Times(Protocol):
         """Seconds to store an output."""
 
 
-class Route:
+class ParameterRoute:
     """Which memories and engines of a machine parameters pass through.
 
     They are read from `storage` where the machine has it, else from where its parameters live.
@@ -86,7 +86,7 @@ class Roofline:
     own = False
 
     def __init__(self, graph: Graph, machine: Machine) -> None:
-        self.graph, self.machine, self.route = graph, machine, Route(machine)
+        self.graph, self.machine, self.route = graph, machine, ParameterRoute(machine)
         self.title = f"roofline of {machine.name}"
         names = {machine.onchip, machine.offchip, self.route.source}
         memories = [Memory(name, None) for name in sorted(names)]

@@ -24,14 +24,14 @@ from planners.streaming.model.layers import Layer, Unit
 from planners.streaming.place.activations import Activations, last_uses
 from planners.streaming.schedule.exact import steps
 from planners.streaming.schedule.recurrence import NOW, Ends, Start, two_stages
-from planners.streaming.schedule.ring import Places
+from planners.streaming.schedule.ring import RingPlaces
 
 PACK_S = 2.0  # The most that packing one schedule may take.
 LAST_S = 1.0  # The most that is spent on any addresses at all, when the time is over.
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LayerLoad:
     """Sizes of layers, and bytes of the activations that are live while each one's kernel runs."""
 
     sizes: tuple[int, ...]
@@ -87,13 +87,13 @@ class JointPlace:
 
     ends: Ends
     reads_before: tuple[int, ...]
-    weights: Places
+    weights: RingPlaces
     activations: Activations
     size_bytes: int
     bound_bytes: int
 
 
-def load_of(graph: Graph, units: Sequence[Unit]) -> Load:
+def load_of(graph: Graph, units: Sequence[Unit]) -> LayerLoad:
     """The load of a network's units, in their order."""
     live = [0] * (len(graph.operators) + 1)
     for name, last in last_uses(graph).items():
@@ -103,14 +103,14 @@ def load_of(graph: Graph, units: Sequence[Unit]) -> Load:
     for change in live[:-1]:
         total += change
         by_operator.append(total)
-    return Load(
+    return LayerLoad(
         tuple(unit.size_bytes for unit in units),
         tuple(by_operator[unit.operator] for unit in units),
     )
 
 
 def joint_front(
-    load: Load, layers: Sequence[Layer], start: Start = NOW, held: Sequence[int] = ()
+    load: LayerLoad, layers: Sequence[Layer], start: Start = NOW, held: Sequence[int] = ()
 ) -> list[tuple[int, float]]:
     """Least memory and delay, wherever delay falls: bounds, whatever the addresses."""
     return list(_front(load, tuple(layers), start, tuple(held)))
@@ -118,7 +118,7 @@ def joint_front(
 
 @lru_cache(maxsize=64)  # no budget has a part in it, and several are asked for
 def _front(
-    load: Load, layers: tuple[Layer, ...], start: Start, held: tuple[int, ...]
+    load: LayerLoad, layers: tuple[Layer, ...], start: Start, held: tuple[int, ...]
 ) -> tuple[tuple[int, float], ...]:
     def delay(memory_bytes: int) -> float:
         return _ends(load, layers, memory_bytes, start, held).delay_s
@@ -177,7 +177,7 @@ def place_jointly(
 
 
 def _ends(
-    load: Load, layers: Sequence[Layer], memory: int, start: Start, held: Sequence[int]
+    load: LayerLoad, layers: Sequence[Layer], memory: int, start: Start, held: Sequence[int]
 ) -> Ends:
     waits = load.waits(memory)
     if held:
@@ -246,7 +246,7 @@ def _place(
     offsets = tuple(at.get(f"weights {i}", 0) for i in range(len(reads)))
     mine = {name: at[f"tensor {name}"] for name in last_uses(graph)}
     activations = Activations(mine, size, min(bounds[1], size), last_uses(graph))
-    places = Places(size, offsets, tuple(before - 1 for before in reads))
+    places = RingPlaces(size, offsets, tuple(before - 1 for before in reads))
     return JointPlace(ends, tuple(reads), places, activations, size, min(bounds[0], size))
 
 

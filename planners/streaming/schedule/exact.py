@@ -22,7 +22,7 @@ CHUNK = 2048  # pairs of rings that are evaluated together
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DelayPoint:
     """Bytes of all rings together, the delay that they give, and each ring's bytes.
 
     `rings` is the one that both processors see, or the CPU's and the GPU's.
@@ -33,39 +33,41 @@ class Point:
     rings: tuple[int, ...]
 
 
-def pareto(points: Sequence[Point]) -> tuple[Point, ...]:
+def pareto(points: Sequence[DelayPoint]) -> tuple[DelayPoint, ...]:
     """The points that no other beats in memory and delay, by rising memory."""
-    front: list[Point] = []
+    front: list[DelayPoint] = []
     for point in sorted(points, key=lambda p: (p.memory_bytes, p.delay_s, p.rings)):
         if not front or point.delay_s < front[-1].delay_s:
             front.append(point)
     return tuple(front)
 
 
-def curve_two_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[Point, ...]:
+def curve_two_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[DelayPoint, ...]:
     """Delay at every breakpoint of one ring; between two of them it is that of the lower."""
     sizes = [layer.size_bytes for layer in layers]
     found = []
     for ring in breakpoints(sizes):
         delay = two_stages(layers, places(sizes, ring).waits, start).delay_s
-        found.append(Point(ring, delay, (ring,)))
-    return tuple(found) or (Point(0, two_stages(layers, [-1] * len(sizes), start).delay_s, (0,)),)
+        found.append(DelayPoint(ring, delay, (ring,)))
+    return tuple(found) or (
+        DelayPoint(0, two_stages(layers, [-1] * len(sizes), start).delay_s, (0,)),
+    )
 
 
-def curve_three_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[Point, ...]:
+def curve_three_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[DelayPoint, ...]:
     """Delay at every breakpoint of two rings of one size, as the paper has them."""
     sizes = [layer.size_bytes for layer in layers]
     found = []
     for ring in breakpoints(sizes):
         waits = places(sizes, ring).waits
         delay = three_stages(layers, waits, waits, start).delay_s
-        found.append(Point(2 * ring, delay, (ring, ring)))
+        found.append(DelayPoint(2 * ring, delay, (ring, ring)))
     return tuple(found) or (_nothing_streams(layers, start),)
 
 
 def front_two_stages(
     layers: Sequence[Layer], start: Start = NOW, *, twice: bool = False
-) -> tuple[Point, ...]:
+) -> tuple[DelayPoint, ...]:
     """The whole front of one ring; with `twice`, of a ring without end."""
     if not twice:
         return pareto(curve_two_stages(layers, start))
@@ -75,12 +77,12 @@ def front_two_stages(
         return two_stages(layers, places(sizes, ring, twice=True).waits, start).delay_s
 
     found = steps(list(breakpoints(sizes, twice=True)), delay)
-    return pareto([Point(m, d, (m,)) for m, d in found]) or front_two_stages(layers, start)
+    return pareto([DelayPoint(m, d, (m,)) for m, d in found]) or front_two_stages(layers, start)
 
 
 def front_three_stages(
     layers: Sequence[Layer], start: Start = NOW, *, twice: bool = False, quick: bool = False
-) -> tuple[Point, ...]:
+) -> tuple[DelayPoint, ...]:
     """The whole front of a CPU ring and a GPU ring, each of any size.
 
     With `twice`, of two rings of one size without end. With `quick`, only of sizes near each
@@ -97,12 +99,12 @@ def front_three_stages(
         waits = places(sizes, ring, twice=True).waits
         return three_stages(layers, waits, waits, start).delay_s
 
-    return pareto([Point(2 * m, d, (m, m)) for m, d in steps(rings, delay)])
+    return pareto([DelayPoint(2 * m, d, (m, m)) for m, d in steps(rings, delay)])
 
 
-def _nothing_streams(layers: Sequence[Layer], start: Start) -> Point:
+def _nothing_streams(layers: Sequence[Layer], start: Start) -> DelayPoint:
     none = [-1] * len(layers)
-    return Point(0, three_stages(layers, none, none, start).delay_s, (0, 0))
+    return DelayPoint(0, three_stages(layers, none, none, start).delay_s, (0, 0))
 
 
 def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
@@ -121,7 +123,9 @@ def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int
     return [(rings[i], known[i]) for i in sorted(known)]
 
 
-def _pairs(layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: bool) -> list[Point]:
+def _pairs(
+    layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: bool
+) -> list[DelayPoint]:
     """Pairs of rings by rising total, where they may be faster than all with no more memory.
 
     With any other ring beside it, a ring has no less delay than alone; pairs of one size, and
@@ -152,7 +156,7 @@ def _pairs(layers: Sequence[Layer], rings: Sequence[int], start: Start, quick: b
         evaluate(open_[: 4 * CHUNK])
     pairs = order[delay[order] <= best].tolist()
     return [
-        Point(int(total[p]), float(delay[p]), (rings[p // len(rings)], rings[p % len(rings)]))
+        DelayPoint(int(total[p]), float(delay[p]), (rings[p // len(rings)], rings[p % len(rings)]))
         for p in pairs
         if np.isfinite(delay[p])
     ]

@@ -11,14 +11,14 @@ from planners.streaming.schedule.pipelines import Schedule
 Action = Literal["read", "copy", "kernel", "leave cpu", "leave gpu", "barrier"]
 
 
-class Event(NamedTuple):
+class LayerEvent(NamedTuple):
     """Something that happens to a layer. `leave` ends its bytes' stay in a ring."""
 
     action: Action
     layer: int
 
 
-def events(schedule: Schedule, held: Sequence[int] = ()) -> Iterator[Event]:
+def events(schedule: Schedule, held: Sequence[int] = ()) -> Iterator[LayerEvent]:
     """The order of a schedule's program.
 
     `held[i]` is an earlier layer that has some of layer i's parameters, or -1: it leaves first.
@@ -36,57 +36,57 @@ def events(schedule: Schedule, held: Sequence[int] = ()) -> Iterator[Event]:
             yield from _Merge(schedule, held or (-1,) * len(schedule.layers)).run()
 
 
-def _sequential(layers: Sequence[Layer]) -> Iterator[Event]:
+def _sequential(layers: Sequence[Layer]) -> Iterator[LayerEvent]:
     for i, layer in enumerate(layers):
         if i:
-            yield Event("barrier", i)
+            yield LayerEvent("barrier", i)
         if layer.size_bytes:
-            yield Event("read", i)
-            yield Event("copy", i)
-            yield Event("leave cpu", i)
-        yield Event("kernel", i)
+            yield LayerEvent("read", i)
+            yield LayerEvent("copy", i)
+            yield LayerEvent("leave cpu", i)
+        yield LayerEvent("kernel", i)
         if layer.size_bytes:
-            yield Event("leave gpu", i)
+            yield LayerEvent("leave gpu", i)
 
 
-def _synchronous(layers: Sequence[Layer]) -> Iterator[Event]:
+def _synchronous(layers: Sequence[Layer]) -> Iterator[LayerEvent]:
     """Cycle by cycle; what a cycle has used leaves at its end."""
     n = len(layers)
     for cycle in range(n + 2):
         if cycle:
-            yield Event("barrier", min(cycle, n - 1))
+            yield LayerEvent("barrier", min(cycle, n - 1))
         stages: tuple[tuple[Action, int], ...]
         stages = (("read", cycle), ("copy", cycle - 1), ("kernel", cycle - 2))
         for action, i in stages:
             if 0 <= i < n and (action == "kernel" or layers[i].size_bytes):
-                yield Event(action, i)
+                yield LayerEvent(action, i)
         if 0 <= cycle - 1 < n and layers[cycle - 1].size_bytes:
-            yield Event("leave cpu", cycle - 1)
+            yield LayerEvent("leave cpu", cycle - 1)
         if 0 <= cycle - 2 and layers[cycle - 2].size_bytes:
-            yield Event("leave gpu", cycle - 2)
+            yield LayerEvent("leave gpu", cycle - 2)
 
 
-def _preloaded(layers: Sequence[Layer]) -> Iterator[Event]:
+def _preloaded(layers: Sequence[Layer]) -> Iterator[LayerEvent]:
     for action in ("read", "copy"):
         for i, layer in enumerate(layers):
             if layer.size_bytes:
-                yield Event("read" if action == "read" else "copy", i)
-    yield Event("barrier", 0)
+                yield LayerEvent("read" if action == "read" else "copy", i)
+    yield LayerEvent("barrier", 0)
     for i in range(len(layers)):
-        yield Event("kernel", i)
+        yield LayerEvent("kernel", i)
 
 
-def _just_in_time(layers: Sequence[Layer], reads_before: Sequence[int]) -> Iterator[Event]:
+def _just_in_time(layers: Sequence[Layer], reads_before: Sequence[int]) -> Iterator[LayerEvent]:
     """Kernels, before each what is read during it; a layer's bytes are free once it has run."""
     read = 0
     for kernel, layer in enumerate(layers):
         while read < len(layers) and reads_before[read] <= kernel:
             if layers[read].size_bytes:
-                yield Event("read", read)
+                yield LayerEvent("read", read)
             read += 1
-        yield Event("kernel", kernel)
+        yield LayerEvent("kernel", kernel)
         if layer.size_bytes:
-            yield Event("leave gpu", kernel)
+            yield LayerEvent("leave gpu", kernel)
 
 
 class _Merge:
@@ -103,7 +103,7 @@ class _Merge:
         self.read = self.copy = self.leave_cpu = self.leave_gpu = self._skip(0)
         self.kernel = 0
 
-    def run(self) -> Iterator[Event]:
+    def run(self) -> Iterator[LayerEvent]:
         """All events but the last leaves: what is there at the end may stay."""
         while self.kernel < len(self.layers):
             start, _, action, i = min(self._choices())
@@ -118,7 +118,7 @@ class _Merge:
             else:
                 yield from self._leave_gpu(-1, start)
                 self.kernel += 1
-            yield Event(action, i)
+            yield LayerEvent(action, i)
 
     def _choices(self) -> Iterator[tuple[float, int, Action, int]]:
         """What may come next: when it starts, kernels first where times are equal."""
@@ -133,18 +133,18 @@ class _Merge:
         if not layers[i].size_bytes or i < (self.read if self.two else self.copy):
             yield ends.kernels[i] - layers[i].kernel_s, 0, "kernel", i
 
-    def _leave_cpu(self, upto: int, now: float) -> Iterator[Event]:
+    def _leave_cpu(self, upto: int, now: float) -> Iterator[LayerEvent]:
         while not self.two and (i := self.leave_cpu) < self.copy:
             if i > upto and self.ends.copies[i] > now:
                 return
-            yield Event("leave cpu", i)
+            yield LayerEvent("leave cpu", i)
             self.leave_cpu = self._skip(i + 1)
 
-    def _leave_gpu(self, upto: int, now: float) -> Iterator[Event]:
+    def _leave_gpu(self, upto: int, now: float) -> Iterator[LayerEvent]:
         while (i := self.leave_gpu) < self.kernel:
             if i > upto and self.ends.kernels[i] > now:
                 return
-            yield Event("leave gpu", i)
+            yield LayerEvent("leave gpu", i)
             self.leave_gpu = self._skip(i + 1)
 
     def _skip(self, i: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from planners.streaming.model.layers import Layer
 from planners.streaming.options import STEP_BYTES
-from planners.streaming.schedule.exact import Point
+from planners.streaming.schedule.exact import DelayPoint
 from planners.streaming.schedule.recurrence import (
     NOW,
     Ends,
@@ -23,7 +23,7 @@ from planners.streaming.schedule.recurrence import (
     three_stages,
     two_stages,
 )
-from planners.streaming.schedule.ring import Places, places
+from planners.streaming.schedule.ring import RingPlaces, places
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Schedule:
 
     kind: str
     layers: tuple[Layer, ...]
-    rings: tuple[Places, ...]
+    rings: tuple[RingPlaces, ...]
     ends: Ends
     preload_s: float = 0.0
     reads_before: tuple[int, ...] = ()
@@ -74,13 +74,13 @@ def fixed(kind: str, layers: Sequence[Layer], start: Start = NOW) -> Schedule:
     if kind == "pre":
         offsets = _one_after_another(sizes)
         ends = preloaded(layers, start)
-        ring = Places(size, offsets, none)
+        ring = RingPlaces(size, offsets, none)
         return Schedule(kind, layers, (ring, ring), ends, ends.last_barrier_s)
     if kind == "seq":
-        ring = Places(size, (0,) * len(sizes), none)
+        ring = RingPlaces(size, (0,) * len(sizes), none)
         return Schedule(kind, layers, (ring, ring), sequential(layers, start))
     halves = tuple(i % 2 * (size // 2) if s else 0 for i, s in enumerate(sizes))
-    ring = Places(size, halves, none)
+    ring = RingPlaces(size, halves, none)
     return Schedule(kind, layers, (ring, ring), synchronous(layers, start))
 
 
@@ -146,7 +146,7 @@ def sweep(
     start: Start = NOW,
     most_bytes: int | None = None,
     twice: bool = False,
-) -> tuple[Point, ...]:
+) -> tuple[DelayPoint, ...]:
     """The paper's first phase: delays while all rings grow by a step up to the model's size.
 
     `most_bytes` bounds all rings together. The last ring is the model's size itself.
@@ -154,18 +154,18 @@ def sweep(
     sizes = sizes_of(layers)
     total, ring = sum(sizes), max(sizes, default=0)
     count = stages - 1
-    found: list[Point] = []
+    found: list[DelayPoint] = []
     while True:
         if most_bytes is not None and count * ring > most_bytes and found:
             break
         made = with_rings(layers, (ring,) * count, start, twice)
-        found.append(Point(count * ring, made.delay_s, (ring,) * count))
+        found.append(DelayPoint(count * ring, made.delay_s, (ring,) * count))
         if ring >= total:
             break
         ring = min(ring + step_bytes, total)
     return tuple(found)
 
 
-def minimal_delay(points: Sequence[Point]) -> Point:
+def minimal_delay(points: Sequence[DelayPoint]) -> DelayPoint:
     """The paper's second phase: the first point with the least delay."""
     return min(points, key=lambda point: (point.delay_s, point.memory_bytes))

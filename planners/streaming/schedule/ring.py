@@ -14,7 +14,7 @@ from planners.core.errors import BadInput
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RingPlaces:
     """Offsets in bytes by layer, and `waits`: the last layer whose bytes a layer takes, or -1.
 
     Layers leave a ring in order, so that when that one has left, so have all others in the way.
@@ -32,7 +32,7 @@ def places(
     *,
     twice: bool = False,
     names: Sequence[str] = (),
-) -> Places:
+) -> RingPlaces:
     """Places of layers of these sizes in a ring.
 
     A ring mapped `twice`, to addresses that follow each other, has no end to pass: a layer may
@@ -46,7 +46,7 @@ def places(
                 f"give the ring at least {max(sizes)} bytes, or slice the layer"
             )
     place = _wrapping if twice else _ending
-    return Places(ring_bytes, *place(sizes, ring_bytes))
+    return RingPlaces(ring_bytes, *place(sizes, ring_bytes))
 
 
 def _ending(sizes: Sequence[int], ring_bytes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -16,20 +16,22 @@ from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.streaming.emit.program import stored_s
 from planners.streaming.model.layers import Layer
-from planners.streaming.model.table import Table
+from planners.streaming.model.table import OperatorTimes
 from planners.streaming.model.times import Times
 from planners.streaming.schedule.pipelines import Schedule, timed
-from planners.streaming.search.choose import Choice
+from planners.streaming.search.choose import ScheduleChoice
 
 
-def delay_with(graph: Graph, times: Times, choice: Choice, layers: Sequence[Layer]) -> float:
+def delay_with(
+    graph: Graph, times: Times, choice: ScheduleChoice, layers: Sequence[Layer]
+) -> float:
     """The delay of a choice's schedule, places and all, with other times of its layers."""
     made: Schedule = timed(choice.schedule, layers, choice.way.start)
     return stored_s(graph, choice.way.units, made, times) - made.preload_s
 
 
 def guaranteed_bound(
-    graph: Graph, times: Times, choice: Choice, spread: float = 0.0
+    graph: Graph, times: Times, choice: ScheduleChoice, spread: float = 0.0
 ) -> float | None:
     """The delay with every time at its upper bound; None where nothing bounds the times.
 
@@ -40,19 +42,19 @@ def guaranteed_bound(
     return delay_with(graph, times, choice, upper(times, choice, spread))
 
 
-def upper(times: Times, choice: Choice, spread: float) -> tuple[Layer, ...]:
+def upper(times: Times, choice: ScheduleChoice, spread: float) -> tuple[Layer, ...]:
     """Layers with the upper bounds of their times."""
     layers = choice.schedule.layers
-    if isinstance(times, Table):
+    if isinstance(times, OperatorTimes):
         layers = times.largest(choice.way.units, _stages(choice))
     return tuple(_longer(layer, *(1.0 + spread,) * 3) for layer in layers)
 
 
-def drawn(times: Times, choice: Choice, spread: float, random: Random) -> tuple[Layer, ...]:
+def drawn(times: Times, choice: ScheduleChoice, spread: float, random: Random) -> tuple[Layer, ...]:
     """Layers with times drawn each for itself: a sample of a table, or the model's own time,
     and up to `spread` of it more, uniformly."""
     layers: Sequence[Layer] = choice.schedule.layers
-    if isinstance(times, Table):
+    if isinstance(times, OperatorTimes):
         samples = times.drawn(choice.way.units, _stages(choice))
         layers = [
             replace(
@@ -68,7 +70,12 @@ def drawn(times: Times, choice: Choice, spread: float, random: Random) -> tuple[
 
 
 def band(
-    graph: Graph, times: Times, choice: Choice, draws: int, seed: int = 0, spread: float = 0.0
+    graph: Graph,
+    times: Times,
+    choice: ScheduleChoice,
+    draws: int,
+    seed: int = 0,
+    spread: float = 0.0,
 ) -> DelayBand:
     """The delays of that many draws. Raises `BadInput` for none."""
     if draws < 1:
@@ -84,12 +91,14 @@ def band(
     return DelayBand(draws, delays[0], at(0.05), at(0.5), at(0.95), delays[-1])
 
 
-def _stages(choice: Choice) -> int:
+def _stages(choice: ScheduleChoice) -> int:
     return len(choice.schedule.rings) + 1
 
 
 def _sampled(times: Times) -> bool:
-    return isinstance(times, Table) and any(len(rows) > 1 for rows in times.samples.values())
+    return isinstance(times, OperatorTimes) and any(
+        len(rows) > 1 for rows in times.samples.values()
+    )
 
 
 def _longer(layer: Layer, read: float, copy: float, kernel: float) -> Layer:

@@ -11,11 +11,16 @@ from planners.core.machine import Machine
 from planners.core.progress import Clock
 from planners.core.units import format_bytes
 from planners.streaming.emit.program import held_by, stored_s
-from planners.streaming.model.times import Route, Times
+from planners.streaming.model.times import ParameterRoute, Times
 from planners.streaming.options import StreamingOptions
 from planners.streaming.place.activations import Activations, pack_activations
 from planners.streaming.place.joint import load_of, place_jointly
-from planners.streaming.schedule.exact import Point, front_three_stages, front_two_stages, pareto
+from planners.streaming.schedule.exact import (
+    DelayPoint,
+    front_three_stages,
+    front_two_stages,
+    pareto,
+)
 from planners.streaming.schedule.pipelines import (
     Schedule,
     fixed,
@@ -25,21 +30,21 @@ from planners.streaming.schedule.pipelines import (
     sweep,
     with_rings,
 )
-from planners.streaming.search.ways import Way, Ways, held
+from planners.streaming.search.ways import Slicing, Slicings, held
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScheduleChoice:
     """A schedule, what it is made of, when its last output is stored, and its pipeline's front.
 
     The front is of rings alone, without activations; `delay_s` is from the program's start, in
     `pre` from when all is loaded.
     """
 
-    way: Way
+    way: Slicing
     schedule: Schedule
     activations: Activations
-    front: tuple[Point, ...]
+    front: tuple[DelayPoint, ...]
     delay_s: float
     bound_bytes: int
 
@@ -63,7 +68,7 @@ def choose(
     budget_bytes: int,
     chosen: StreamingOptions,
     clock: Clock,
-) -> Choice:
+) -> ScheduleChoice:
     """The pipeline that was asked for; where there is a choice, the least delay, then memory.
 
     Raises `BudgetTooSmall` with the largest layer where no rings fit beside the activations.
@@ -74,10 +79,10 @@ def choose(
     activations = pack_activations(graph, clock)
     clock.report("rings")
     room = budget_bytes - activations.size_bytes
-    found: list[Choice] = []
-    needs: list[tuple[int, Way]] = []
+    found: list[ScheduleChoice] = []
+    needs: list[tuple[int, Slicing]] = []
     for stages in _stages(machine, chosen):
-        every = Ways(graph, machine, times, stages, room, False, _overlapped(chosen))
+        every = Slicings(graph, machine, times, stages, room, False, _overlapped(chosen))
         for way in every.offered(chosen, clock):
             kind = {2: "2s", 3: "async"}[stages] if _has_rings(chosen) else chosen.pipeline
             _require_apart(graph, way, chosen.pipeline)
@@ -97,15 +102,15 @@ def jointly(
     budget_bytes: int,
     chosen: StreamingOptions,
     clock: Clock,
-) -> Choice:
+) -> ScheduleChoice:
     """Weights and activations in one memory, in two stages: the least delay within the budget.
 
     Raises `BudgetTooSmall` with the layer that needs most beside its activations.
     """
-    best: Choice | None = None
+    best: ScheduleChoice | None = None
     least_s = inf
     needs: list[tuple[int, str, tuple[str, ...]]] = []
-    every = Ways(graph, machine, times, 2, budget_bytes, True, True)
+    every = Slicings(graph, machine, times, 2, budget_bytes, True, True)
     for way in every.offered(chosen, clock):
         clock.report(f"one memory, {len(way.units)} layers")
         front, choice = _placed(graph, times, way, budget_bytes, clock)
@@ -136,8 +141,8 @@ def jointly(
 
 
 def _placed(
-    graph: Graph, times: Times, way: Way, budget_bytes: int, clock: Clock
-) -> tuple[list[tuple[int, float]], Choice | None]:
+    graph: Graph, times: Times, way: Slicing, budget_bytes: int, clock: Clock
+) -> tuple[list[tuple[int, float]], ScheduleChoice | None]:
     """The front of a way in one memory, and its best choice within the budget."""
     shared = held(way.units)
     front, found = place_jointly(
@@ -147,15 +152,15 @@ def _placed(
         return front, None
     made = Schedule("joint", way.layers, (found.weights,), found.ends, 0.0, found.reads_before)
     end = stored_s(graph, way.units, made, times)
-    points = tuple(Point(memory, delay, (memory,)) for memory, delay in front)
-    return front, Choice(way, made, found.activations, points, end, found.bound_bytes)
+    points = tuple(DelayPoint(memory, delay, (memory,)) for memory, delay in front)
+    return front, ScheduleChoice(way, made, found.activations, points, end, found.bound_bytes)
 
 
-def _rank(choice: Choice) -> tuple[float, int]:
+def _rank(choice: ScheduleChoice) -> tuple[float, int]:
     return choice.delay_s, choice.memory_bytes
 
 
-def _most(graph: Graph, way: Way) -> tuple[int, str, tuple[str, ...]]:
+def _most(graph: Graph, way: Slicing) -> tuple[int, str, tuple[str, ...]]:
     """The most bytes that a layer and the activations beside it have, and whose they are."""
     needs = load_of(graph, way.units).needs
     i = max(range(len(needs)), key=lambda i: needs[i])
@@ -166,12 +171,12 @@ def _most(graph: Graph, way: Way) -> tuple[int, str, tuple[str, ...]]:
 def _stages(machine: Machine, chosen: StreamingOptions) -> tuple[int, ...]:
     pipeline = chosen.pipeline
     if pipeline == "exact":
-        both = (2, 3) if Route(machine).two_rings else (2,)
+        both = (2, 3) if ParameterRoute(machine).two_rings else (2,)
         stages = (chosen.stages,) if chosen.stages else both
     else:
         stages = (2,) if pipeline.startswith("2s") else (3,)
     for count in stages:
-        Route(machine).require(count)
+        ParameterRoute(machine).require(count)
     return stages
 
 
@@ -184,7 +189,7 @@ def _overlapped(chosen: StreamingOptions) -> bool:
     return chosen.pipeline not in ("pre", "seq")
 
 
-def _require_apart(graph: Graph, way: Way, pipeline: str) -> None:
+def _require_apart(graph: Graph, way: Slicing, pipeline: str) -> None:
     """Raise `BadInput` where a pipeline would hold shared parameters at two places at once."""
     reach = {"pre": len(way.units), "sync": 1}.get(pipeline, 0)
     for i, before in enumerate(held_by(way.units)):
@@ -205,11 +210,11 @@ def _of_way(
     graph: Graph,
     times: Times,
     activations: Activations,
-    way: Way,
+    way: Slicing,
     stages: int,
     room: int,
     chosen: StreamingOptions,
-) -> Choice:
+) -> ScheduleChoice:
     """The best schedule of a way within the room for rings."""
     pipeline, layers, twice = chosen.pipeline, way.layers, chosen.twice
     if pipeline in ("exact", "async-md", "2s-md"):
@@ -222,17 +227,19 @@ def _of_way(
             made = with_rings(layers, (ring,) * (stages - 1), way.start, twice)
         else:
             made = fixed(pipeline, layers, way.start)
-        points = (Point(made.memory_bytes, made.delay_s, _rings(made)),)
+        points = (DelayPoint(made.memory_bytes, made.delay_s, _rings(made)),)
     end = stored_s(graph, way.units, made, times) - made.preload_s
     # Of the exact front, no smaller rings have this delay; any ring holds the largest layer.
     every_size = not (twice and stages == 3)
     exactly = pipeline == "exact" and chosen.slices == 1 and every_size
     least = made.memory_bytes if exactly else max(sizes_of(layers), default=0)
     bound = least + activations.bound_bytes
-    return Choice(way, made, activations, pareto(points), end, bound)
+    return ScheduleChoice(way, made, activations, pareto(points), end, bound)
 
 
-def _points(way: Way, stages: int, room: int, chosen: StreamingOptions) -> tuple[Point, ...]:
+def _points(
+    way: Slicing, stages: int, room: int, chosen: StreamingOptions
+) -> tuple[DelayPoint, ...]:
     """Ring sizes to choose from: the exact front, or the paper's sweep."""
     layers, start, twice = way.layers, way.start, chosen.twice
     if chosen.pipeline != "exact":
@@ -247,7 +254,7 @@ def _rings(schedule: Schedule) -> tuple[int, ...]:
 
 
 def _too_small(
-    graph: Graph, activations: Activations, budget_bytes: int, need: int, way: Way
+    graph: Graph, activations: Activations, budget_bytes: int, need: int, way: Slicing
 ) -> BudgetTooSmall:
     layer, unit = max(zip(way.layers, way.units, strict=True), key=lambda pair: pair[0].size_bytes)
     total = need + activations.size_bytes

@@ -25,7 +25,7 @@ REFINE_SHARE, REFINE_S = 0.3, 3.0  # of the time left, and at most so many secon
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Slicing:
     """Units with their times in a pipeline of 2 or 3 stages, and what comes before them.
 
     No layer is larger than the largest over `slices`, where it can be cut; 0 where each operator
@@ -39,7 +39,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Slicings:
     """The slicings of a network in a pipeline, for `memory_bytes` of rings.
 
     Where `joint`, the memory is that of weights and activations together.
@@ -53,7 +53,7 @@ class Ways:
     joint: bool
     overlapped: bool
 
-    def offered(self, chosen: StreamingOptions, clock: Clock) -> Iterator[Way]:
+    def offered(self, chosen: StreamingOptions, clock: Clock) -> Iterator[Slicing]:
         """Those that were asked for; where all may be, the most promising and one refined from it.
 
         Pipelines that find no rings have one with each number of slices.
@@ -77,9 +77,9 @@ class Ways:
         if finer != best.units:
             yield self.way(finer, 0)
 
-    def way(self, units: tuple[Unit, ...], slices: int) -> Way:
+    def way(self, units: tuple[Unit, ...], slices: int) -> Slicing:
         layers = self.times.of(units, self.stages, self.overlapped)
-        return Way(units, layers, start_of(self.graph, self.machine, units, self.times), slices)
+        return Slicing(units, layers, start_of(self.graph, self.machine, units, self.times), slices)
 
     def guess(self, units: Sequence[Unit], layers: Sequence[Layer]) -> float:
         """The delay with all of the memory, in rings of one size; infinite where it is too small.

@@ -7,12 +7,12 @@ from planners.streaming.several.analysis import (
     analyse,
     drawn_responses,
 )
-from planners.streaming.several.answer import Answer, answer, facts, verdict
-from planners.streaming.several.networks import Entry, entry, tasks_of
-from planners.streaming.several.rings import Layout, partitioned, shared
+from planners.streaming.several.answer import SharedMemory, answer, facts, verdict
+from planners.streaming.several.networks import NetworkEntry, entry, tasks_of
+from planners.streaming.several.rings import SharedRings, partitioned, shared
 from planners.streaming.several.search import (
-    Found,
-    Search,
+    LeastMemory,
+    SharedSearch,
     least_of_all,
     least_partitioned,
     least_shared,
@@ -20,9 +20,9 @@ from planners.streaming.several.search import (
 )
 from planners.streaming.several.tasks import (
     POLICIES,
-    Job,
+    PeriodicTask,
     Policy,
-    Task,
+    TaskJob,
     exact,
     hyperperiod,
     jobs_of,
@@ -32,15 +32,15 @@ from planners.streaming.several.tasks import (
 __all__ = [
     "POLICIES",
     "Analysis",
-    "Answer",
-    "Entry",
-    "Found",
-    "Job",
-    "Layout",
+    "LeastMemory",
+    "NetworkEntry",
+    "PeriodicTask",
     "Policy",
     "Response",
-    "Search",
-    "Task",
+    "SharedMemory",
+    "SharedRings",
+    "SharedSearch",
+    "TaskJob",
     "Utilisation",
     "analyse",
     "answer",

@@ -9,13 +9,13 @@ from random import Random
 from planners.core.errors import BadInput
 from planners.streaming.several.dispatch import (
     TOLERANCE_S,
-    Timeline,
+    JobTimeline,
     dispatch,
     layers_in_order,
     replayed,
 )
-from planners.streaming.several.rings import Layout
-from planners.streaming.several.tasks import MOST_JOBS, Policy, Task, hyperperiod, jobs_of
+from planners.streaming.several.rings import SharedRings
+from planners.streaming.several.tasks import MOST_JOBS, PeriodicTask, Policy, hyperperiod, jobs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Analysis:
     otherwise they are of the first one only, as later ones may begin with work left over.
     """
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[PeriodicTask, ...]
     policy: Policy
-    layout: Layout
-    timeline: Timeline
+    layout: SharedRings
+    timeline: JobTimeline
     responses: tuple[Response, ...]
     utilisation: Utilisation
 
@@ -78,7 +78,7 @@ class Analysis:
 
 
 def analyse(
-    tasks: Sequence[Task], policy: Policy, layout: Layout, most_jobs: int = MOST_JOBS
+    tasks: Sequence[PeriodicTask], policy: Policy, layout: SharedRings, most_jobs: int = MOST_JOBS
 ) -> Analysis:
     """Simulate a hyperperiod and bound all responses. Raises `BadInput` where it is too long."""
     timeline = dispatch(tasks, jobs_of(tasks, most_jobs), policy, layout)
@@ -88,7 +88,7 @@ def analyse(
 
 
 def responses_of(
-    tasks: Sequence[Task], timeline: Timeline, ends: Sequence[float]
+    tasks: Sequence[PeriodicTask], timeline: JobTimeline, ends: Sequence[float]
 ) -> tuple[Response, ...]:
     """Each task's worst response, where its jobs end then."""
     found = []
@@ -105,7 +105,7 @@ def responses_of(
     return tuple(found)
 
 
-def utilisation(tasks: Sequence[Task], layout: Layout) -> Utilisation:
+def utilisation(tasks: Sequence[PeriodicTask], layout: SharedRings) -> Utilisation:
     """What each engine has to do, over the time that there is."""
     whole = float(hyperperiod(tasks))
     read = copy = kernel = 0.0

@@ -8,35 +8,35 @@ from typing import Any
 
 from planners.core.progress import Clock
 from planners.streaming.several.analysis import Analysis
-from planners.streaming.several.rings import KEPT, Layout, shared
+from planners.streaming.several.rings import KEPT, SharedRings, shared
 from planners.streaming.several.search import (
-    Found,
-    Search,
+    LeastMemory,
+    SharedSearch,
     least_of_all,
     least_partitioned,
     least_shared,
     search,
 )
-from planners.streaming.several.tasks import MOST_JOBS, Policy, Task, ms
+from planners.streaming.several.tasks import MOST_JOBS, PeriodicTask, Policy, ms
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SharedMemory:
     """What holds in the layout chosen, and what was found of each kind of layout."""
 
     kind: str
     analysis: Analysis
-    compared: tuple[Found, ...]
+    compared: tuple[LeastMemory, ...]
 
 
 def answer(
-    tasks: Sequence[Task],
+    tasks: Sequence[PeriodicTask],
     policy: Policy,
     ring_bytes: int | None = None,
     stages: int = 2,
     clock: Clock | None = None,
     most_jobs: int = MOST_JOBS,
-) -> Answer:
+) -> SharedMemory:
     """In one ring of those bytes; without, in the least memory that meets all deadlines.
 
     That is one ring for all, a ring for each, or one ring beside networks that are kept. Where
@@ -48,26 +48,26 @@ def answer(
     if ring_bytes is not None:
         analysis = given.analysed(shared(tasks, ring_bytes, stages))
         compared = () if analysis.met else (least_shared(given),)
-        return Answer("shared", analysis, compared)
+        return SharedMemory("shared", analysis, compared)
     one = least_shared(_part(given, 1 / 3))
     some = least_of_all(_part(given, 1 / 2), without=[one])
     each = least_partitioned(_part(given, 1.0))
     found = (one, some, each)
-    best: tuple[str, Layout] | None = None
+    best: tuple[str, SharedRings] | None = None
     for item in found:
         if item.layout and (not best or item.layout.memory_bytes < best[1].memory_bytes):
             best = item.kind, item.layout
     if best is None:
         best = "all kept", shared(tasks, 0, stages, range(len(tasks)))
-    return Answer(best[0], given.analysed(best[1]), found)
+    return SharedMemory(best[0], given.analysed(best[1]), found)
 
 
-def _part(given: Search, share: float) -> Search:
+def _part(given: SharedSearch, share: float) -> SharedSearch:
     clock = given.clock.part(share * given.clock.left_s)
-    return Search(given.tasks, given.jobs, given.policy, given.stages, clock)
+    return SharedSearch(given.tasks, given.jobs, given.policy, given.stages, clock)
 
 
-def facts(found: Answer) -> dict[str, Any]:
+def facts(found: SharedMemory) -> dict[str, Any]:
     """An answer as JSON data; job numbers are from 1."""
     analysis = found.analysis
     layout, used = analysis.layout, analysis.utilisation
@@ -115,7 +115,7 @@ def _task(analysis: Analysis, i: int) -> dict[str, Any]:
     }
 
 
-def _compared(found: Found) -> dict[str, Any]:
+def _compared(found: LeastMemory) -> dict[str, Any]:
     layout = found.layout
     return {
         "kind": found.kind,
@@ -142,7 +142,7 @@ def _missed(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def verdict(found: Answer) -> str:
+def verdict(found: SharedMemory) -> str:
     """Why the answer is no, in one line: the job, its need, what it has, and what would do."""
     worst = found.analysis.worst
     text = (

@@ -27,15 +27,15 @@ from heapq import heappop, heappush
 
 from planners.streaming.model.layers import Layer
 from planners.streaming.schedule.recurrence import Ends, Start, three_stages, two_stages
-from planners.streaming.several.rings import KEPT, Filling, Layout
-from planners.streaming.several.tasks import Job, Policy, Task
+from planners.streaming.several.rings import KEPT, Filling, SharedRings
+from planners.streaming.several.tasks import PeriodicTask, Policy, TaskJob
 
 TOLERANCE_S = 1e-9
 """How late a job may be for its deadline to count as met: floats are not exact."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LayerStep:
     """A layer of a job at its place: `waits` is the step whose bytes it takes, or -1."""
 
     job: int
@@ -45,15 +45,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class JobTimeline:
     """Steps in order, and the end of each one's kernel in seconds.
 
     `next_bytes`, by ring, is the least larger ring in which any step would have another place.
     A timeline may stop at its first late job: `complete` says whether it has all.
     """
 
-    jobs: tuple[Job, ...]
-    steps: tuple[Step, ...]
+    jobs: tuple[TaskJob, ...]
+    steps: tuple[LayerStep, ...]
     kernels: tuple[float, ...]
     next_bytes: tuple[int | None, ...]
     complete: bool = True
@@ -74,7 +74,7 @@ class Timeline:
 
 
 def urgency(
-    policy: Policy, tasks: Sequence[Task], jobs: Sequence[Job]
+    policy: Policy, tasks: Sequence[PeriodicTask], jobs: Sequence[TaskJob]
 ) -> Callable[[int], tuple[float, int, int]]:
     """What jobs are compared by, the least first: the deadline (EDF) or the task's priority.
 
@@ -89,13 +89,13 @@ def urgency(
 
 
 def dispatch(
-    tasks: Sequence[Task],
-    jobs: Sequence[Job],
+    tasks: Sequence[PeriodicTask],
+    jobs: Sequence[TaskJob],
     policy: Policy,
-    layout: Layout,
+    layout: SharedRings,
     *,
     stop_when_late: bool = False,
-) -> Timeline:
+) -> JobTimeline:
     """Simulate a hyperperiod. `jobs` are by release; linear in the layers of all jobs.
 
     With `stop_when_late` it ends at the first job that misses its deadline.
@@ -123,12 +123,14 @@ def dispatch(
 class _Machine:
     """Engines and rings: appends one layer after another (constraints 3 of the paper)."""
 
-    def __init__(self, tasks: Sequence[Task], jobs: Sequence[Job], layout: Layout) -> None:
+    def __init__(
+        self, tasks: Sequence[PeriodicTask], jobs: Sequence[TaskJob], layout: SharedRings
+    ) -> None:
         self.tasks, self.jobs, self.layout = tasks, tuple(jobs), layout
         self.rings = [Filling(size) for size in layout.sizes]
         self.two = layout.stages == 2
         self.read = self.copy = self.kernel = 0.0
-        self.steps: list[Step] = []
+        self.steps: list[LayerStep] = []
         self.copies: list[float] = []
         self.kernels: list[float] = []
 
@@ -142,7 +144,7 @@ class _Machine:
             self._stream(layer, waits)
         begin = max(self.kernel, self.jobs[job].release_s)
         self.kernel = begin + layer.kernel_s
-        self.steps.append(Step(job, number, offset, waits))
+        self.steps.append(LayerStep(job, number, offset, waits))
         self.copies.append(self.copy)
         self.kernels.append(self.kernel)
 
@@ -156,12 +158,14 @@ class _Machine:
             self.copy = max(self.copy, self.read, free) + layer.copy_s
         self.kernel = max(self.kernel, self.copy)
 
-    def timeline(self, complete: bool) -> Timeline:
+    def timeline(self, complete: bool) -> JobTimeline:
         larger = tuple(ring.next_bytes for ring in self.rings)
-        return Timeline(self.jobs, tuple(self.steps), tuple(self.kernels), larger, complete)
+        return JobTimeline(self.jobs, tuple(self.steps), tuple(self.kernels), larger, complete)
 
 
-def layers_in_order(tasks: Sequence[Task], timeline: Timeline, layout: Layout) -> list[Layer]:
+def layers_in_order(
+    tasks: Sequence[PeriodicTask], timeline: JobTimeline, layout: SharedRings
+) -> list[Layer]:
     """The layers of all steps; those of kept tasks have nothing to read."""
     found = []
     for step in timeline.steps:
@@ -173,7 +177,7 @@ def layers_in_order(tasks: Sequence[Task], timeline: Timeline, layout: Layout) -
     return found
 
 
-def replayed(timeline: Timeline, layers: Sequence[Layer], stages: int = 2) -> Ends:
+def replayed(timeline: JobTimeline, layers: Sequence[Layer], stages: int = 2) -> Ends:
     """Ends with other times of the steps' layers, order and places kept, as at run time."""
     waits = [step.waits for step in timeline.steps]
     start = Start(kernels=tuple(timeline.jobs[step.job].release_s for step in timeline.steps))

@@ -12,12 +12,12 @@ from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.streaming.model.layers import Layer
 from planners.streaming.model.slicing import divided
-from planners.streaming.model.times import Route, times_of
-from planners.streaming.several.tasks import Task, exact, task
+from planners.streaming.model.times import ParameterRoute, times_of
+from planners.streaming.several.tasks import PeriodicTask, exact, task
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NetworkEntry:
     """A model, its period and its deadline in seconds; None where it was not written."""
 
     model: str
@@ -25,7 +25,7 @@ class Entry:
     deadline_s: Fraction | None
 
 
-def entry(text: str) -> Entry:
+def entry(text: str) -> NetworkEntry:
     """`MODEL[:PERIOD_MS[:DEADLINE_MS]]`; a model's name may have colons of its own.
 
     >>> entry("timm:resnet18:33.3:20")
@@ -41,7 +41,7 @@ def entry(text: str) -> Entry:
     if not model.strip():
         raise BadInput(f"{text!r:.60} names no model: write MODEL:PERIOD_MS:DEADLINE_MS")
     period, deadline = [*numbers, None, None][:2]
-    return Entry(model, period, deadline)
+    return NetworkEntry(model, period, deadline)
 
 
 def _number(text: str) -> Fraction | None:
@@ -66,7 +66,7 @@ def names_of(models: Sequence[str]) -> list[str]:
 
 
 def tasks_of(
-    entries: Sequence[Entry],
+    entries: Sequence[NetworkEntry],
     graphs: Sequence[Graph],
     machine: Machine,
     period_s: Fraction,
@@ -74,13 +74,13 @@ def tasks_of(
     stages: int = 2,
     slices: int = 1,
     spread: float = 0.0,
-) -> tuple[Task, ...]:
+) -> tuple[PeriodicTask, ...]:
     """A task of each network; the one named first has the highest priority.
 
     `period_s` is for those that say none. Upper bounds are the machine's times, longer by a share
     of `spread`. Raises `BadInput` where the machine lacks the engines for three stages.
     """
-    if stages == 3 and not Route(machine).two_rings:
+    if stages == 3 and not ParameterRoute(machine).two_rings:
         raise BadInput(
             f"machine {machine.name!r} has no engine 'storage': it cannot read and copy at once; "
             "choose 2 stages"

@@ -10,13 +10,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from planners.core.errors import BudgetTooSmall
-from planners.streaming.several.tasks import Task
+from planners.streaming.several.tasks import PeriodicTask
 
 KEPT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SharedRings:
     """`ring_of` has each task's ring, or `KEPT`; `sizes` has each ring's bytes.
 
     In three stages there are two rings of that size, the CPU's and the GPU's: both are filled
@@ -38,8 +38,8 @@ class Layout:
 
 
 def shared(
-    tasks: Sequence[Task], ring_bytes: int, stages: int = 2, kept: Collection[int] = ()
-) -> Layout:
+    tasks: Sequence[PeriodicTask], ring_bytes: int, stages: int = 2, kept: Collection[int] = ()
+) -> SharedRings:
     """One ring for all tasks but those kept.
 
     Raises `BudgetTooSmall` for a layer larger than the ring.
@@ -48,10 +48,12 @@ def shared(
     _check(tasks, ring_of, (ring_bytes,))
     bytes_kept = sum(tasks[i].size_bytes for i in kept)
     sizes = (ring_bytes,) if len(set(kept)) < len(tasks) else ()
-    return Layout(ring_of, sizes, bytes_kept, stages)
+    return SharedRings(ring_of, sizes, bytes_kept, stages)
 
 
-def partitioned(tasks: Sequence[Task], sizes: Sequence[int], stages: int = 2) -> Layout:
+def partitioned(
+    tasks: Sequence[PeriodicTask], sizes: Sequence[int], stages: int = 2
+) -> SharedRings:
     """A ring for each task; one that holds all of its task is no ring: the task is kept.
 
     Raises `BudgetTooSmall` for a layer larger than its ring.
@@ -66,10 +68,10 @@ def partitioned(tasks: Sequence[Task], sizes: Sequence[int], stages: int = 2) ->
             ring_of.append(len(found))
             found.append(size)
     _check(tasks, ring_of, found)
-    return Layout(tuple(ring_of), tuple(found), bytes_kept, stages)
+    return SharedRings(tuple(ring_of), tuple(found), bytes_kept, stages)
 
 
-def _check(tasks: Sequence[Task], ring_of: Sequence[int], sizes: Sequence[int]) -> None:
+def _check(tasks: Sequence[PeriodicTask], ring_of: Sequence[int], sizes: Sequence[int]) -> None:
     for task, ring in zip(tasks, ring_of, strict=True):
         largest = max(task.layers, key=lambda layer: layer.size_bytes)
         if ring != KEPT and largest.size_bytes > sizes[ring]:

@@ -19,12 +19,12 @@ from itertools import combinations
 from planners.core.progress import Clock
 from planners.streaming.several.analysis import Analysis, analyse, utilisation
 from planners.streaming.several.dispatch import TOLERANCE_S, dispatch
-from planners.streaming.several.rings import KEPT, Layout, partitioned, shared
-from planners.streaming.several.tasks import MOST_JOBS, Job, Policy, Task, jobs_of, ms
+from planners.streaming.several.rings import KEPT, SharedRings, partitioned, shared
+from planners.streaming.several.tasks import MOST_JOBS, PeriodicTask, Policy, TaskJob, jobs_of, ms
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LeastMemory:
     """The least memory of its kind, or why there is none.
 
     `bound_bytes`: no layout of this kind with less memory meets all deadlines; it equals the
@@ -33,7 +33,7 @@ class Found:
     """
 
     kind: str
-    layout: Layout | None
+    layout: SharedRings | None
     bound_bytes: int
     proven: bool
     tried: int
@@ -41,37 +41,37 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SharedSearch:
     """Tasks, their jobs in a hyperperiod, the policy, 2 or 3 stages, and a clock."""
 
-    tasks: tuple[Task, ...]
-    jobs: tuple[Job, ...]
+    tasks: tuple[PeriodicTask, ...]
+    jobs: tuple[TaskJob, ...]
     policy: Policy
     stages: int
     clock: Clock
 
-    def meets(self, layout: Layout) -> tuple[bool, int | None]:
+    def meets(self, layout: SharedRings) -> tuple[bool, int | None]:
         """Whether all deadlines hold, and the next larger ring that could tell otherwise."""
         found = dispatch(self.tasks, self.jobs, self.policy, layout, stop_when_late=True)
         return found.meets_all(), found.next_bytes[0] if found.next_bytes else None
 
-    def analysed(self, layout: Layout) -> Analysis:
+    def analysed(self, layout: SharedRings) -> Analysis:
         return analyse(self.tasks, self.policy, layout, len(self.jobs))
 
 
 def search(
-    tasks: Sequence[Task],
+    tasks: Sequence[PeriodicTask],
     policy: Policy,
     stages: int = 2,
     clock: Clock | None = None,
     most_jobs: int = MOST_JOBS,
-) -> Search:
+) -> SharedSearch:
     """Raises `BadInput` where a hyperperiod has more than `most_jobs`."""
     jobs = jobs_of(tasks, most_jobs)
-    return Search(tuple(tasks), jobs, policy, stages, clock or Clock(60.0))
+    return SharedSearch(tuple(tasks), jobs, policy, stages, clock or Clock(60.0))
 
 
-def impossible(tasks: Sequence[Task], layout: Layout) -> str:
+def impossible(tasks: Sequence[PeriodicTask], layout: SharedRings) -> str:
     """Why no rings help, whatever their sizes: an engine has too much to do, or a task alone
     takes too long. Empty where neither is so."""
     used = utilisation(tasks, layout)
@@ -85,7 +85,9 @@ def impossible(tasks: Sequence[Task], layout: Layout) -> str:
     return ""
 
 
-def least_shared(given: Search, kept: tuple[int, ...] = (), above: int | None = None) -> Found:
+def least_shared(
+    given: SharedSearch, kept: tuple[int, ...] = (), above: int | None = None
+) -> LeastMemory:
     """The least ring for all tasks but those kept, by breakpoints rising from the largest layer.
 
     Up to the bytes of all that streams: from there on everything could be kept instead. With
@@ -101,37 +103,37 @@ def least_shared(given: Search, kept: tuple[int, ...] = (), above: int | None = 
         layout = shared(tasks, ring, given.stages, kept)
         memory = layout.memory_bytes
         if not tried and (why := impossible(tasks, layout)):
-            return Found(kind, None, memory, True, tried, why)
+            return LeastMemory(kind, None, memory, True, tried, why)
         if above is not None and memory >= above:
-            return Found(kind, None, memory, True, tried, f"needs at least {memory} bytes")
+            return LeastMemory(kind, None, memory, True, tried, f"needs at least {memory} bytes")
         if tried and given.clock.expired():
-            return Found(kind, None, memory, False, tried, "no more time")
+            return LeastMemory(kind, None, memory, False, tried, "no more time")
         given.clock.report(f"{kind} ring {tried + 1}", None, memory)
         tried += 1
         met, larger = given.meets(layout)
         if met:
-            return Found(kind, layout, memory, True, tried)
+            return LeastMemory(kind, layout, memory, True, tried)
         ring = larger
     why = f"late in every ring up to {most} bytes, which is all that streams"
-    return Found(kind, None, most, True, tried, why)
+    return LeastMemory(kind, None, most, True, tried, why)
 
 
-def least_partitioned(given: Search) -> Found:
+def least_partitioned(given: SharedSearch) -> LeastMemory:
     """The least rings together, one for each task; a task may also be kept as a whole."""
     alone = [_Alone(given, i) for i in range(len(given.tasks))]
     for task, sizes in zip(given.tasks, alone, strict=True):
         if sizes.of(0) is None:
-            return Found("partitioned", None, 0, True, 0, f"{task.name} is late even alone")
+            return LeastMemory("partitioned", None, 0, True, 0, f"{task.name} is late even alone")
     return _Growing(given, alone).least()
 
 
-def least_of_all(given: Search, *, without: Sequence[Found] = ()) -> Found:
+def least_of_all(given: SharedSearch, *, without: Sequence[LeastMemory] = ()) -> LeastMemory:
     """The least ring for all but some that are kept, over all choices of what is kept.
 
     `without` are answers that are known, so that only better ones are looked for.
     """
     known = [found.layout.memory_bytes for found in without if found.layout]
-    best: Found | None = None
+    best: LeastMemory | None = None
     proven, tried, bounds = True, 0, []
     for count in range(1, len(given.tasks) + 1):
         for kept in combinations(range(len(given.tasks)), count):
@@ -144,9 +146,9 @@ def least_of_all(given: Search, *, without: Sequence[Found] = ()) -> Found:
                 bounds.append(found.bound_bytes)
     if best is None:
         why = "keeping networks does not make it less" if known else "late even if all are kept"
-        return Found("some kept", None, min([*bounds, *known], default=0), proven, tried, why)
+        return LeastMemory("some kept", None, min([*bounds, *known], default=0), proven, tried, why)
     bound = min([*bounds, best.bound_bytes])
-    return Found(best.kind, best.layout, bound, bound == best.bound_bytes, tried)
+    return LeastMemory(best.kind, best.layout, bound, bound == best.bound_bytes, tried)
 
 
 class _Alone:
@@ -156,10 +158,10 @@ class _Alone:
     is late alone is late.
     """
 
-    def __init__(self, given: Search, i: int) -> None:
+    def __init__(self, given: SharedSearch, i: int) -> None:
         self.given, self.task = given, given.tasks[i]
         self.jobs = [
-            Job(0, job.number, job.release_s, job.due_s) for job in given.jobs if job.task == i
+            TaskJob(0, job.number, job.release_s, job.due_s) for job in given.jobs if job.task == i
         ]
         self.largest = max(layer.size_bytes for layer in self.task.layers)
         self.known: dict[int, int | None] = {}
@@ -195,13 +197,13 @@ class _Growing:
     has at least its next size: following each of them misses nothing.
     """
 
-    def __init__(self, given: Search, alone: Sequence[_Alone]) -> None:
+    def __init__(self, given: SharedSearch, alone: Sequence[_Alone]) -> None:
         self.given, self.alone = given, alone
         self.heap: list[tuple[int, tuple[int, ...]]] = []
         self.seen: set[tuple[int, ...]] = set()
         self.tried = 0
 
-    def least(self) -> Found:
+    def least(self) -> LeastMemory:
         self._add(tuple(0 for _ in self.alone))
         memory = 0
         while self.heap:
@@ -220,7 +222,7 @@ class _Growing:
                     stop_when_late=True,
                 )
                 if found.meets_all():
-                    return Found("partitioned", layout, memory, True, self.tried)
+                    return LeastMemory("partitioned", layout, memory, True, self.tried)
                 larger: tuple[int | None, ...] = found.next_bytes
             else:
                 larger = (None,) * len(layout.sizes)  # Some other task must be kept.
@@ -230,7 +232,7 @@ class _Growing:
                     whole = self.given.tasks[i].size_bytes
                     self._add((*sizes[:i], whole if grown is None else grown, *sizes[i + 1 :]))
         why = "late even if all tasks are kept"
-        return Found("partitioned", None, memory, True, self.tried, why)
+        return LeastMemory("partitioned", None, memory, True, self.tried, why)
 
     def _add(self, least: tuple[int, ...]) -> None:
         """Rings of at least these sizes, each as large as its task alone needs."""
@@ -241,7 +243,7 @@ class _Growing:
             layout = partitioned(self.given.tasks, known, self.given.stages)
             heappush(self.heap, (layout.memory_bytes, known))
 
-    def _descent(self, bound: int) -> Found:
+    def _descent(self, bound: int) -> LeastMemory:
         """Where the time is over: the best of what is found from each task on."""
         found = [self._smaller(first) for first in range(len(self.alone))]
         layouts = [
@@ -249,7 +251,7 @@ class _Growing:
         ]
         layout = min(layouts, key=lambda layout: layout.memory_bytes, default=None)
         why = "no more time" + (" to prove it least" if layout else "")
-        return Found("partitioned", layout, bound, False, self.tried, why)
+        return LeastMemory("partitioned", layout, bound, False, self.tried, why)
 
     def _smaller(self, first: int) -> list[int]:
         """From all kept, each ring as small as the others let it be, beginning with one task's."""

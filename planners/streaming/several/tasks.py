@@ -18,7 +18,7 @@ MOST_JOBS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PeriodicTask:
     """A network that is run every `period_s`, each time within `deadline_s` of its release.
 
     Times of the layers are upper bounds. Periods and deadlines are exact fractions of a second
@@ -50,7 +50,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TaskJob:
     """One run of a task, by position among the tasks; numbers are from 0 in each hyperperiod."""
 
     task: int
@@ -65,11 +65,11 @@ def task(
     period_s: float | str | Fraction,
     deadline_s: float | str | Fraction | None = None,
     priority: int = 0,
-) -> Task:
+) -> PeriodicTask:
     """A task; a number is taken as it is written in decimals. No deadline: that of the period."""
     period = exact(period_s)
     deadline = period if deadline_s is None else exact(deadline_s)
-    return Task(name, tuple(layers), period, deadline, priority)
+    return PeriodicTask(name, tuple(layers), period, deadline, priority)
 
 
 def exact(value: float | str | Fraction) -> Fraction:
@@ -89,7 +89,7 @@ def ms(value: float | Fraction) -> str:
     return f"{float(value) * 1e3:.6g} ms"
 
 
-def hyperperiod(tasks: Sequence[Task]) -> Fraction:
+def hyperperiod(tasks: Sequence[PeriodicTask]) -> Fraction:
     """The least time that all periods divide: from then on everything repeats.
 
     >>> hyperperiod([task("a", [Layer("l", 0, 0, 0, 1)], p) for p in ("0.04", "0.1")])
@@ -102,7 +102,7 @@ def hyperperiod(tasks: Sequence[Task]) -> Fraction:
     return Fraction(over, math.gcd(*(period.denominator for period in periods)))
 
 
-def jobs_of(tasks: Sequence[Task], most: int = MOST_JOBS) -> tuple[Job, ...]:
+def jobs_of(tasks: Sequence[PeriodicTask], most: int = MOST_JOBS) -> tuple[TaskJob, ...]:
     """All jobs of a hyperperiod, all tasks released together at 0; by release, then by task.
 
     Raises `BadInput` where there are more than `most`.
@@ -119,5 +119,5 @@ def jobs_of(tasks: Sequence[Task], most: int = MOST_JOBS) -> tuple[Job, ...]:
     for i, (task, count) in enumerate(zip(tasks, counts, strict=True)):
         for number in range(count):
             release = number * task.period_s
-            found.append(Job(i, number, float(release), float(release + task.deadline_s)))
+            found.append(TaskJob(i, number, float(release), float(release + task.deadline_s)))
     return tuple(sorted(found, key=lambda job: (job.release_s, job.task)))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import planners as sp
-from app.jobs.pool import Job, Pool
+from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.state import Problem
 
@@ -28,7 +28,7 @@ PROBLEM = {
 }
 
 
-def collect(job: Job, until: Callable[..., None]) -> list[Answer]:
+def collect(job: PoolJob, until: Callable[..., None]) -> list[Answer]:
     """All messages of a job, once it has ended."""
     found: list[Answer] = []
     until(lambda: found.extend(job.drain()) or job.state == "ended")
@@ -44,7 +44,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> None:
+def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any) -> None:
     messages = collect(pool.submit(Request("plan", PROBLEM)), until)
     kinds = [m.name for m in messages]
     assert kinds[-1] == "done"
@@ -54,7 +54,7 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: Pool, until: Any) -> N
     assert "progress" in kinds
 
 
-def test_a_planner_that_always_counts_parameters_is_told_to(pool: Pool, until: Any) -> None:
+def test_a_planner_that_always_counts_parameters_is_told_to(pool: WorkerPool, until: Any) -> None:
     problem = {**PROBLEM, "planner": "fusion", "budget": "128KiB"}
     messages = collect(pool.submit(Request("plan", problem)), until)
     plan = sp.Plan.from_json(
@@ -64,20 +64,20 @@ def test_a_planner_that_always_counts_parameters_is_told_to(pool: Pool, until: A
     assert plan.program.counts_parameters
 
 
-def test_a_budget_that_nothing_fits_in_is_a_result(pool: Pool, until: Any) -> None:
+def test_a_budget_that_nothing_fits_in_is_a_result(pool: WorkerPool, until: Any) -> None:
     messages = collect(pool.submit(Request("plan", {**PROBLEM, "budget": 1000})), until)
     found = next(m for m in messages if m.name == "infeasible")
     assert found["need_bytes"] > found["have_bytes"] == 1000
     assert found["operator"]
 
 
-def test_an_unknown_model_is_one_clear_line(pool: Pool, until: Any) -> None:
+def test_an_unknown_model_is_one_clear_line(pool: WorkerPool, until: Any) -> None:
     messages = collect(pool.submit(Request("plan", {**PROBLEM, "model": "resnet5O"})), until)
     assert "resnet5O" in next(m["text"] for m in messages if m.name == "error")
     assert messages[-1].name == "done"
 
 
-def test_a_cancelled_planner_keeps_its_best_plan(pool: Pool, until: Any) -> None:
+def test_a_cancelled_planner_keeps_its_best_plan(pool: WorkerPool, until: Any) -> None:
     job = pool.submit(Request("plan", {**PROBLEM, "planner": "slow", "time_limit": 600}))
     seen: list[Answer] = []
     until(lambda: seen.extend(job.drain()) or any(m.get("stage") == "thinking" for m in seen))
@@ -88,7 +88,7 @@ def test_a_cancelled_planner_keeps_its_best_plan(pool: Pool, until: Any) -> None
     assert [m.name for m in messages if m.name != "progress"] == ["plan", "cancelled"]
 
 
-def test_one_that_does_not_listen_is_ended_with_its_children(pool: Pool, until: Any) -> None:
+def test_one_that_does_not_listen_is_ended_with_its_children(pool: WorkerPool, until: Any) -> None:
     job = pool.submit(Request("plan", {**PROBLEM, "planner": "stubborn"}))
     seen: list[Answer] = []
     until(
@@ -103,7 +103,7 @@ def test_one_that_does_not_listen_is_ended_with_its_children(pool: Pool, until: 
     until(lambda: not alive(child))
 
 
-def test_a_killed_worker_costs_its_job_and_nothing_else(pool: Pool, until: Any) -> None:
+def test_a_killed_worker_costs_its_job_and_nothing_else(pool: WorkerPool, until: Any) -> None:
     job = pool.submit(Request("plan", {**PROBLEM, "planner": "slow", "time_limit": 600}))
     until(lambda: any(m.get("stage") == "thinking" for m in job.drain()))
     os.kill(pool.pids[0], signal.SIGKILL)
@@ -114,7 +114,9 @@ def test_a_killed_worker_costs_its_job_and_nothing_else(pool: Pool, until: Any) 
     assert "plan" in [m.name for m in again]
 
 
-def test_jobs_wait_for_a_worker_and_can_be_cancelled_while_they_do(pool: Pool, until: Any) -> None:
+def test_jobs_wait_for_a_worker_and_can_be_cancelled_while_they_do(
+    pool: WorkerPool, until: Any
+) -> None:
     slow = {**PROBLEM, "planner": "slow", "time_limit": 600}
     jobs = [pool.submit(Request("plan", slow)) for _ in range(3)]
     assert [job.state for job in jobs] == ["running", "running", "queued"]
@@ -126,7 +128,7 @@ def test_jobs_wait_for_a_worker_and_can_be_cancelled_while_they_do(pool: Pool, u
 
 
 def test_workers_end_with_the_pool(until: Any) -> None:
-    pool = Pool(1)
+    pool = WorkerPool(1)
     pool.submit(Request("plan", PROBLEM))
     pids = pool.pids
     pool.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.jobs.pool import Job, Pool, waiting_line
+from app.jobs.pool import PoolJob, WorkerPool, waiting_line
 from app.jobs.protocol import Request
 from app.model.memory import LIMIT_NAME, describe_death, group_bytes, machine_bytes, worker_limit
 from tests.app.jobs.test_jobs import PROBLEM, alive, collect
@@ -34,19 +34,19 @@ while True:
 """
 
 
-def numbers(pool: Pool) -> list[int]:
+def numbers(pool: WorkerPool) -> list[int]:
     """The jobs that wait, as numbers in the order they were asked for."""
     return [job.number for job in pool.queue()]
 
 
 @pytest.fixture
-def full(pool: Pool) -> list[Job]:
+def full(pool: WorkerPool) -> list[PoolJob]:
     """Both workers of the pool are at work for nobody."""
     return [pool.submit(Request("plan", SLOW), owner="nobody") for _ in range(2)]
 
 
 @pytest.mark.usefixtures("full")
-def test_sessions_take_turns(pool: Pool) -> None:
+def test_sessions_take_turns(pool: WorkerPool) -> None:
     many = [pool.submit(Request("plan", PROBLEM), owner="a") for _ in range(4)]
     one = pool.submit(Request("plan", PROBLEM), owner="b")
     two = [pool.submit(Request("plan", PROBLEM), owner="c") for _ in range(2)]
@@ -60,14 +60,14 @@ def test_sessions_take_turns(pool: Pool) -> None:
 
 
 @pytest.mark.usefixtures("full")
-def test_what_somebody_waits_for_goes_before_sweeps(pool: Pool) -> None:
+def test_what_somebody_waits_for_goes_before_sweeps(pool: WorkerPool) -> None:
     sweep = pool.submit(Request("sweep", PROBLEM, {"budgets": [10**6]}), owner="a", background=True)
     plan = pool.submit(Request("plan", PROBLEM), owner="a")
     other = pool.submit(Request("plan", PROBLEM), owner="b")
     assert pool.queue() == [plan, other, sweep]
 
 
-def test_jobs_in_the_background_leave_a_worker_free(pool: Pool) -> None:
+def test_jobs_in_the_background_leave_a_worker_free(pool: WorkerPool) -> None:
     beside = [pool.submit(Request("plan", SLOW), owner=i, background=True) for i in range(2)]
     assert [job.state for job in beside] == ["running", "queued"]
     assert pool.submit(Request("plan", SLOW), owner="c").state == "running"
@@ -76,7 +76,7 @@ def test_jobs_in_the_background_leave_a_worker_free(pool: Pool) -> None:
 def test_a_sweep_of_one_does_not_hold_up_the_plan_of_another(
     monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    pool = Pool(1)
+    pool = WorkerPool(1)
     try:
         budgets = [1_000_000 + 1_000 * i for i in range(30)]
         quick = {**PROBLEM, "options": {"replacement": "greedy"}}
@@ -97,7 +97,7 @@ def test_a_sweep_of_one_does_not_hold_up_the_plan_of_another(
         pool.close()
 
 
-def test_a_sweep_can_be_cancelled_between_its_points(pool: Pool, until: Any) -> None:
+def test_a_sweep_can_be_cancelled_between_its_points(pool: WorkerPool, until: Any) -> None:
     quick = {**PROBLEM, "options": {"replacement": "greedy"}}
     sweep = pool.submit(Request("sweep", quick, {"budgets": [1_000_000] * 500}), background=True)
     until(lambda: any(m.name == "point" for m in sweep.drain()))
@@ -107,9 +107,9 @@ def test_a_sweep_can_be_cancelled_between_its_points(pool: Pool, until: Any) -> 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 def test_a_worker_that_takes_too_much_memory_is_ended_and_says_so(
-    pool: Pool, until: Any, monkeypatch: pytest.MonkeyPatch
+    pool: WorkerPool, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Pool(1, memory_bytes=LIMIT)
+    small = WorkerPool(1, memory_bytes=LIMIT)
     try:
         last = collect(small.submit(Request("plan", GREEDY)), until)[-1]
         assert last.name == "died"
@@ -122,7 +122,7 @@ def test_a_worker_that_takes_too_much_memory_is_ended_and_says_so(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of addresses holds on Linux")
-def test_a_request_for_far_too_much_costs_only_its_job(pool: Pool, until: Any) -> None:
+def test_a_request_for_far_too_much_costs_only_its_job(pool: WorkerPool, until: Any) -> None:
     messages = collect(pool.submit(Request("plan", {**PROBLEM, "planner": "huge"})), until)
     pids = pool.pids
     assert [m.name for m in messages][-2:] == ["error", "done"]

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from app.jobs import results as module
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Answer, Request
-from app.jobs.results import SIZE_NAME, SOURCES, Results, keys, results, versions
+from app.jobs.results import SIZE_NAME, SOURCES, ResultStore, keys, results, versions
 from app.model.places import ROOT
 from app.session.session import Session
 from app.views.panels.status import recalled_text, status_html
@@ -34,9 +34,9 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def remembering(pool: Pool, folder: Path) -> Iterator[Pool]:
+def remembering(pool: WorkerPool, folder: Path) -> Iterator[WorkerPool]:
     """A pool that looks there first; `pool` has set the environment, and `folder` after it."""
-    made = Pool(1, results=Results(folder, 2**24))
+    made = WorkerPool(1, results=ResultStore(folder, 2**24))
     yield made
     made.close()
 
@@ -46,11 +46,11 @@ def kinds(messages: list[Answer]) -> list[str]:
 
 
 def test_a_plan_is_found_again_by_another_server(
-    remembering: Pool, folder: Path, until: Any
+    remembering: WorkerPool, folder: Path, until: Any
 ) -> None:
     first = collect(remembering.submit(Request("plan", PROBLEM)), until)
     assert kinds(first) == ["plan", "budgets", "done"]
-    other = Pool(1, results=Results(folder, 2**24))
+    other = WorkerPool(1, results=ResultStore(folder, 2**24))
     again = collect(other.submit(Request("plan", PROBLEM)), until)
     assert other.pids == []  # nobody had to work
     assert kinds(again) == ["recalled", "plan", "budgets", "done"]
@@ -62,7 +62,7 @@ def test_a_plan_is_found_again_by_another_server(
     assert "recalled" not in kinds(fresh)
 
 
-def test_what_is_proven_is_kept_for_any_time_limit(remembering: Pool, until: Any) -> None:
+def test_what_is_proven_is_kept_for_any_time_limit(remembering: WorkerPool, until: Any) -> None:
     collect(remembering.submit(Request("plan", PROBLEM)), until)
     longer = collect(remembering.submit(Request("plan", {**PROBLEM, "time_limit": 60})), until)
     assert kinds(longer)[0] == "recalled"
@@ -71,28 +71,28 @@ def test_what_is_proven_is_kept_for_any_time_limit(remembering: Pool, until: Any
 
 
 def test_what_is_not_proven_is_kept_for_its_time_limit(folder: Path) -> None:
-    kept = Results(folder, 2**20)
+    kept = ResultStore(folder, 2**20)
     kept.keep(Request("plan", PROBLEM), LINES, 1.5)
     assert kept.recall(Request("plan", PROBLEM)) is not None
     assert kept.recall(Request("plan", {**PROBLEM, "time_limit": 60})) is None
     assert kept.recall(Request("point", PROBLEM)) is None
 
 
-def test_a_cancelled_plan_is_not_kept(remembering: Pool, folder: Path, until: Any) -> None:
+def test_a_cancelled_plan_is_not_kept(remembering: WorkerPool, folder: Path, until: Any) -> None:
     slow = {**PROBLEM, "planner": "slow", "time_limit": 600}
     job = remembering.submit(Request("plan", slow))
     until(lambda: any(m.get("stage") == "thinking" for m in job.drain()))
     job.cancel()
     assert "plan" in kinds(collect(job, until))
-    assert Results(folder, 2**24).find(Request("plan", slow)) is None
+    assert ResultStore(folder, 2**24).find(Request("plan", slow)) is None
 
 
 @pytest.mark.parametrize("how", ["cut short", "other bytes", "no plan", "another format"])
 def test_a_corrupt_entry_is_planned_again(
-    remembering: Pool, folder: Path, until: Any, how: str
+    remembering: WorkerPool, folder: Path, until: Any, how: str
 ) -> None:
     collect(remembering.submit(Request("plan", PROBLEM)), until)
-    path = Results(folder, 2**24).find(Request("plan", PROBLEM))
+    path = ResultStore(folder, 2**24).find(Request("plan", PROBLEM))
     assert path is not None
     data = path.read_bytes()
     lines = gzip.decompress(data).splitlines()
@@ -117,7 +117,7 @@ def test_a_corrupt_entry_is_planned_again(
 
 
 def test_a_sweep_uses_the_points_that_are_known(
-    remembering: Pool, folder: Path, until: Any
+    remembering: WorkerPool, folder: Path, until: Any
 ) -> None:
     quick = {**PROBLEM, "options": {"replacement": "greedy"}}
     request = Request("sweep", quick, {"budgets": [10**5, 10**6, 2 * 10**6]})
@@ -131,7 +131,7 @@ def test_a_sweep_uses_the_points_that_are_known(
 
 
 def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
-    kept = Results(folder, 10_000)
+    kept = ResultStore(folder, 10_000)
     noise = [os.urandom(1000).hex()]
     problems = [{**PROBLEM, "budget": i} for i in range(12)]
     for i, problem in enumerate(problems):
@@ -151,7 +151,7 @@ def test_what_was_used_longest_ago_makes_room(folder: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
-    kept = Results(folder, 10_000)
+    kept = ResultStore(folder, 10_000)
     folder.mkdir(parents=True)
     (folder / ".writing-new").write_text("half")
     (folder / ".writing-old").write_text("half")
@@ -164,7 +164,7 @@ def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_said_once(folder: Path) -> None:
     folder.parent.mkdir(exist_ok=True)
     folder.write_text("a file where the folder should be")
-    kept = Results(folder, 10_000)
+    kept = ResultStore(folder, 10_000)
     with pytest.warns(UserWarning, match="plans are not kept: cannot write"):
         kept.keep(Request("plan", PROBLEM), LINES, 1.0)
     kept.keep(Request("plan", PROBLEM), LINES, 1.0)
@@ -216,7 +216,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 def test_an_edit_in_any_room_is_a_miss(sources: Path, folder: Path) -> None:
     """Plans of older sources are not served; they lie there, for who goes back to those."""
-    known = Results(folder, 2**24)
+    known = ResultStore(folder, 2**24)
     known.keep(Request("plan", PROBLEM), LINES, 1.0, proven=True)
     files = [file for file in sources.rglob("*") if file.is_file()]
     assert len(files) > 60
@@ -234,7 +234,7 @@ def test_an_edit_in_any_room_is_a_miss(sources: Path, folder: Path) -> None:
 
 
 def test_a_file_that_came_went_or_moved_is_a_miss(sources: Path, folder: Path) -> None:
-    known = Results(folder, 2**24)
+    known = ResultStore(folder, 2**24)
     known.keep(Request("plan", PROBLEM), LINES, 1.0, proven=True)
     (file,) = (sources / "planners" / "core").glob("*.py")
     other = file.with_name("other.py")
@@ -248,7 +248,7 @@ def test_a_file_that_came_went_or_moved_is_a_miss(sources: Path, folder: Path) -
     assert len(list(folder.iterdir())) == 1
 
 
-def test_the_page_says_where_a_plan_is_from(remembering: Pool, until: Any) -> None:
+def test_the_page_says_where_a_plan_is_from(remembering: WorkerPool, until: Any) -> None:
     session = Session(remembering)
     session.open({}, {})
     assert recalled_text(session.work.recalled) == ""

@@ -30,7 +30,7 @@ from app.model.url import (
 )
 from app.outputs.scripts import as_python
 from app.session.first import first_shown
-from app.session.pinning import Kept
+from app.session.pinning import PinnedPlan
 from app.session.session import Session
 from planners.core.details import MovedByHand
 from planners.core.errors import BadInput
@@ -258,7 +258,7 @@ def test_what_no_link_holds_is_said() -> None:
     work = Work(shown=first_shown())
     assert not_in_links(work) == []
     assert not_in_links(work, ["the wishes"]) == ["the wishes (for want of room)"]
-    others = [Kept("a", work.shown, {}), Kept("b", work.shown, {})]
+    others = [PinnedPlan("a", work.shown, {}), PinnedPlan("b", work.shown, {})]
     work.param.update(shelf=others)
     assert not_in_links(work) == ["2 more plans of the compare shelf"]
     work.param.update(pinned=work.shown)

@@ -8,7 +8,7 @@ import pytest
 
 import planners as sp
 from app.jobs.desk import load_graph
-from app.jobs.pool import Job
+from app.jobs.pool import PoolJob
 from app.jobs.protocol import Request
 from app.model.option_keys import type_of
 from app.model.sizes import plain_shape, plain_whole
@@ -83,8 +83,8 @@ def test_a_link_of_nonsense_opens_a_page_with_a_plan() -> None:
 class Pool:
     """Takes jobs and does nothing."""
 
-    def submit(self, request: Request, **_how: Any) -> Job:
-        return Job(self, 1, request)  # type: ignore[arg-type]
+    def submit(self, request: Request, **_how: Any) -> PoolJob:
+        return PoolJob(self, 1, request)  # type: ignore[arg-type]
 
     def ahead(self, job: Any) -> int:
         return 0

@@ -10,7 +10,7 @@ import pytest
 
 import planners as sp
 from app import explore
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.outputs.notebook.inline import Inline, server
 from app.session.session import Session
 
@@ -63,7 +63,7 @@ def test_without_the_word_there_is_no_page(inline: Inline) -> None:
     assert inline.sessions == []
 
 
-def test_a_graph_is_planned_as_asked(pool: Pool, until: Until) -> None:
+def test_a_graph_is_planned_as_asked(pool: WorkerPool, until: Until) -> None:
     graph = sp.load(MODEL, input_shape=(1, 3, 64, 64))
     made, session = explore(graph, budget="MH", planner="cosma"), Session(pool)
     made._begin(session)
@@ -77,7 +77,7 @@ def test_a_graph_is_planned_as_asked(pool: Pool, until: Until) -> None:
     made.close()
 
 
-def test_a_model_is_planned_as_asked(pool: Pool) -> None:
+def test_a_model_is_planned_as_asked(pool: WorkerPool) -> None:
     made, session = explore(MODEL, budget="1 MiB"), Session(pool)
     made._begin(session)
     assert (session.problem.model, session.problem.budget) == (MODEL, "1 MiB")

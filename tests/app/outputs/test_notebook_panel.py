@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.model.state import Problem
 from app.outputs.notebook import what_if
 from app.outputs.notebook.panel import WhatIf
@@ -22,7 +22,7 @@ Until = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
-def panel(pool: Pool) -> Iterator[WhatIf]:
+def panel(pool: WorkerPool) -> Iterator[WhatIf]:
     made = what_if(MODEL, pool=pool)
     made.wait(WAIT_S)
     yield made
@@ -140,7 +140,7 @@ def test_planning_can_be_stopped(panel: WhatIf, until: Until) -> None:
     assert before.planner == "cosma"
 
 
-def test_a_graph_of_ones_own_and_a_plan(pool: Pool) -> None:
+def test_a_graph_of_ones_own_and_a_plan(pool: WorkerPool) -> None:
     graph = sp.load(MODEL, input_shape=(1, 3, 64, 64))
     own = what_if(graph, pool=pool, budget="MH")
     assert own.plan.graph == graph
@@ -152,7 +152,7 @@ def test_a_graph_of_ones_own_and_a_plan(pool: Pool) -> None:
     again.close()
 
 
-def test_what_cannot_be_asked(pool: Pool) -> None:
+def test_what_cannot_be_asked(pool: WorkerPool) -> None:
     with pytest.raises(sp.BadInput, match="no field"):
         what_if(MODEL, pool=pool, bugdet="MR")
     with pytest.raises(sp.BadInput, match="schedule"):

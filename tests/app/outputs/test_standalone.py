@@ -13,7 +13,7 @@ from bokeh.model.util import collect_models
 
 import planners as sp
 from app.model.checked_plan import Shown
-from app.outputs.standalone import Seen, page_html, seen_of, write_html
+from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.page import script_json
@@ -31,7 +31,7 @@ PLANS: dict[str, dict[str, Any]] = {
 
 
 @cache
-def seen(planner: str) -> Seen:
+def seen(planner: str) -> PageLook:
     asked = {**PLANS[planner]}
     side = asked.pop("side", 64)
     graph = sp.load(asked.pop("model"), input_shape=[[1, 3, side, side]])

@@ -11,7 +11,7 @@ import pytest
 
 import planners as sp
 from app.jobs.homes import home_of
-from app.jobs.pool import Job, Pool
+from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown, show
 from app.model.options import FUSION
@@ -37,7 +37,7 @@ FIELDS = {"model": "squeezenet1_0", "planner": FUSION, "budget": "128 KiB"}
 
 
 @pytest.fixture
-def fused(pool: Pool, until: Any) -> Iterator[Session]:
+def fused(pool: WorkerPool, until: Any) -> Iterator[Session]:
     """A page with a plan of fused groups on screen, whose worker has said all it had to say."""
     made = Session(pool)
     made.open(FIELDS, {})
@@ -50,20 +50,20 @@ class Recorded:
     """A pool that runs nothing: what it was asked, and answers given by hand."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[PoolJob] = []
 
-    def submit(self, request: Request, **_how: Any) -> Job:
-        job = Job(self, len(self.jobs) + 1, request)  # type: ignore[arg-type]
+    def submit(self, request: Request, **_how: Any) -> PoolJob:
+        job = PoolJob(self, len(self.jobs) + 1, request)  # type: ignore[arg-type]
         self.jobs.append(job)
         return job
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: PoolJob) -> None:
         job.cancelled = True
 
-    def ahead(self, job: Job) -> int:
+    def ahead(self, job: PoolJob) -> int:
         return 0
 
-    def asked(self, kind: str) -> list[Job]:
+    def asked(self, kind: str) -> list[PoolJob]:
         return [job for job in self.jobs if job.request.kind == kind]
 
 
@@ -83,7 +83,7 @@ def visit(plan: Shown) -> Session:
     return session
 
 
-def answer(job: Job, kind: str, **fields: Any) -> None:
+def answer(job: PoolJob, kind: str, **fields: Any) -> None:
     job.put(Answer("error" if kind == "error" else "result", kind, fields))
     job.put(Answer("done"))
 
@@ -116,7 +116,9 @@ def test_another_budget_is_the_plans_before_there_is_one(fused: Session, until: 
     assert fused.work.shown.report.traffic_bytes == preview["traffic_bytes"]
 
 
-def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(pool: Pool, until: Any) -> None:
+def test_what_may_stay_on_chip_is_not_in_a_preview_and_it_says_so(
+    pool: WorkerPool, until: Any
+) -> None:
     session = Session(pool)
     session.problem.take(**{**FIELDS, **SMALL}, joint=True)
     problem, size = session.request(), 48 * 1024
@@ -137,7 +139,7 @@ def test_below_the_least_budget_it_says_what_is_least(fused: Session, until: Any
     assert "is too little" in status_html(fused)
 
 
-def test_jobs_of_one_home_run_in_one_process(pool: Pool, until: Any) -> None:
+def test_jobs_of_one_home_run_in_one_process(pool: WorkerPool, until: Any) -> None:
     """The second answer is there at once, because the process knows the groups by then."""
     session = Session(pool)
     session.problem.param.update(**FIELDS)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.model.checked_plan import Shown
 from app.model.state import Problem
 from app.outputs.export import FILES, lifetimes_csv, written
@@ -214,7 +214,7 @@ def test_a_link_brings_the_pinned_plan(session: Session, until: Until) -> None:
     assert session.problem.budget == "MP"
 
 
-def test_the_plan_on_screen_is_pinned_without_planning(pool: Pool) -> None:
+def test_the_plan_on_screen_is_pinned_without_planning(pool: WorkerPool) -> None:
     session = Session(pool)
     session.open({}, {})
     session.repins.start(Problem().values_by_name())
@@ -232,7 +232,7 @@ def test_a_pinned_plan_that_does_not_fit_is_one_line(session: Session, until: Un
     assert session.work.shown is not None
 
 
-def test_a_link_opens_blocks_of_the_plan_that_comes(pool: Pool, until: Until) -> None:
+def test_a_link_opens_blocks_of_the_plan_that_comes(pool: WorkerPool, until: Until) -> None:
     session = Session(pool)
     look = {"step": 3, "expanded": ["features", "features.3", "nowhere"], "panel": "solver"}
     session.open({"model": "squeezenet1_1"}, look)

@@ -7,7 +7,7 @@ from app.session.sweep_lines import (
     CHOSEN,
     PROBE,
     SWEPT,
-    Line,
+    SweepLine,
     coarse_first,
     even_in_ratio,
     lines_of,
@@ -26,8 +26,8 @@ def test_budgets_come_coarse_first() -> None:
     assert {0, 999} <= set(thinned(range(1000)))
 
 
-def line(planner: str, first: list[int], *, wide: bool = True) -> Line:
-    return Line("x", {"planner": planner, "options": {}}, first, wide)
+def line(planner: str, first: list[int], *, wide: bool = True) -> SweepLine:
+    return SweepLine("x", {"planner": planner, "options": {}}, first, wide)
 
 
 def test_a_line_asks_for_gains_first_then_for_its_least_and_then_for_the_rest() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import planners as sp
 from app.explorer import Explorer
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.model.aligning import Warp, rising, warp
 from app.model.checked_plan import Shown, show
 from app.model.compare import (
@@ -270,7 +270,7 @@ def test_moved_rows_keep_their_addresses() -> None:
     assert moved.bundles[0]["bottom"] == 7
 
 
-def test_a_file_and_a_point_are_compared_with(pool: Pool, until: Any, roomy: Shown) -> None:
+def test_a_file_and_a_point_are_compared_with(pool: WorkerPool, until: Any, roomy: Shown) -> None:
     session = Session(pool)
     session.open({}, {})
 

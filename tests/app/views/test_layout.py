@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model.blocks import Blocks
+from app.model.blocks import BlockTree
 from app.model.checked_plan import Shown
-from app.views.dag.layout import Edge, Layout, layers, layout
+from app.views.dag.layout import Edge, GraphDrawing, layers, layout
 
 
-def crossings(placed: Layout, edges: Sequence[Edge]) -> int:
+def crossings(placed: GraphDrawing, edges: Sequence[Edge]) -> int:
     """Crossings between edges that join the same two layers."""
     found = 0
     segments = defaultdict(list)
@@ -98,7 +98,7 @@ def test_five_thousand_nodes_take_less_than_a_few_seconds() -> None:
 
 
 PATHS = ["stem", "body.0.conv", "body.0", "body.1.conv", "body.1", "body.1", "head"]
-TREE = Blocks([f"op{i}" for i in range(7)], PATHS)
+TREE = BlockTree([f"op{i}" for i in range(7)], PATHS)
 
 
 def names(expanded: set[str]) -> list[str]:
@@ -137,7 +137,7 @@ def test_frames_stand_around_the_nodes_of_opened_blocks() -> None:
 
 
 def test_a_long_chain_without_blocks_is_cut_into_some() -> None:
-    tree = Blocks([f"op{i}" for i in range(1000)], [""] * 1000)
+    tree = BlockTree([f"op{i}" for i in range(1000)], [""] * 1000)
     nodes = tree.nodes(tree.comfortable())
     assert len(nodes) <= 300
     assert sorted(m for node in nodes for m in node.members) == list(range(1000))

@@ -14,7 +14,7 @@ from param.parameterized import discard_events
 
 import planners as sp
 from app.jobs.handlers.sweep import front_of, point
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.model.checked_plan import Shown
 from app.model.machines import ON_MACHINE
 from app.model.options import series
@@ -37,7 +37,7 @@ from app.model.url import from_query, to_query
 from app.session.session import Session
 from app.session.sweep_lines import (
     SWEPT,
-    Line,
+    SweepLine,
 )
 from app.views.fronts.pareto import FAINT, Looks, Pareto, point_columns
 from app.views.fronts.pareto_bar import compare_planners
@@ -195,7 +195,7 @@ def test_between_the_points_of_a_front_plans_are_the_same(small: sp.Graph, plann
 
 
 def test_what_more_buys_is_what_plans_made_directly_say(
-    pool: Pool, until: Any, small: sp.Graph
+    pool: WorkerPool, until: Any, small: sp.Graph
 ) -> None:
     session = Session(pool)
     session.open({}, {})
@@ -280,11 +280,11 @@ def test_a_sweep_ends_when_its_network_is_given_up(shown: Shown) -> None:
     session.open({}, {})
     with discard_events(session.problem):
         session.problem.param.update(model="mobilenet_v2", budget="256 KiB")
-    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    session.sweeps._lines = [SweepLine("fusion", session.request(), [300_000], False)]
     assert session.sweeps.busy
     session.back()
     assert not session.sweeps.busy
-    session.sweeps._lines = [Line("fusion", session.request(), [300_000], False)]
+    session.sweeps._lines = [SweepLine("fusion", session.request(), [300_000], False)]
     session.back()
     assert session.sweeps.busy  # of what is on screen it goes on
 
@@ -317,7 +317,7 @@ def test_planners_keep_their_looks_in_all_charts() -> None:
 
 
 def test_a_sweep_that_is_asked_before_the_network_is_there_waits_for_it(
-    pool: Pool, until: Any
+    pool: WorkerPool, until: Any
 ) -> None:
     session = Session(pool)
     session.open({}, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import planners as sp
-from app.model.blocks import Node
+from app.model.blocks import BlockNode
 from app.model.checked_plan import Shown
 from app.views.dag.scene import scene
 from app.views.dag.twins import _letter, signature, twin_letters, twin_words
@@ -37,5 +37,5 @@ def test_one_other_shape_is_another_block() -> None:
 
 
 def test_a_block_without_a_twin_has_no_letter(shown: Shown) -> None:
-    assert twin_letters(shown.graph, [Node("alone", (0, 1), True)]) == [""]
+    assert twin_letters(shown.graph, [BlockNode("alone", (0, 1), True)]) == [""]
     assert [_letter(i) for i in (0, 25, 26, 27)] == ["A", "Z", "AA", "AB"]

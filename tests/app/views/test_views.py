@@ -37,7 +37,7 @@ from app.views.panels.solver import (
 from app.views.panels.status import status_html
 from app.views.time.timeline import narrow, together
 from app.widgets.budget_field import place_of, slider_sizes, ticks_html
-from app.widgets.glyphs import Layer
+from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
 
 
@@ -123,7 +123,7 @@ def test_the_dearest_stands_out_in_both_themes_and_nothing_is_told_once() -> Non
 def test_lines_between_what_is_drawn_come_back_where_one_zooms_in(
     explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def look(layer: Layer, name: str) -> Any:
+    def look(layer: GlyphLayer, name: str) -> Any:
         return getattr(layer.renderer.glyph, name) if layer.renderer else layer._look[name]
 
     monkeypatch.setattr("app.views.time.timeline.ACROSS", 10)

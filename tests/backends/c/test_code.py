@@ -18,12 +18,12 @@ from planners.backends.c.numbers import checksum, inputs
 from planners.backends.int8.net import QNet
 from planners.backends.int8.random_net import random_net
 from planners.backends.int8.reference import run_reference
-from planners.core.details.pool import Buffer, PoolLayout, Run
+from planners.core.details.pool import Buffer, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.overlap.emit.saved import layout_of
 from planners.overlap.kernels.bottleneck import recomputing
-from planners.overlap.kernels.candidates import Candidate, alone, line
+from planners.overlap.kernels.candidates import RunCandidate, alone, line
 from tests.overlap.small_nets import Builder, apart, chained
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -90,7 +90,7 @@ def test_every_kernel_alone(tmp_path: Path) -> None:
 
 FORMS = ("line", "window", "columns", "tile")
 SEEDS = (1, 3, 4)
-Pieces = list[Candidate]
+Pieces = list[RunCandidate]
 
 
 def window_of(rng: random.Random, image: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
@@ -191,7 +191,7 @@ def test_blocks_that_do_not_expand(tmp_path: Path) -> None:
     for form, names, y, z in runs:  # What is kept of y lies where all of y would.
         at, tile = layout.offsets[y], 2 if form == "tile" else 5
         sums = (Buffer(z, at + tile, 1, 4 * 5, sums=True),) if form == "tile" else ()
-        laid.append(Run(form, names, (Buffer(y, at, 1, tile), *sums), tile % 5))
+        laid.append(KernelRun(form, names, (Buffer(y, at, 1, tile), *sums), tile % 5))
     runs_right(random_net(graph, 2), replace(layout, runs=tuple(laid)), tmp_path / "code")
 
 
@@ -362,7 +362,7 @@ def test_layouts_that_cannot_be_code() -> None:
     without = {name: at for name, at in layout.offsets.items() if name != "x"}
     with pytest.raises(BadInput, match="no place for 'x'"):
         generate(net, replace(layout, offsets=without))
-    joined = [Run("line", tuple(op.name for op in graph.operators))]
+    joined = [KernelRun("line", tuple(op.name for op in graph.operators))]
     with pytest.raises(BadInput, match="no buffer for tensor"):
         generate(net, replace(layout, runs=tuple(joined)))
     end = {**layout.offsets, graph.outputs[0]: layout.offsets[graph.operators[0].outputs[0]]}

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from planners.backends.disk import reader
-from planners.backends.disk.kernels import Kernels
+from planners.backends.disk.kernels import DiskKernels
 from planners.backends.disk.run import stream
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
@@ -139,7 +139,7 @@ def test_a_kernel_that_fails_stops_the_reader(net: Net, monkeypatch: pytest.Monk
     def fail(self, layer: int, parameters: list) -> None:
         raise RuntimeError("no such kernel")
 
-    monkeypatch.setattr(Kernels, "run", fail)
+    monkeypatch.setattr(DiskKernels, "run", fail)
     small = net.small
     with pytest.raises(RuntimeError, match="no such kernel"):
         stream(net.plan, small.empty, small.inputs, net.path)
@@ -150,7 +150,7 @@ def test_an_interrupt_stops_everything(net: Net, monkeypatch: pytest.MonkeyPatch
     def interrupt(self, layer: int, parameters: list) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Kernels, "run", interrupt)
+    monkeypatch.setattr(DiskKernels, "run", interrupt)
     small = net.small
     with pytest.raises(KeyboardInterrupt):
         stream(net.plan, small.empty, small.inputs, net.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from planners.core.details.pool import Buffer, Form, PoolLayout, Run
+from planners.core.details.pool import Buffer, Form, KernelRun, PoolLayout
 from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.overlap.model.distance import distance, footprint
 
@@ -145,7 +145,7 @@ def overlapped(
         if name != tensor:
             offsets[name] = begin + pool
             pool += net.size_bytes(name)
-    return PoolLayout(pool, offsets, (Run("alone", (op.name,)),)), d
+    return PoolLayout(pool, offsets, (KernelRun("alone", (op.name,)),)), d
 
 
 def bottleneck(rng: random.Random, *, expands: bool = True, residual: bool = False) -> Graph:
@@ -234,5 +234,5 @@ def fused(net: Graph, form: Form, rng: random.Random, d: int, tile: int = 0) -> 
         size = 4 * net.tensors["d"].shape[1]
         buffers.append(Buffer("d", end, 1, size, sums=True))
         end += size
-    run = Run(form, tuple(op.name for op in net.operators), tuple(buffers), tile)
+    run = KernelRun(form, tuple(op.name for op in net.operators), tuple(buffers), tile)
     return PoolLayout(end - begin, {out: begin, "a": begin + d}, (run,))

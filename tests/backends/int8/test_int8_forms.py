@@ -10,8 +10,8 @@ import pytest
 
 import planners as sp
 from planners.backends.int8 import execute_int8, random_inputs, random_net, run_layout
-from planners.backends.int8.runner import Runner
-from planners.core.details.pool import Form, PoolLayout, Run
+from planners.backends.int8.runner import PoolRunner
+from planners.core.details.pool import Form, KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.records import plain, read
@@ -57,13 +57,13 @@ def test_buffers_that_are_too_small_or_lie_on_others_spoil_the_output(form: Form
 
 def test_each_pixel_of_a_line_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, int, int]] = []
-    write = Runner.write
+    write = PoolRunner.write
 
     def counted(self, of, row, column, *rest):
         made.append((of.op.output, row, column))
         write(self, of, row, column, *rest)
 
-    monkeypatch.setattr(Runner, "write", counted)
+    monkeypatch.setattr(PoolRunner, "write", counted)
     for seed in range(10):
         graph, layout = case("line", seed)
         made.clear()
@@ -73,15 +73,15 @@ def test_each_pixel_of_a_line_is_computed_once(monkeypatch: pytest.MonkeyPatch) 
 
 def test_columns_compute_fewer_expanded_pixels_than_windows(monkeypatch) -> None:
     counts: dict[str, int] = {}
-    write = Runner.write
+    write = PoolRunner.write
     form = "window"
 
     def counted(self, of, *rest):
         counts[form] = counts.get(form, 0) + (of.op.output == "b")
         write(self, of, *rest)
 
-    monkeypatch.setattr(Runner, "write", counted)
-    monkeypatch.setattr(Runner, "write_pointwise", lambda *_: False)
+    monkeypatch.setattr(PoolRunner, "write", counted)
+    monkeypatch.setattr(PoolRunner, "write_pointwise", lambda *_: False)
     graph = bottleneck(random.Random(3), residual=True)
     for form in ("window", "columns"):
         layout = fused(graph, form, random.Random(0), block_distance(graph))
@@ -97,7 +97,7 @@ def apart(graph: Graph) -> PoolLayout:
         if tensor.kind != "parameter":
             offsets[tensor.name] = end
             end += tensor.elements
-    return PoolLayout(end, offsets, tuple(Run("alone", (op.name,)) for op in graph.operators))
+    return PoolLayout(end, offsets, tuple(KernelRun("alone", (op.name,)) for op in graph.operators))
 
 
 def test_whole_networks_are_exact() -> None:
@@ -115,13 +115,15 @@ def test_errors_say_what_does_not_suit() -> None:
     with pytest.raises(BadInput, match="larger than the pool of 1 bytes"):
         run_layout(net, replace(layout, pool_bytes=1), inputs)
     with pytest.raises(BadInput, match="runs 'other', which the network does not have"):
-        run_layout(net, replace(layout, runs=(Run("alone", ("other",)),)), inputs)
+        run_layout(net, replace(layout, runs=(KernelRun("alone", ("other",)),)), inputs)
     with pytest.raises(BadInput, match="input 'x' must be int8 of shape"):
         run_layout(net, layout, {"x": inputs["x"].astype(np.int16)})
     with pytest.raises(BadInput, match="form 'window' runs an expanding convolution"):
-        run_layout(net, replace(layout, runs=(Run("window", ("op_y",)),)), inputs)
+        run_layout(net, replace(layout, runs=(KernelRun("window", ("op_y",)),)), inputs)
     block = bottleneck(random.Random(1))
-    nowhere = PoolLayout(10_000, {"a": 0, "d": 1000}, (Run("window", ("op_b", "op_c", "op_d")),))
+    nowhere = PoolLayout(
+        10_000, {"a": 0, "d": 1000}, (KernelRun("window", ("op_b", "op_c", "op_d")),)
+    )
     blocks = random_net(block, 0)
     with pytest.raises(BadInput, match="has no buffer for 'b'"):
         run_layout(blocks, nowhere, random_inputs(blocks, 0))
