@@ -16,7 +16,6 @@ from planners.core.machine import changed_numbers
 
 OF_THE_RUN = ("parameters", "time_limit")
 """Options that a script names apart from the planner's own."""
-READERS = {".onnx": "sp.from_onnx", ".cfg": "sp.from_darknet", ".pt2": "sp.from_pt2"}
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
 trace = sp.simulate(plan)
@@ -121,7 +120,7 @@ def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:
         return about, [f"graph = {read}.with_bytes_per_element({p.bytes_per_element})"]
     if isinstance(shape, list):
         how["input_shape"] = shape
-    return about, [_call(f"graph = {READERS.get(ending, 'sp.load')}", [repr(file)], how | width)]
+    return about, [_call("graph = sp.load", [repr(file)], how | width)]
 
 
 def _call(function: str, arguments: list[str], named: Mapping[str, Any]) -> str:

@@ -136,7 +136,8 @@ def _is_axis(item: Any) -> bool:
 def _memory(data: Any) -> Memory:
     memory = Memory(**data)
     numbers = (memory.base, 0 if memory.size_bytes is None else memory.size_bytes)
-    texts = (memory.name, memory.parent or "", memory.level or "")
+    others = tuple(text for text in (memory.parent, memory.level) if text is not None)
+    texts = (memory.name, *others)
     flags = (memory.circular, memory.offchip, memory.addressed)
     if not all(
         type(value) is kind

@@ -59,7 +59,7 @@ FORMATS = (
 
 def format_of(path: str | Path) -> Format | None:
     """The format that a file's suffix says; None for other suffixes."""
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     return next((each for each in FORMATS if each.suffix == suffix), None)
 
 
