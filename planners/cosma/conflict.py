@@ -73,10 +73,10 @@ def _without_spills(problem: ScheduleProblem, schedule: str) -> LeastMemoryNeed:
     enough = replace(problem, budget_bytes=1 << 62)
     any_order = schedule != "default"
     try:
-        found = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
+        least = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
     except BudgetTooSmall as error:
         return LeastMemoryNeed(error.need_bytes, error.operator, error.tensors)
-    return LeastMemoryNeed(found[1].cost_bytes)
+    return LeastMemoryNeed(least[1].cost_bytes)
 
 
 def _best_order(problem: ScheduleProblem, schedule: str, clock: Clock) -> tuple[int, ...]:

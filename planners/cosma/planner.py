@@ -198,11 +198,13 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
         part = clock.share(TRAFFIC_SHARE)
     if chosen.objective == "peak":
         any_order = schedule != "default"
-        found = least_memory(problem, clock, any_order=any_order, solver=solver if by_ilp else None)
-        return _Solved(*found, everywhere if any_order else scope)
+        solved = least_memory(
+            problem, clock, any_order=any_order, solver=solver if by_ilp else None
+        )
+        return _Solved(*solved, everywhere if any_order else scope)
     if by_ilp:
-        found = plan_by_ilp(problem, schedule, part, solver)
-        return _Solved(*found, everywhere if schedule == "joint" else scope)
+        solved = plan_by_ilp(problem, schedule, part, solver)
+        return _Solved(*solved, everywhere if schedule == "joint" else scope)
     if schedule == "joint":
         return _Solved(*solve_all_orders(problem, part), everywhere)
     if schedule == "dnc":
@@ -239,12 +241,15 @@ def _program(
 
     clock.report("latency", solved.solution.cost_bytes, solved.solution.bound_bytes)
     placements = [(solved.problem, solved.solution.offsets), *_equals(solved, chosen, clock)]
-    found = fastest(placements, machine, clock)
-    solution = replace(solved.solution, offsets=dict(found.best.offsets))
+    quickest = fastest(placements, machine, clock)
+    solution = replace(solved.solution, offsets=dict(quickest.best.offsets))
     solved = replace(
-        solved, problem=found.best.problem, solution=solution, notes=(*solved.notes, found.note)
+        solved,
+        problem=quickest.best.problem,
+        solution=solution,
+        notes=(*solved.notes, quickest.note),
     )
-    return found.best.program, solved
+    return quickest.best.program, solved
 
 
 def _equals(
@@ -259,11 +264,11 @@ def _equals(
     for order in (tuple(range(len(problem.schedule))), least.schedule):
         ordered = replace(problem, schedule=order)
         try:
-            found = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
+            solution = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
         except BudgetTooSmall:  # What must be kept does not fit in every order.
             continue
-        if order != problem.schedule and found.cost_bytes == solved.solution.cost_bytes:
-            yield ordered, found.offsets
+        if order != problem.schedule and solution.cost_bytes == solved.solution.cost_bytes:
+            yield ordered, solution.offsets
 
 
 def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -> Account:

@@ -60,10 +60,10 @@ def _by_size(problem: ScheduleProblem, alignment: int) -> _Arena:
     """
     dropped = _furthest_next_use(problem)
     while True:
-        found = _arrange(problem, dropped, {}, alignment)
-        if not isinstance(found, _Stuck):
-            return _Arena(frozenset(dropped), found)
-        dropped.add(_victim(problem, found, dropped))
+        outcome = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(outcome, _Stuck):
+            return _Arena(frozenset(dropped), outcome)
+        dropped.add(_victim(problem, outcome, dropped))
 
 
 def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
@@ -72,9 +72,9 @@ def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, clock: C
         if clock.expired():
             break
         dropped = arena.dropped - {gap}
-        found = _arrange(problem, dropped, {}, alignment)
-        if not isinstance(found, _Stuck):
-            arena = _Arena(dropped, found)
+        outcome = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(outcome, _Stuck):
+            arena = _Arena(dropped, outcome)
     return arena
 
 
@@ -180,14 +180,14 @@ class _Climb:
             return False
         rank = dict(self.rank)
         for _ in range(REORDERINGS):
-            found = _arrange(self.problem, dropped, rank, self.alignment)
-            if not isinstance(found, _Stuck):
+            outcome = _arrange(self.problem, dropped, rank, self.alignment)
+            if not isinstance(outcome, _Stuck):
                 gain = cost < self.cost
-                self.best, self.cost, self.rank = _Arena(dropped, found), cost, rank
+                self.best, self.cost, self.rank = _Arena(dropped, outcome), cost, rank
                 return gain
             if clock.expired():
                 break
-            self._promote(found, rank)
+            self._promote(outcome, rank)
         return False
 
     def _propose(self) -> frozenset[UseGap]:

@@ -112,7 +112,7 @@ def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) ->
     for run in stays:
         for step in range(run.first, run.last + 1):
             load[step] += problem.lines[run.line].size_bytes
-    found: dict[int, Lifetime] = {}
+    extended: dict[int, Lifetime] = {}
     order = sorted(range(len(stays)), key=lambda i: -problem.lines[stays[i].line].size_bytes)
     for i in order:
         run, line = stays[i], problem.lines[stays[i].line]
@@ -126,8 +126,8 @@ def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) ->
         while stored and last < min(steps - 1, run.last + ahead) and load[last + 1] <= room:
             last += 1
             load[last] += line.size_bytes
-        found[i] = Lifetime(str(i), first, last + 1, line.size_bytes)
-    return [found[i] for i in range(len(stays))]
+        extended[i] = Lifetime(str(i), first, last + 1, line.size_bytes)
+    return [extended[i] for i in range(len(stays))]
 
 
 def bound_s(program: Program, machine: Machine) -> float:

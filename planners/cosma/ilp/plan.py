@@ -50,10 +50,10 @@ def plan_by_ilp(
     ordered, stays = decode(ilp, solved)
     cost = cost_of(ordered, stays)
     bound = min(solved.bound_bytes, cost)
-    found = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
+    ilp_plan = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
     if cost == bound or problem.paper_strict or problem.wished.keep:
-        return found
-    return min(found, _online(problem, bound, how, clock), key=lambda item: item[1].cost_bytes)
+        return ilp_plan
+    return min(ilp_plan, _online(problem, bound, how, clock), key=lambda item: item[1].cost_bytes)
 
 
 def schedule_of_least_peak(

@@ -63,8 +63,8 @@ class Solved:
 def solvers() -> tuple[str, ...]:
     """Names of all solvers that can be used here, as people call them, HiGHS first."""
     pulp = load_pulp()
-    found = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
-    usable = [name for name in found if pulp.getSolver(name, msg=False).available()]
+    listed = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
+    usable = [name for name in listed if pulp.getSolver(name, msg=False).available()]
     return (HIGHS, *(("CBC",) if _cbc(pulp).available() else ()), *usable)
 
 
@@ -242,9 +242,9 @@ def _wait(
 
 def _cbc(pulp: Any) -> Any:
     """CBC from the path, or else the one that PuLP brings."""
-    found = pulp.COIN_CMD(msg=False)
-    if found.available():
-        return found
+    solver = pulp.COIN_CMD(msg=False)
+    if solver.available():
+        return solver
     return pulp.COIN_CMD(msg=False, path=pulp.apis.coin_api.pulp_cbc_path)
 
 

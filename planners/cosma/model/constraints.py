@@ -65,10 +65,10 @@ def require_counted(wishes: Iterable[Wish], graph: Graph, parameters: bool) -> N
 
 def positions_before(graph: Graph, before: Iterable[tuple[str, str]]) -> list[int]:
     """For each operator, the mask of those that wishes let run before it."""
-    found = [0] * len(graph.operators)
+    masks = [0] * len(graph.operators)
     for first, then in before:
-        found[graph.index[then]] |= 1 << graph.index[first]
-    return found
+        masks[graph.index[then]] |= 1 << graph.index[first]
+    return masks
 
 
 def reordered(graph: Graph, before: Collection[tuple[str, str]]) -> Graph:

@@ -149,12 +149,12 @@ class TensorStay(NamedTuple):
 
 def runs(problem: ScheduleProblem, dropped: frozenset[UseGap]) -> tuple[TensorStay, ...]:
     """The stays that remain when these gaps are dropped and all others kept."""
-    found = []
+    stays = []
     for i, line in enumerate(problem.lines):
         first = line.uses[0]
         for before, after in pairwise(line.uses):
             if UseGap(i, before, after) in dropped:
-                found.append(TensorStay(i, first, before))
+                stays.append(TensorStay(i, first, before))
                 first = after
-        found.append(TensorStay(i, first, line.uses[-1]))
-    return tuple(found)
+        stays.append(TensorStay(i, first, line.uses[-1]))
+    return tuple(stays)

@@ -68,11 +68,11 @@ class Overflow:
         asked = self.operators & ~done
         if before is not None:
             asked &= (1 << before) - 1
-        found = self._ahead.get(asked)
-        if found is None:
-            found = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
-            self._ahead[asked] = found
-        return found
+        ahead = self._ahead.get(asked)
+        if ahead is None:
+            ahead = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
+            self._ahead[asked] = ahead
+        return ahead
 
     def _crowds(self) -> Iterator[_Crowd]:
         space, net = self.space, self.space.net
@@ -115,9 +115,9 @@ def _spills(space: OrderSpace) -> Iterator[_Spill]:
         for i in bits(users):
             after |= net.behind[i]
         uses = ((1 << i, net.before[i] & after & ~users) for i in bits(net.consumers[t]))
-        found = tuple((use, between) for use, between in uses if between)
-        if found:
-            yield _Spill(1 << t, space.size[t], found)
+        pairs = tuple((use, between) for use, between in uses if between)
+        if pairs:
+            yield _Spill(1 << t, space.size[t], pairs)
 
 
 _Key: TypeAlias = tuple[int, int, int]
@@ -147,11 +147,11 @@ class Largest:
         space = self.space
         parts = (state.resident & space.tensors, state.written & space.tensors)
         asked = (state.done | space.skipped, *parts)
-        found = self.answers.get(asked)
-        if found is None:
+        bound = self.answers.get(asked)
+        if bound is None:
             seen = space.settle(space.seen(state), [])
-            found = self.answers[asked] = self._solve(seen)
-        return found
+            bound = self.answers[asked] = self._solve(seen)
+        return bound
 
     def _left(self, state: OrderState) -> int:
         key = _key(state)

@@ -85,8 +85,8 @@ def _solve_uncut(
         if best.solution.cost_bytes == 0:
             break
         clock.report("an order of the whole", _told(best), 0)
-        found = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
-        best = min(best, found, key=_cost)
+        candidate = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
+        best = min(best, candidate, key=_cost)
     return best
 
 

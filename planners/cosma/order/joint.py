@@ -175,8 +175,8 @@ class _Hunt:
             search = self._again(limit, seed=seed)
             search.run(self.clock, PLACING_STATES)
             if route := search.route():
-                found = route if self._along is None else route.along(self._along)
-                self._try(found.schedule, quick=not small)
+                full_route = route if self._along is None else route.along(self._along)
+                self._try(full_route.schedule, quick=not small)
         if not (self._placed or small):
             self._try(first, quick=False)
         if self.proven and not self._placed:
@@ -262,15 +262,15 @@ class _Hunt:
         share = min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0
         clock = self.clock.share(share, bounds=False)
         try:
-            found = _solved(self.problem, schedule, clock, quick=quick)
+            solved = _solved(self.problem, schedule, clock, quick=quick)
         except BudgetTooSmall as error:
             # Of what must be kept: proven to have no place in this order, or none found.
             return NOTHING if error.remedy == AS_FAR else NOWHERE
-        if found[1].cost_bytes < self.best[1].cost_bytes:
-            self.best = found
-        if found[1].cost_bytes < self.route.cost_bytes:
-            self.route = OrderRoute(schedule, found[1].cost_bytes)
-        return found[1]
+        if solved[1].cost_bytes < self.best[1].cost_bytes:
+            self.best = solved
+        if solved[1].cost_bytes < self.route.cost_bytes:
+            self.route = OrderRoute(schedule, solved[1].cost_bytes)
+        return solved[1]
 
     def _tell(self, stage: str) -> None:
         cost = self.best[1].cost_bytes

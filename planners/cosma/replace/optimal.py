@@ -146,12 +146,12 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
 
     It is left to end by itself then. What it raises, and what the clock's callback does, come out.
     """
-    found: list[T] = []
+    results: list[T] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(work())
+            results.append(work())
         except BaseException as error:
             failed.append(error)
 
@@ -164,7 +164,7 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     thread.join(GRACE_S)
     if failed:
         raise failed[0]
-    return found[0] if found else None
+    return results[0] if results else None
 
 
 def _windows(

@@ -38,14 +38,14 @@ def repair(
     address: dict[tuple[int, int], int] = {}  # of a line at one of its uses
     start, total = 0, len(problem.schedule)
     while start < total:
-        stop, found = _longest_window(problem, stays, start, clock)
+        stop, packed = _longest_window(problem, stays, start, clock)
         if stop < total:
             earliest = max(start + 1, stop - LOOK_BACK)
             choice = range(stop, earliest - 1, -1)
             stop = min(choice, key=lambda b: _cost(problem, _crossing(stays, b)))
             extra |= {_gap_at(problem, run, stop) for run in _crossing(stays, stop)}
         # Past `stop` the next window will say otherwise.
-        for part, offset in found.items():
+        for part, offset in packed.items():
             uses = problem.lines[part.line].uses
             address |= {(part.line, use): offset for use in uses if part.first <= use <= part.last}
         start = stop
