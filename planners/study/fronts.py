@@ -129,9 +129,9 @@ def winners(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
 
 def wins(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
     """How often each planner wins, by budget: rows are winners, columns budgets and their sum."""
-    best = winners(table, by)
-    counts = best.groupby(["winner", "budget"], sort=False).size().unstack(fill_value=0)
-    counts = counts[list(dict.fromkeys(best["budget"]))]
+    winning = winners(table, by)
+    counts = winning.groupby(["winner", "budget"], sort=False).size().unstack(fill_value=0)
+    counts = counts[list(dict.fromkeys(winning["budget"]))]
     counts["all"] = counts.sum(axis=1)
     return counts.sort_values("all", ascending=False)
 

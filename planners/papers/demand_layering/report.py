@@ -216,7 +216,7 @@ def _accuracy(tables: StreamingTables) -> str:
         far = [e for e in misses if abs(e.points) > limit]
         names = ", ".join(f"{e.network} {TITLES[e.pipeline]} ({e.points:+.1f})" for e in far)
         parts.append(
-            f"{what}: rms {rms(misses):.2f} points, worst {worst(differences).points:+.1f}; beyond "
+            f"{what}: rms {rms(misses):.2f} points, worst {worst(misses).points:+.1f}; beyond "
             f"{limit:g}: {names or 'none'}."
         )
     alone = [
