@@ -93,7 +93,7 @@ def _packed(problem: ScheduleProblem, bound_bytes: int, clock: Clock) -> Solutio
 
 
 def _too_small(problem: ScheduleProblem, solution: Solution) -> BudgetTooSmall:
-    """What is needed without spills, and the operator with the most beside it."""
+    """The memory needed without spills, and the operator that needs the most."""
     stays = list(solution.offsets)
     live = [
         [run for run in stays if run.first <= step <= run.last]

@@ -3,8 +3,8 @@
 The whole method, in the order in which it decides (Li, Gupta, Malik; sections of the paper):
 
 1. `model/problem` turns a graph in an order into uses of tensors and gaps between them; a tensor is
-   kept over a gap or dropped, and a drop costs its store and its load. `model/constraints` says
-   what wishes ask of that, `model/net` what the search over orders sees.
+   kept over a gap or dropped, and a drop costs its store and its load. `model/constraints`
+   applies wishes to that, `model/net` is what the search over orders sees.
 2. The order, by `schedule`: the graph's own; the least peak (`order/peak`, eqs. 13–15); all orders
    at once, as a shortest path over what has run, is resident and is written (`order/joint`,
    `order/shortest_path` on `order/space`, pruned by `order/bounds` and `order/suffix_bounds`); or
@@ -140,7 +140,7 @@ def _problem(
 def _wishful(
     graph: Graph, wishes: Sequence[Wish], budget_bytes: int, chosen: CosmaOptions
 ) -> ScheduleProblem:
-    """The problem with wishes; what no plan could do is told at once."""
+    """The problem with wishes; what no plan could satisfy is reported at once."""
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
     spills = [str(wish) for wish in wishes if wish.kind == "spill"]
@@ -152,7 +152,7 @@ def _wishful(
 
 
 def _with_order_told(graph: Graph, solved: _Solved, chosen: CosmaOptions) -> _Solved:
-    """A note where the order given does not respect the wishes, and another stands for it."""
+    """A note where the order given does not respect the wishes and another replaces it."""
     names = [op.name for op in solved.problem.graph.operators]
     if chosen.schedule != "default" or names == list(graph.index):
         return solved
@@ -192,7 +192,7 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
     by_ilp = chosen.method == "ilp"
     everywhere = "over all schedules"
     scope = f"for the {schedule} schedule"
-    # What is sought after a plan of least traffic takes some of the time.
+    # The search for latency, after that for traffic, takes some of the time.
     part = clock
     if chosen.objective == "traffic_then_latency":
         part = clock.share(TRAFFIC_SHARE)
@@ -272,7 +272,7 @@ def _equals(
 
 
 def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -> Account:
-    """What the plan is to move and hold, by the problem alone: `check` compares the program."""
+    """What the plan must move and hold, by the problem alone: `check` compares it."""
     sizes = problem.lines
     compulsory = _compulsory(problem)
     return Account(

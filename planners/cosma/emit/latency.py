@@ -103,7 +103,7 @@ def _variants(
 
 
 def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) -> list[Lifetime]:
-    """Lifetimes that begin up to `ahead` steps before loads and end so late after stores.
+    """Lifetimes that begin up to `ahead` steps before loads and end up to as many after stores.
 
     As far as the memory holds them all; large ones first.
     """
@@ -131,7 +131,7 @@ def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) ->
 
 
 def bound_s(program: Program, machine: Machine) -> float:
-    """Seconds that no plan of a program's graph and traffic can do without.
+    """A lower bound in seconds on every plan of a program's graph and traffic.
 
     All operators one after the other; or all bytes, over both directions at their full rate.
     """

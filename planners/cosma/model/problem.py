@@ -19,7 +19,7 @@ class TensorLine:
 
     `host_copy` says that the host has it whenever it is dropped without a store of its own:
     graph inputs, parameters, and graph outputs, whose store is compulsory; nothing where the
-    paper is taken at its word.
+    paper is taken literally.
     """
 
     tensor: str
@@ -47,7 +47,7 @@ class ScheduleProblem:
     """Which tensors to keep over which gaps, for one schedule and budget.
 
     `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
-    `wished`: what people want kept, dropped or first; the schedule is one that respects it.
+    `wished`: what the user wants kept, dropped or first; the schedule respects it.
     """
 
     graph: Graph

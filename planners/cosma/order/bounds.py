@@ -1,9 +1,9 @@
 """Lower bounds on what a state still has to pay, each from a part of the problem.
 
-`Overflow`: tensors that must live across an operator and do not fit beside it; and those that are
-wished away, where some operator surely runs between two uses. `Largest`: the
-problem of the largest tensors alone, solved exactly from each state that is asked for, and
-remembered. Tails, which need a search each, are in `tails.py`.
+`Overflow`: tensors that must live across an operator and do not fit beside it; and those that a
+wish spills, where some operator surely runs between two uses. `Largest`: the problem of the largest
+tensors alone, solved exactly from each state that is queried, and cached. Bounds on suffixes, which
+need a search each, are in `suffix_bounds.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planners.cosma.order.space import OrderSpace, OrderState
 
 Bound: TypeAlias = Callable[[OrderState], int]
 
-# States that one question about the largest tensors may cost; then the bound so far is the answer.
+# States that one query about the largest tensors may expand; then the bound so far is the answer.
 MAX_STATES = 500
 
 
@@ -64,7 +64,7 @@ class Overflow:
         return total
 
     def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
-        """What is to come of the crowds, without their operators."""
+        """The crowds still to come, without their operators."""
         asked = self.operators & ~done
         if before is not None:
             asked &= (1 << before) - 1
@@ -83,7 +83,7 @@ class Overflow:
             if over + most <= 0:
                 continue
             around = net.around[position]
-            # What is to be spilled is not there in any case.
+            # What is to be spilled is not resident in any case.
             possible = around.read_after & around.made_not_after & ~step.touches & ~space.spill
             if over + space.bytes(possible) > 0:
                 always = possible & around.made_before
@@ -130,8 +130,8 @@ def _key(state: OrderState) -> _Key:
 class Largest:
     """What the part of a net about its largest tensors has to pay, by search.
 
-    Each answer is kept, for its state and for all states on the way to the goal; for those beside
-    the way a bound is: the best cost less what it took to come there (adaptive A*).
+    Each answer is cached for its state and for all states on the way to the goal; for the other
+    expanded states a bound is: the best cost less the cost of reaching them (adaptive A*).
     """
 
     def __init__(self, net: Net, smallest: int, base: Bound | None = None) -> None:

@@ -157,7 +157,7 @@ class OrderSpace:
         """Run all operators that no continuation can be worse for having run now.
 
         Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
-        larger or dearer to evict than one resident input that dies with it: the output stands for
+        larger, or costs more to evict, than one resident input that dies with it: the output stands for
         that input. Inputs that are not resident die too: their reload is paid for already. What
         is to be spilled is neither used nor resident: other operators might still use it for free.
         """
@@ -288,9 +288,9 @@ class OrderSpace:
     def _to_go_before(self, state: OrderState, tensors: list[int]) -> dict[int, int]:
         """For each tensor, those that go before it does.
 
-        Let b have one use left, and a none before that one; let a be as large and no dearer to
-        evict. Whoever evicts b and keeps a does no worse the other way round: a comes back when
-        b is used, into the room that it had.
+        Let b have one use left, and a none before that one; let a be as large and cost no more to
+        evict. Evicting a in place of b is then no worse: a comes back when b is used, into the room
+        that b had.
         """
         have = state.written | self.host
         left = {t: self.consumers[t] & ~state.done for t in tensors}
