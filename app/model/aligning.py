@@ -97,11 +97,11 @@ def _by_operator(here: Shown, there: Shown) -> list[Pair]:
 
 def spans_of(shown: Shown) -> dict[str, tuple[int, int]]:
     """The steps of each operator, from its first to the one after its last."""
-    found: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for step, names in enumerate(shown.ran):
         for name in names:
-            found[name] = found.get(name, (step, step))[0], step + 1
-    return found
+            spans[name] = spans.get(name, (step, step))[0], step + 1
+    return spans
 
 
 def rising(pairs: Sequence[Pair]) -> list[Pair]:
@@ -116,9 +116,9 @@ def rising(pairs: Sequence[Pair]) -> list[Pair]:
         before.append(at[k - 1] if k else -1)
         tails[k : k + 1] = [y]
         at[k : k + 1] = [i]
-    found: list[Pair] = []
+    chain: list[Pair] = []
     i = at[-1] if at else -1
     while i >= 0:
-        found.append(order[i])
+        chain.append(order[i])
         i = before[i]
-    return found[::-1]
+    return chain[::-1]

@@ -60,7 +60,7 @@ class BlockTree:
             block = next((name for name in chain if name not in expanded), None)
             key = (operator, False) if block is None else (block, True)
             members.setdefault(key, []).append(position)
-        return [BlockNode(name, tuple(found), block) for (name, block), found in members.items()]
+        return [BlockNode(name, tuple(places), block) for (name, block), places in members.items()]
 
     def frames(self, expanded: Collection[str]) -> list[Frame]:
         """Expanded blocks around the visible nodes, outermost first."""

@@ -30,12 +30,12 @@ def blocks_text(names: Collection[str]) -> str:
 
 def blocks_named(text: str) -> list[str]:
     """The names in a text that `blocks_text` wrote. Raises `ValueError` for anything else."""
-    found: list[str] = []
+    names: list[str] = []
     before: list[str] = []
     for item in text.split(MARK) if text else ():
         shared, _, rest = item.partition(".")
         if not 0 <= int(shared) <= len(before):
             raise ValueError(text)
         before = [*before[: int(shared)], *unquote(rest).split(".")]
-        found.append(".".join(before))
-    return found
+        names.append(".".join(before))
+    return names

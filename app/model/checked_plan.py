@@ -97,20 +97,20 @@ class Shown:
     @cached_property
     def by_step(self) -> tuple[tuple[int, ...], ...]:
         """Positions of the instructions of each step."""
-        found: list[list[int]] = [[] for _ in range(self.steps)]
+        positions: list[list[int]] = [[] for _ in range(self.steps)]
         for position, item in enumerate(self.instructions):
-            found[item.step].append(position)
-        return tuple(map(tuple, found))
+            positions[item.step].append(position)
+        return tuple(map(tuple, positions))
 
     @cached_property
     def computes(self) -> tuple[tuple[int, int], ...]:
         """First and last compute of each step; the step's bounds where it has none."""
-        found = []
+        spans = []
         for positions in self.by_step:
             runs = [p for p in positions if isinstance(self.instructions[p], Compute)]
             bounds = runs or positions or (0,)
-            found.append((bounds[0], bounds[-1]))
-        return tuple(found)
+            spans.append((bounds[0], bounds[-1]))
+        return tuple(spans)
 
     @cached_property
     def ran(self) -> tuple[tuple[str, ...], ...]:
@@ -129,29 +129,29 @@ class Shown:
     @cached_property
     def reads(self) -> Mapping[str, tuple[int, ...]]:
         """The steps that read each tensor, or a part of it."""
-        found: dict[str, dict[int, None]] = {}
+        steps_of: dict[str, dict[int, None]] = {}
         for item in self.instructions:
             if isinstance(item, Compute):
                 for piece, _ in item.reads:
-                    found.setdefault(piece.tensor, {})[item.step] = None
-        return {tensor: tuple(steps) for tensor, steps in found.items()}
+                    steps_of.setdefault(piece.tensor, {})[item.step] = None
+        return {tensor: tuple(steps) for tensor, steps in steps_of.items()}
 
     @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
         """The stays of each tensor on chip."""
-        found: dict[str, list[sp.Residency]] = {}
+        by_tensor: dict[str, list[sp.Residency]] = {}
         for stay in self.report.residencies:
-            found.setdefault(stay.tensor, []).append(stay)
-        return {tensor: tuple(stays) for tensor, stays in found.items()}
+            by_tensor.setdefault(stay.tensor, []).append(stay)
+        return {tensor: tuple(stays) for tensor, stays in by_tensor.items()}
 
     @cached_property
     def ended(self) -> Mapping[int, tuple[sp.Residency, ...]]:
         """The stays that an instruction ended, by its step."""
-        found: dict[int, list[sp.Residency]] = {}
+        by_step: dict[int, list[sp.Residency]] = {}
         for stay in self.report.residencies:
             if stay.stop_instruction >= 0:
-                found.setdefault(stay.stop_step - 1, []).append(stay)
-        return {step: tuple(stays) for step, stays in found.items()}
+                by_step.setdefault(stay.stop_step - 1, []).append(stay)
+        return {step: tuple(stays) for step, stays in by_step.items()}
 
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""
@@ -179,17 +179,17 @@ class Shown:
         """By ring, the columns of steps in which each layer's bytes are there."""
         stream = self.stream
         assert stream is not None
-        found: dict[str, list[tuple[int, int] | None]] = {
+        columns_of: dict[str, list[tuple[int, int] | None]] = {
             ring.key: [None] * len(stream.layers) for ring in stream.rings
         }
         for stay in self.report.residencies:
             kind, layer, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
-            if kind == "kernel" or ring not in found:
+            if kind == "kernel" or ring not in columns_of:
                 continue
             left, right = self.columns(stay)
-            before = found[ring][layer] or (left, right)
-            found[ring][layer] = min(left, before[0]), max(right, before[1])
-        return {ring: tuple(lives) for ring, lives in found.items()}
+            before = columns_of[ring][layer] or (left, right)
+            columns_of[ring][layer] = min(left, before[0]), max(right, before[1])
+        return {ring: tuple(lives) for ring, lives in columns_of.items()}
 
     @cached_property
     def groups(self) -> tuple[FusedGroup, ...]:
@@ -246,11 +246,11 @@ class Shown:
     def _live(self, step: int) -> tuple[sp.Residency, ...]:
         left, right = self._sides
         stays = self.report.residencies
-        found = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
+        live = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups or self.pool:
-            moment = _fullest(found, self.by_step[step])
-            found = [r for r in found if r.start_instruction <= moment < _stop(r)]
-        return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
+            moment = _fullest(live, self.by_step[step])
+            live = [r for r in live if r.start_instruction <= moment < _stop(r)]
+        return tuple(sorted(live, key=lambda r: (-r.size_bytes, r.tensor)))
 
     def held(self, step: int, live: Iterable[sp.Residency]) -> int:
         """How many bytes these are at once; line buffers of a pool are drawn whole, and filled row
@@ -286,26 +286,26 @@ class Shown:
 
     def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
         """From when until when each step computes."""
-        found: dict[int, tuple[float, float]] = {}
+        spans: dict[int, tuple[float, float]] = {}
         for item in trace.intervals:
             if isinstance(self.instructions[item.instruction], Compute):
-                start, stop = found.get(item.step, (item.start_s, item.stop_s))
-                found[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
+                start, stop = spans.get(item.step, (item.start_s, item.stop_s))
+                spans[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
         last = (0.0, 0.0)
         seconds = []
         for step in range(self.steps):
-            last = found.get(step, (last[1], last[1]))
+            last = spans.get(step, (last[1], last[1]))
             seconds.append(last)
         return tuple(seconds)
 
     @cached_property
     def operator_seconds(self) -> Mapping[str, float]:
         """How long each operator computes."""
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for item in self.trace.intervals:
             if isinstance(self.instructions[item.instruction], Compute):
-                found[item.label] = found.get(item.label, 0.0) + item.stop_s - item.start_s
-        return found
+                seconds[item.label] = seconds.get(item.label, 0.0) + item.stop_s - item.start_s
+        return seconds
 
     @cached_property
     def moved_bytes(self) -> Mapping[str, int]:
@@ -337,7 +337,7 @@ def _other(item: Load | Store) -> Region:
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:
     """First positions of plateaus that are higher than what is beside them."""
-    found, rising = [], True
+    maxima, rising = [], True
     start = 0
     for i in range(1, len(values) + 1):
         following = values[i] if i < len(values) else -1
@@ -345,19 +345,19 @@ def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:
             rising, start = True, i
         elif following < values[i - 1]:
             if rising:
-                found.append(start)
+                maxima.append(start)
             rising, start = False, i
-    return tuple(found)
+    return tuple(maxima)
 
 
 def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
     """Free ranges `[start, stop)` between occupied ones in a memory of `size` bytes."""
-    found, reached = [], 0
+    free, reached = [], 0
     for start, stop in sorted(occupied):
         if start > reached:
-            found.append((reached, start))
+            free.append((reached, start))
         reached = max(reached, stop)
-    return [*found, (reached, size)] if reached < size else found
+    return [*free, (reached, size)] if reached < size else free
 
 
 def _stop(stay: sp.Residency) -> float:

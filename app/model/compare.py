@@ -57,7 +57,7 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
         kinds.setdefault(stay.tensor, set()).add(kind)
     for stay, _ in both.only_there:
         kinds.setdefault(stay.tensor, set()).add(ONLY_THERE)
-    found = []
+    differing = []
     for tensor, seen in kinds.items():
         mine, other = here.moved_bytes.get(tensor, 0), there.moved_bytes.get(tensor, 0)
         if mine and not other:
@@ -66,8 +66,8 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
             seen.add(SPILLED_THERE)
         kind = next((kind for kind in KINDS if kind in seen), SAME)
         if kind != SAME:
-            found.append(Difference(tensor, kind, mine, other))
-    return sorted(found, key=lambda d: (-abs(d.delta_bytes), KINDS.index(d.kind), d.tensor))
+            differing.append(Difference(tensor, kind, mine, other))
+    return sorted(differing, key=lambda d: (-abs(d.delta_bytes), KINDS.index(d.kind), d.tensor))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.
         timed.add(key)
         exact.add((*key, _starts(stay)))
     times = {name: joined(columns) for name, columns in tensors.items()}
-    found = []
+    pairs = []
     for stay in here.report.residencies:
         columns = here.columns(stay)
         key = (stay.tensor, stay.piece.box, stay.memory, columns)
@@ -114,8 +114,8 @@ def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.
             kind = ONLY_HERE
         else:
             kind = RETIMED if (stay.tensor, stay.piece.box) in boxes else CUT
-        found.append((stay, kind))
-    return found
+        pairs.append((stay, kind))
+    return pairs
 
 
 def only_there(
@@ -160,18 +160,18 @@ def _whole(place: float) -> float:
 
 def operator_kinds(here: Shown, there: Shown) -> dict[str, str]:
     """Operators that differ, each with the first of `KINDS` of what it writes, or with `ORDER`."""
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     order = {kind: i for i, kind in enumerate(KINDS)}
     for item in differences(here, there):
         writer = here.graph.producer.get(item.tensor)
         if writer is None:
             continue
         name = here.graph.operators[writer].name
-        if name not in found or order[item.kind] < order[found[name]]:
-            found[name] = item.kind
+        if name not in kinds or order[item.kind] < order[kinds[name]]:
+            kinds[name] = item.kind
     for name in reordered(here, there):
-        found.setdefault(name, ORDER)
-    return found
+        kinds.setdefault(name, ORDER)
+    return kinds
 
 
 def reordered(here: Shown, there: Shown) -> list[str]:
@@ -207,14 +207,14 @@ def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
         ("traffic", "traffic_bytes"),
         ("peak", "peak_bytes"),
     )
-    found = [
+    sums = [
         (name, float(getattr(here.report, of)), float(getattr(there.report, of)), "B")
         for name, of in rows
     ]
     if here.stream is not None and there.stream is not None:
-        found += _streamed(here.stream, there.stream)
-    found.append(("latency", here.trace.makespan_s, there.trace.makespan_s, "s"))
-    return [*found, ("energy", here.trace.energy_j, there.trace.energy_j, "J")]
+        sums += _streamed(here.stream, there.stream)
+    sums.append(("latency", here.trace.makespan_s, there.trace.makespan_s, "s"))
+    return [*sums, ("energy", here.trace.energy_j, there.trace.energy_j, "J")]
 
 
 def _streamed(here: Stream, there: Stream) -> list[tuple[str, float, float, str]]:

@@ -96,23 +96,23 @@ def wished_operator(shown: Shown, selection: str) -> str:
     """The operator that is selected, itself and not by its tensor."""
     if not selection or selection.startswith(TENSOR):
         return ""
-    found = selected_operators(shown.graph, selection)
-    return found[0] if len(found) == 1 else ""
+    operators = selected_operators(shown.graph, selection)
+    return operators[0] if len(operators) == 1 else ""
 
 
 def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[WishOffer]:
     """The buttons that make sense for what is selected, under a planner."""
-    known, found = KNOWN.get(planner, ()), list[WishOffer]()
+    known, buttons = KNOWN.get(planner, ()), list[WishOffer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
     if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
-        found += _of_tensor(tensor, wishes, "its output " if operator else "")
+        buttons += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
         about = "then tap the other operator; Escape gives up"
-        found.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
-        found.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
+        buttons.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
+        buttons.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
     if operator and "fuse" in known:
-        found += _of_groups(shown, operator, wishes)
-    return found
+        buttons += _of_groups(shown, operator, wishes)
+    return buttons
 
 
 def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
@@ -140,7 +140,7 @@ def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishO
     graph, group = shown.graph, shown.group_of
     written = graph.operators[graph.index[operator]].outputs
     readers = dict.fromkeys(graph.operators[i].name for t in written for i in graph.consumers[t])
-    found = []
+    buttons = []
     for name in list(readers)[:NEIGHBOURS]:
         together = operator in group and group.get(operator) == group.get(name)
         label, kind = (f"Split from {name}", "split") if together else (f"Fuse with {name}", "fuse")
@@ -148,10 +148,10 @@ def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishO
         text = held if kind_of(held) in ("fuse", "split") else f"{kind} {operator} {name}"
         if held:
             label = f"{'Fuse with' if kind_of(held) == 'fuse' else 'Split from'} {name}"
-        found.append(_toggle(label, text, "the operator that reads what it writes", wishes))
+        buttons.append(_toggle(label, text, "the operator that reads what it writes", wishes))
     about = "then tap the other operator; Escape gives up"
-    found.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
-    return [*found, WishOffer("Split from…", f"{PICK}split {operator}", about)]
+    buttons.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
+    return [*buttons, WishOffer("Split from…", f"{PICK}split {operator}", about)]
 
 
 def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOffer:

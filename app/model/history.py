@@ -13,8 +13,8 @@ def best_so_far(before: Mapping[str, Any], now: Moment) -> Moment:
     """A moment with the best plan and the best bound of all until now: stages tell of their own."""
     best = [m["incumbent_bytes"] for m in (before, now) if m.get("incumbent_bytes") is not None]
     bound = [m["bound_bytes"] for m in (before, now) if m.get("bound_bytes") is not None]
-    found = {**now, "incumbent_bytes": min(best, default=None)}
-    return {**found, "bound_bytes": max(bound, default=None)}
+    moment = {**now, "incumbent_bytes": min(best, default=None)}
+    return {**moment, "bound_bytes": max(bound, default=None)}
 
 
 def remembered(history: list[Moment], now: Moment) -> list[Moment]:

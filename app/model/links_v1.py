@@ -57,9 +57,9 @@ def _share(text: str) -> float:
 def _names(text: str) -> Any:
     if text == "auto":
         return text
-    if not isinstance(found := json.loads(text), list):
+    if not isinstance(names := json.loads(text), list):
         raise ValueError(text)
-    return found
+    return names
 
 
 PIPELINES = ("exact", "pre", "seq", "sync", "async", "async-md", "2s", "2s-md")

@@ -162,18 +162,18 @@ def numbers_in(machine: str, text: str) -> dict[str, float]:
 
     Raises `SpillwayError` where the preset has none such, or they make no sense.
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            found[name] = float(value)
+            numbers[name] = float(value)
         except ValueError:
             raise sp.BadInput(f"{part!r:.60} is no number of a machine") from None
     onchip = sp.load_machine(machine).onchip
-    if f"{onchip}.size_bytes" in found:
+    if f"{onchip}.size_bytes" in numbers:
         raise sp.BadInput(f"the size of {onchip} is the budget")
-    known = sp.with_numbers(machine, found).numbers()
-    return {name: known[name] for name in found}
+    known = sp.with_numbers(machine, numbers).numbers()
+    return {name: known[name] for name in numbers}
 
 
 def fields_text(machine: str, numbers: Mapping[str, float]) -> str:

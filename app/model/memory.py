@@ -36,13 +36,13 @@ def worker_limit(workers: int) -> int:
 
 def machine_bytes() -> int:
     """Memory of the machine, or of the container where that is less; 0 where nothing is known."""
-    found = []
+    limits = []
     with contextlib.suppress(OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in GROUPS:
         with contextlib.suppress(OSError, ValueError):
-            found.append(int(file.read_text()))
-    return min(found, default=0)
+            limits.append(int(file.read_text()))
+    return min(limits, default=0)
 
 
 def group_bytes(group: int) -> int:

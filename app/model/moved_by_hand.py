@@ -64,8 +64,8 @@ def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
     if isinstance(item, Load):
         return item.target
     writes = item.writes if isinstance(item, Compute) else ()
-    found = next((r for piece, r in writes if piece == stay.piece), None)
-    return found or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
+    region = next((r for piece, r in writes if piece == stay.piece), None)
+    return region or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
 
 
 def room_of(plan: sp.Plan, stay: sp.Residency) -> range:
@@ -172,8 +172,8 @@ def free_places(
 
 def alignment_of(plan: sp.Plan) -> int:
     """The alignment that a plan was made with, in bytes."""
-    found = plan.options.get("alignment", ALIGNMENT)
-    return found if isinstance(found, int) and found > 0 else ALIGNMENT
+    alignment = plan.options.get("alignment", ALIGNMENT)
+    return alignment if isinstance(alignment, int) and alignment > 0 else ALIGNMENT
 
 
 def address_of(text: str) -> int:

@@ -80,15 +80,15 @@ def indexed(
     not as the last of them does: those need other memory and traffic. Of one planner and budget
     only the last.
     """
-    found = [
+    rows = [
         {**p, "index": i, "series": series(p["problem"])}
         for i, p in enumerate(points)
         if not asked or beside(p["problem"], asked)
     ]
     last = {
         (p["series"], p["budget_bytes"]): p
-        for p in found
-        if p["problem"]["parameters"] == found[-1]["problem"]["parameters"]
+        for p in rows
+        if p["problem"]["parameters"] == rows[-1]["problem"]["parameters"]
     }
     return list(last.values())
 
@@ -120,10 +120,10 @@ def best(points: Sequence[Point], x: str, y: str) -> set[int]:
 
 def by_series(points: Sequence[Point]) -> dict[str, list[int]]:
     """Positions of the points of each planner with its options, in the order that they came."""
-    found: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for i, point in enumerate(points):
-        found.setdefault(point.get("series") or series(point["problem"]), []).append(i)
-    return found
+        positions.setdefault(point.get("series") or series(point["problem"]), []).append(i)
+    return positions
 
 
 def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[float]]:
@@ -217,20 +217,20 @@ def buys(
     for point in points:
         at[series(point["problem"]), point["budget_bytes"]] = point
     known = dict.fromkeys([*names, *by_series(points), *needs])
-    found = []
+    rows = []
     for name in known:
         now, then = at.get((name, budget)), at.get((name, budget + more))
         first, second = (value(p, axis) if p else None for p in (now, then))
         both = [p["status"] == "optimal" for p in (now, then) if p]
         proof = "" if not both else "proven" if all(both) else "not proven"
-        found.append(Buy(name, first, second, needs.get(name), proof))
+        rows.append(Buy(name, first, second, needs.get(name), proof))
 
     def rank(row: Buy) -> tuple[int, float]:
         if row.gain is not None:
             return 0, -row.gain
         return (1 if row.more is not None else 2), 0.0
 
-    return sorted(found, key=rank)
+    return sorted(rows, key=rank)
 
 
 def points_csv(points: Sequence[Point]) -> str:

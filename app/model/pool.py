@@ -80,10 +80,10 @@ class PoolRuns:
     @cached_property
     def _run_at(self) -> tuple[int, ...]:
         last = max(run.stop_step for run in self.runs)
-        found = [0] * last
+        run_at = [0] * last
         for run in self.runs:
-            found[run.start_step : run.stop_step] = [run.number] * (run.stop_step - run.start_step)
-        return tuple(found)
+            run_at[run.start_step : run.stop_step] = [run.number] * (run.stop_step - run.start_step)
+        return tuple(run_at)
 
     def run_at(self, step: int) -> PoolRun:
         """The run that a step belongs to."""
@@ -167,6 +167,6 @@ def _nearest(
     if not (dying and writes):
         return "", None
     start = layout.offsets[writes[0]]
-    found = [((layout.offsets[name] - start) % layout.pool_bytes, name) for name in dying]
-    distance, name = min(found)
+    distances = [((layout.offsets[name] - start) % layout.pool_bytes, name) for name in dying]
+    distance, name = min(distances)
     return name, distance

@@ -222,8 +222,8 @@ def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
         name = selection.removeprefix(TENSOR)
         return (name,) if name in graph.tensors else ()
     if selection.startswith(SPOKEN):
-        found = selection.removeprefix(SPOKEN).split("\n")
-        return tuple(name for name in found if name in graph.tensors)
+        spoken = selection.removeprefix(SPOKEN).split("\n")
+        return tuple(name for name in spoken if name in graph.tensors)
     names = selected_operators(graph, selection)
     used = [graph.operators[graph.index[name]] for name in names]
     return tuple(dict.fromkeys(t for op in used for t in (*op.inputs, *op.outputs)))

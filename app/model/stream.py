@@ -130,7 +130,7 @@ class Stream:
     def _gaps(self, ring: RingOf) -> list[RingGap]:
         if ring.twice or self.details.joint or self.details.pipeline in ("pre", "seq", "sync"):
             return []
-        found: list[RingGap] = []
+        gaps: list[RingGap] = []
         last: StreamLayer | None = None
         for layer in self.layers:
             if not layer.size_bytes:
@@ -139,9 +139,9 @@ class Stream:
             if last is not None and at == 0:
                 stop = last.offsets[ring.key] + last.size_bytes
                 if stop < ring.size_bytes:
-                    found.append(RingGap(layer.number, last.number, stop, ring.size_bytes))
+                    gaps.append(RingGap(layer.number, last.number, stop, ring.size_bytes))
             last = layer
-        return found
+        return gaps
 
 
 def roomy_bytes(graph: sp.Graph) -> int:
@@ -217,14 +217,14 @@ def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[ShownR
     onchip = plan.machine.onchip
     sizes = {memory.name: memory for memory in plan.program.memories}
     whole = sizes[onchip].size_bytes or plan.budget_bytes
-    found = [ShownRegion("", "on chip", onchip, 0, whole)]
+    areas = [ShownRegion("", "on chip", onchip, 0, whole)]
     for ring in () if joint else rings:
         if ring.size_bytes:
-            found.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
+            areas.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
     held = sizes.get("activations")
     if held is not None and held.size_bytes and not joint:
-        found.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
-    return found
+        areas.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
+    return areas
 
 
 def _acts(
@@ -234,12 +234,12 @@ def _acts(
     streamed = [layer.number for layer in layers if layer.size_bytes]
     keys = {memory: key for key, memory in MEMORIES.items()}
     count = dict.fromkeys(MEMORIES, -1)
-    found: dict[int, tuple[Kind, int, str]] = {}
+    acts: dict[int, tuple[Kind, int, str]] = {}
     for i, item in enumerate(instructions):
         if isinstance(item, Compute):
-            found[i] = ("kernel", item.step, "")
+            acts[i] = ("kernel", item.step, "")
         elif isinstance(item, Load) and (key := keys.get(item.target.memory)):
             count[key] += not item.joined
             kind: Kind = "copy" if item.source.memory in keys else "read"
-            found[i] = (kind, streamed[count[key]], key)
-    return found
+            acts[i] = (kind, streamed[count[key]], key)
+    return acts

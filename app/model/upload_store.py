@@ -108,12 +108,12 @@ def there(token: str) -> bool:
 
 def _make_room(place: Path) -> None:
     """Those used longest ago go first."""
-    found = []
+    files = []
     for entry in os.scandir(place):
         with contextlib.suppress(FileNotFoundError):
-            found.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
-    held = sum(size for _, size, _ in found)
-    for used, size, path in sorted(found):
+            files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+    held = sum(size for _, size, _ in files)
+    for used, size, path in sorted(files):
         if held <= KEPT_BYTES or time.time() - used < 60.0:
             return
         with contextlib.suppress(OSError):

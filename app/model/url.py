@@ -93,12 +93,12 @@ def _usual(name: str) -> str:
 
 def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
     """In words: what is on the page and in no link, after what `link` had no room for."""
-    found = [f"{words} (for want of room)" for words in left_out]
+    parts = [f"{words} (for want of room)" for words in left_out]
     if moves := len(work.shown.plan.details.moves) if work.shown else 0:
-        found.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
+        parts.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
     if others := sum(kept.shown is not work.pinned for kept in work.shelf):
-        found.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
-    return found
+        parts.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
+    return parts
 
 
 def from_query(
@@ -128,17 +128,17 @@ def pinned_in(
         return {}, []
     cannot = f"The link's pinned = {given['pinned']!r:.60} cannot be used."
     try:
-        found = json.loads(given["pinned"])
+        texts = json.loads(given["pinned"])
     except (ValueError, RecursionError):
         return {}, [cannot]
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+    if not isinstance(texts, dict) or not all(isinstance(v, str) for v in texts.values()):
         return {}, [cannot]
     wrong: list[str] = []
     if "machine" in problem:  # numbers changed of a preset are read as of that
-        found = {"machine": problem["machine"], **found}
-    found, brought = _uploaded(found, wrong)
-    fields = {**_read(Problem, found, wrong), **brought}
-    options = _options({"v": given["v"], **found}, wrong)
+        texts = {"machine": problem["machine"], **texts}
+    texts, brought = _uploaded(texts, wrong)
+    fields = {**_read(Problem, texts, wrong), **brought}
+    options = _options({"v": given["v"], **texts}, wrong)
     if wrong:  # another problem than the one that was pinned would be compared with
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
     both = {**problem.get("options", {}), **options}
@@ -188,8 +188,8 @@ def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, text in given.items():
         try:
-            if (found := OPTION[given["v"]](name, text)) is not None:
-                key, value = found
+            if (option := OPTION[given["v"]](name, text)) is not None:
+                key, value = option
                 options[key] = _allowed(key, spec_of(key).checked(value))
         except (ValueError, RecursionError, sp.SpillwayError):
             wrong.append(CANNOT.format(name, text))
@@ -262,10 +262,10 @@ def _value(spec: param.Parameter, text: str) -> Any:
 
 
 def _names(text: str) -> list[str]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+    names = json.loads(text)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(text)
-    return found
+    return names
 
 
 def problem_of(plan: sp.Plan) -> dict[str, Any]:

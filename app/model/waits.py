@@ -85,21 +85,21 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
     """Every read, copy and kernel in a trace; a layer's parameters are read as one."""
     stream = shown.stream
     assert stream is not None
-    found: dict[tuple[Kind, int, str], Stage] = {}
+    stages: dict[tuple[Kind, int, str], Stage] = {}
     for item in trace.intervals:
         act = stream.acts.get(item.instruction)
         if act is None:
             continue
         kind, number, ring = act
-        known = found.get(act)
+        known = stages.get(act)
         if known is None:
             wait = wait_of(shown, item)
-            found[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
+            stages[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
         else:
             stop = max(known.stop_s, item.stop_s)
             start = min(known.start_s, item.start_s)
-            found[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
-    return tuple(found.values())
+            stages[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
+    return tuple(stages.values())
 
 
 def next_wait(shown: Shown, step: int) -> int | None:
@@ -110,9 +110,9 @@ def next_wait(shown: Shown, step: int) -> int | None:
 
 def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
     """Seconds that kernels stood still, by cause; what filled rings cost is what kernels waited."""
-    found: dict[Cause, float] = {}
+    seconds: dict[Cause, float] = {}
     for stage in shown.stages:
         if stage.kind == "kernel" and stage.wait and stage.start_s >= stream.details.preload_s:
             cause = stage.wait.cause
-            found[cause] = found.get(cause, 0.0) + stage.wait.seconds
-    return found
+            seconds[cause] = seconds.get(cause, 0.0) + stage.wait.seconds
+    return seconds

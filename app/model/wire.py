@@ -58,12 +58,12 @@ def _drawn(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
 
 
 def _merged(reads: Iterable[Operand]) -> Iterator[Operand]:
-    found: dict[str, tuple[Any, Region]] = {}
+    merged: dict[str, tuple[Any, Region]] = {}
     for (tensor, box), region in reads:
-        before, space = found.get(tensor, (None, region._replace(size_bytes=0)))
+        before, space = merged.get(tensor, (None, region._replace(size_bytes=0)))
         size = space.size_bytes + region.size_bytes
-        found[tensor] = (around(before, box), space._replace(size_bytes=size))
-    for tensor, (box, region) in found.items():
+        merged[tensor] = (around(before, box), space._replace(size_bytes=size))
+    for tensor, (box, region) in merged.items():
         yield Operand(Piece(tensor, box), region)
 
 
