@@ -45,9 +45,9 @@ class Breaks:
         if not by_hand:
             self._choose(break_nodes=AUTOMATIC)
             return
-        found = list(self.nodes) if models.same_operators else []
-        answered = bool(found) and not models.stale
-        models.problem.take(break_nodes=found)
+        nodes = list(self.nodes) if models.same_operators else []
+        answered = bool(nodes) and not models.stale
+        models.problem.take(break_nodes=nodes)
         if answered:
             models.work.shown_for = models.fields()
         else:

@@ -160,8 +160,8 @@ def group_of(preview: dict[str, Any], operators: int) -> list[int | None] | None
     """The group of each operator in a preview; None where there is none."""
     if "groups" not in preview:
         return None
-    found: list[int | None] = [None] * operators
+    groups: list[int | None] = [None] * operators
     for k, group in enumerate(preview["groups"]):
         for position in group:
-            found[position] = k
-    return found
+            groups[position] = k
+    return groups

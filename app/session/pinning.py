@@ -169,7 +169,7 @@ def name_of(shown: Shown, fields: Mapping[str, Any]) -> str:
 
 def unlike(name: str, others: list[str]) -> str:
     """A name that none of the others has."""
-    found, number = name, 2
-    while found in others:
-        found, number = f"{name} ({number})", number + 1
-    return found
+    candidate, number = name, 2
+    while candidate in others:
+        candidate, number = f"{name} ({number})", number + 1
+    return candidate

@@ -71,7 +71,7 @@ class SweepLine:
     def take_front(self, point: Mapping[str, Any]) -> list[dict[str, Any]]:
         """A point and what is known with it: the same plan at other budgets that are wanted."""
         budget = point["budget_bytes"]
-        found = [dict(point)]
+        points = [dict(point)]
         self.planned.add(budget)
         if self.has_front and point["front"]:
             self.front = list(point["front"])
@@ -81,12 +81,12 @@ class SweepLine:
             wanted = [*self.first, *(self.grid or [])]
             for other in dict.fromkeys(wanted):
                 if other not in self.planned and bisect_right(self.front, other) == here:
-                    found.append({**point, "budget_bytes": other})
+                    points.append({**point, "budget_bytes": other})
                     self.planned.add(other)
-        for one in found:
+        for one in points:
             self.known[one["budget_bytes"]] = one
         self._forget_planned()
-        return found
+        return points
 
     def take_least(self, need: int, high: int, named: Iterable[int]) -> None:
         """From the least budget on the others are known, evenly in ratio and by name.

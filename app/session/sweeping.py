@@ -260,7 +260,7 @@ def points_beside(
     """
     same = (*GRAPH_FIELDS, *ON_MACHINE)
     swept = {series(problem): problem for problem in problems}
-    found = []
+    kept = []
     for point in points:
         asked = point["problem"]
         own = swept.get(series(asked))
@@ -268,5 +268,5 @@ def points_beside(
         if all(asked.get(name) == like.get(name) for name in same) and (
             own is None or own["time_limit"] <= asked["time_limit"] or point["status"] == "optimal"
         ):
-            found.append(point)
-    return found
+            kept.append(point)
+    return kept

@@ -60,13 +60,13 @@ def spoken_tensors(shown: Shown, step: int) -> list[str]:
 def events(shown: Shown) -> list[int]:
     """The steps in which bytes cross the chip's edge."""
     offchip = {memory.name for memory in shown.plan.program.memories if memory.offchip}
-    found = {
+    steps = {
         item.step
         for item in shown.instructions
         if (isinstance(item, Load) and item.source.memory in offchip)
         or (isinstance(item, Store) and item.target.memory in offchip)
     }
-    return sorted(found)
+    return sorted(steps)
 
 
 def next_event(shown: Shown, step: int, direction: int = 1) -> int | None:

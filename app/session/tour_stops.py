@@ -122,16 +122,16 @@ def _spill(shown: Shown) -> tuple[str, int] | None:
 
 
 def _to_spill(models: Models, _found: Found) -> None:
-    if (found := _spill(_shown(models))) is not None:
-        models.look.param.update(selection=tensor_selection(found[0]), step=found[1])
+    if (spill := _spill(_shown(models))) is not None:
+        models.look.param.update(selection=tensor_selection(spill[0]), step=spill[1])
 
 
 def _spilled(models: Models) -> str:
     shown = _shown(models)
-    found = _spill(shown)
-    if found is None:
+    spill = _spill(shown)
+    if spill is None:
         return "Nothing has to leave the chip in this plan."
-    tensor, step = found
+    tensor, step = spill
     words = [_about(shown, tensor, at, mark) for at, mark in ((step, "out"), (None, "in"))]
     return "A spill (▲) and its retrieval (▼). " + " ".join(filter(None, words))
 

@@ -70,16 +70,16 @@ class Uploads:
 
     def adopt(self, shown: Shown) -> None:
         """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
-        found = problem_of(shown.plan)
-        if "model" not in found:
+        fields = problem_of(shown.plan)
+        if "model" not in fields:
             token, name = self._brought
             text = json.dumps(shown.graph.to_json())
             label = self._label(shown.graph.name, text, token)
             self.texts[label] = text
             if token:
                 self.tokens[label], self.names[label] = token, name
-            found = {**found, "model": label, "input_shape": "", "upload": token}
+            fields = {**fields, "model": label, "input_shape": "", "upload": token}
         else:
-            found = {**found, "upload": ""}
+            fields = {**fields, "upload": ""}
         self._brought = ("", "")
-        self.models.problem.param.update(**{"wishes": [], **found})
+        self.models.problem.param.update(**{"wishes": [], **fields})
