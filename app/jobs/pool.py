@@ -140,19 +140,19 @@ class WorkerPool:
 
     def _recall(self, job: PoolJob, entry: Path) -> None:
         """Say what was said before; plan where that cannot be read or drawn any more."""
-        found = self.results.read(entry) if self.results else None
+        kept = self.results.read(entry) if self.results else None
         try:
-            answers = [read_answer(line)[1] for line in found.lines] if found else []
+            answers = [read_answer(line)[1] for line in kept.lines] if kept else []
         except ValueError:
             answers = []
         with self._lock:
             if job.state == "ended":
                 return
-            if found is None or not answers or any(a.kind == "error" for a in answers):
+            if kept is None or not answers or any(a.kind == "error" for a in answers):
                 drop(entry)
                 self._wait(job)
                 return
-            job.put(Answer("recalled", data={"took_s": found.took_s, "at": found.at}))
+            job.put(Answer("recalled", data={"took_s": kept.took_s, "at": kept.at}))
             for answer in answers:
                 job.put(answer)
             self._end(job, Answer("done"))
@@ -165,14 +165,14 @@ class WorkerPool:
                 if worker.job is not None:
                     running[worker.job.owner] = running.get(worker.job.owner, 0) + 1
             served, left = dict(self._served), sorted(self._waiting, key=lambda job: job.number)
-            found: list[PoolJob] = []
+            order: list[PoolJob] = []
             while left:
                 job = min(left, key=lambda j: _turn(j, running, served))
                 left.remove(job)
-                found.append(job)
+                order.append(job)
                 running[job.owner] = running.get(job.owner, 0) + 1
                 served[job.owner] = max(served.values(), default=0) + 1
-            return found
+            return order
 
     def ahead(self, job: PoolJob) -> int:
         """How many jobs will be taken before one that waits."""

@@ -75,7 +75,7 @@ class ResultStore:
         try:
             head, *lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
             known = json.loads(head)
-            found = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
+            entry = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
             if known["format"] != FORMAT or len(lines) != known["lines"]:
                 raise ValueError("of another format")
         except FileNotFoundError:
@@ -85,7 +85,7 @@ class ResultStore:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        return found
+        return entry
 
     def recall(self, request: Request) -> KeptResult | None:
         """What is known of a request."""

@@ -60,22 +60,22 @@ def run_preview(desk: Desk, request: Request) -> None:
     began = time.perf_counter()
     known, budget = live(desk, request.problem), request.more["budget_bytes"]
     try:
-        found = known.partition(budget, Clock(PREVIEW_S))
+        partition = known.partition(budget, Clock(PREVIEW_S))
     except sp.BudgetTooSmall as error:
         desk.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
         return
-    ways = [known.model.best(mask, budget) for mask in found.groups]
-    proof: dict[str, Any] = {"bound_bytes": found.bound_bytes, "status": found.status}
+    ways = [known.model.best(mask, budget) for mask in partition.groups]
+    proof: dict[str, Any] = {"bound_bytes": partition.bound_bytes, "status": partition.status}
     if request.problem["options"].get("joint"):  # maps that stay on chip are yet to be found
         proof = {"bound_bytes": compulsory_bytes(known.graph), "status": "heuristic"}
     desk.result(
         "preview",
         budget_bytes=budget,
-        traffic_bytes=found.objective_bytes,
+        traffic_bytes=partition.objective_bytes,
         **proof,
         buffer_bytes=max((way.buffer_bytes for way in ways if way), default=0),
         tiles=sum(way.strips for way in ways if way),
-        groups=[list(bits(mask)) for mask in found.groups],
+        groups=[list(bits(mask)) for mask in partition.groups],
         worked_s=time.perf_counter() - began,
     )
 

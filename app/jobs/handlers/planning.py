@@ -92,9 +92,9 @@ def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
     if known := results().recall(asked):
         return dict(json.loads(known.lines[0]))
     desk.progress("finding the minimum peak memory (MP)")
-    found = sp.budgets(graph, parameters=parameters)
+    named = sp.budgets(graph, parameters=parameters)
     names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
-    told = {name: getattr(found, name) for name in names}
+    told = {name: getattr(named, name) for name in names}
     results().keep(asked, [json.dumps(told)], time.monotonic() - began)
     return told
 

@@ -138,10 +138,10 @@ class Planned:
         if pipeline == "2s-md":
             return minimal_delay(sweep(two.layers, 2, self.step, two.start))
         if pipeline == "exact":
-            found = [front_two_stages(two.layers, two.start)[-1]]
+            candidates = [front_two_stages(two.layers, two.start)[-1]]
             if self.both:
-                found.append(front_three_stages(self.three.layers, self.three.start)[-1])
-            return min(found, key=lambda point: (point.delay_s, point.memory_bytes))
+                candidates.append(front_three_stages(self.three.layers, self.three.start)[-1])
+            return min(candidates, key=lambda point: (point.delay_s, point.memory_bytes))
         if not self.both:
             raise sp.BadInput(f"this machine cannot read and copy at once, as {pipeline} does")
         three, alone = self.three, self.alone

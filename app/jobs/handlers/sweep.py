@@ -40,9 +40,9 @@ def run_sweep(desk: Desk, request: Request) -> Rest:
     if index >= len(request.more["budgets"]):
         return None
     budget = request.more["budgets"][index]
-    if found := known_point(desk, {**problem, "budget": budget}):
-        kind = "point" if "status" in found else "unfit"
-        desk.result(kind, index=index, budget_bytes=budget, **found)
+    if outcome := known_point(desk, {**problem, "budget": budget}):
+        kind = "point" if "status" in outcome else "unfit"
+        desk.result(kind, index=index, budget_bytes=budget, **outcome)
     return {"start": index + 1} if index + 1 < len(request.more["budgets"]) else None
 
 
@@ -57,12 +57,12 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
         plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
         if desk.stopped:
             return None
-        found, proven = point(plan), plan.claims.status == "optimal"
+        outcome, proven = point(plan), plan.claims.status == "optimal"
     except sp.BudgetTooSmall as error:
-        found = {"need_bytes": error.need_bytes}
+        outcome = {"need_bytes": error.need_bytes}
     took = time.monotonic() - began
-    results().keep(asked, [json.dumps(found)], took, proven=proven)
-    return found
+    results().keep(asked, [json.dumps(outcome)], took, proven=proven)
+    return outcome
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
