@@ -1,6 +1,6 @@
-"""Names of blocks as one short text for a link: what a name shares with the last is a number.
+"""Names of blocks as one short text for a link: the prefix shared with the name before is a number.
 
-`layer1, layer1.0, layer1.1, fc` is `0.layer1~1.0~1.1~0.fc`, once they are in order.
+`layer1, layer1.0, layer1.1, fc` is `0.layer1~1.0~1.1~0.fc`, once they are sorted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MARK, ESCAPED = "~", (("%", "%25"), ("~", "%7E"))
 
 
 def blocks_text(names: Collection[str]) -> str:
-    """The text of some names; in it they are in order, and none is twice."""
+    """The text of some names, sorted and without duplicates."""
     items: list[str] = []
     before: list[str] = []
     for name in sorted(set(names)):

@@ -1,4 +1,4 @@
-"""A plan that passed `check`, with all that views need of it. Nothing else is ever shown."""
+"""A plan that passed `check`, with all that views need of it. No other plan is ever displayed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn a
 
 @dataclass(frozen=True)
 class Shown:
-    """A checked plan, what the check found, and its times; `packed` is the plan's JSON text.
+    """A checked plan, the report of the check, and its times; `packed` is the plan's JSON text.
 
-    The program may have been made shorter for drawing (`app.model.wire`): to save it, save the
-    text.
+    The program may have been shortened for drawing (`app.model.wire`): to save it, save the text.
     """
 
     plan: sp.Plan
@@ -61,7 +60,7 @@ class Shown:
 
     @property
     def moved(self) -> bool:
-        """Whether something in it was moved by hand."""
+        """Whether the plan was changed by hand."""
         return bool(self.plan.details.moves)
 
     @property
@@ -76,7 +75,7 @@ class Shown:
 
     @property
     def opened(self) -> frozenset[str]:
-        """The blocks that are open at first: more of them where groups are to be seen."""
+        """The blocks that are open at first: more of them where groups are drawn."""
         return self.tree.comfortable(*((WITH_GROUPS,) if self.groups else ()))
 
     @cached_property
@@ -202,7 +201,7 @@ class Shown:
         return {name: k for k, group in enumerate(self.groups) for name in group.operators}
 
     def group_at(self, step: int) -> FusedGroup | None:
-        """The group that a step is a tile of."""
+        """The group of which a step is a tile."""
         return next((g for g in self.groups if g.start_step <= step < g.stop_step), None)
 
     def group_named(self, name: str) -> FusedGroup | None:
@@ -217,10 +216,10 @@ class Shown:
         return tuple(sorted(names, key=lambda name: name != own)) or (own,)
 
     def columns(self, residency: sp.Residency) -> tuple[int, int]:
-        """The steps during whose compute a residency is there: what the address map draws.
+        """The steps during whose compute a residency is on chip: what the address map draws.
 
-        A spill that makes room ends in front of the compute that needed the room, so it ends
-        where that step begins; a residency that no compute sees keeps the step it is in.
+        A spill that makes room ends before the compute that needed the room, so it ends where that
+        step begins; a residency during which nothing is computed keeps the step it is in.
         """
         start, stop = residency.start_step, residency.stop_step
         if residency.start_instruction > self.computes[start][1]:
@@ -232,12 +231,13 @@ class Shown:
 
     @property
     def opening_step(self) -> int:
-        """Where the cursor starts: the first spill, because that is the story, or the peak."""
+        """Where the cursor starts: the first spill, because that matters most, or else the peak."""
         leaving = [r.stop_step - 1 for r in self.report.residencies if r.ending == "spill"]
         return min(leaving, default=self.report.peak_step)
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
-        """What is resident while a step computes, largest first; a tile or row at its fullest."""
+        """What is resident while a step computes, largest first; of a tile or row, at its fullest
+        moment."""
         if step not in self._lived:  # several views ask for the same step
             self._lived.clear()
             self._lived[step] = self._live(step)
@@ -253,7 +253,7 @@ class Shown:
         return tuple(sorted(live, key=lambda r: (-r.size_bytes, r.tensor)))
 
     def held(self, step: int, live: Iterable[sp.Residency]) -> int:
-        """How many bytes these are at once; line buffers of a pool are drawn whole, and filled row
+        """The bytes of these stays together; line buffers of a pool are drawn whole but filled row
         by row."""
         return self.report.occupancy[step] if self.pool else sum(r.size_bytes for r in live)
 
@@ -285,7 +285,7 @@ class Shown:
         return self._seconds(self.serial_trace)
 
     def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
-        """From when until when each step computes."""
+        """The time at which each step starts to compute and the time at which it stops."""
         spans: dict[int, tuple[float, float]] = {}
         for item in trace.intervals:
             if isinstance(self.instructions[item.instruction], Compute):
@@ -309,7 +309,8 @@ class Shown:
 
     @cached_property
     def moved_bytes(self) -> Mapping[str, int]:
-        """Non-compulsory off-chip bytes of each tensor: all transfers but those it cannot avoid."""
+        """Non-compulsory off-chip bytes of each tensor: all transfers beyond the unavoidable
+        ones."""
         total: dict[str, int] = {}
         offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
         for item in self.instructions:

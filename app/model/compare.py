@@ -1,4 +1,4 @@
-"""Two plans side by side: which stays differ, what spills in one only, what it adds up to."""
+"""Two plans side by side: which stays differ, what spills in only one, and the totals."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
 
 @dataclass(frozen=True)
 class ComparedStays:
-    """Each stay here and how the other plan has it; stays that the other plan has alone."""
+    """Each stay here and how the other plan has it; and the stays that only the other plan has."""
 
     there: Any
     by: str
@@ -81,7 +81,7 @@ class ComparedStays:
 
 
 def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
-    """How the stays of two plans differ; that of the last pair is kept with the plan here."""
+    """How the stays of two plans differ; the last result is kept with the plan here."""
     known: ComparedStays | None = here.__dict__.get(KEPT)
     if known is None or known.there() is not there or known.by != by:
         moved = warp(here, there, by)
@@ -91,7 +91,8 @@ def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
 
 
 def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.Residency, str]]:
-    """Each stay of one plan, and how the other plan has it, its steps moved onto those of one."""
+    """Each stay of one plan and how the other plan has it, with its steps moved onto the
+    first's."""
     exact, timed, boxes = set(), set(), set()
     tensors: dict[str, list[Columns]] = {}
     for stay in there.report.residencies:
@@ -134,7 +135,7 @@ def only_there(
 
 
 def joined(columns: Sequence[Columns]) -> Times:
-    """Beginnings and ends of the times that overlapping ones are together, rising."""
+    """The union of time ranges, as the starts and the ends of its parts, rising."""
     starts: list[float] = []
     stops: list[float] = []
     for start, stop in sorted(columns):
@@ -147,7 +148,7 @@ def joined(columns: Sequence[Columns]) -> Times:
 
 
 def moved_columns(columns: tuple[int, int], moved: Warp) -> Columns:
-    """Steps of the other plan on those of the plan here; near whole steps, whole ones."""
+    """Steps of the other plan on those of the plan here; rounded where they are nearly whole."""
     if moved.same:
         return columns
     left, right = (moved(place) for place in columns)
@@ -201,7 +202,7 @@ def fields_that_differ(
 
 
 def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
-    """What the plans add up to: name, here, in the pinned one, and the unit (`B`, `s` or `J`)."""
+    """Totals of the plans: name, here, in the pinned one, and the unit (`B`, `s` or `J`)."""
     rows: Sequence[tuple[str, str]] = (
         ("spill traffic", "noncompulsory_bytes"),
         ("traffic", "traffic_bytes"),
@@ -218,7 +219,7 @@ def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
 
 
 def _streamed(here: Stream, there: Stream) -> list[tuple[str, float, float, str]]:
-    """The same of plans that stream their parameters."""
+    """The same for plans that stream their parameters."""
     return [
         ("rings and activations", float(here.memory_bytes), float(there.memory_bytes), "B"),
         ("rings", float(here.ring_bytes), float(there.ring_bytes), "B"),

@@ -81,14 +81,15 @@ class RingGap:
 
 @dataclass(frozen=True)
 class Stream:
-    """What streams as the plan says, where it lies, and what each instruction is to a layer."""
+    """The layers and rings of a streamed plan, where they lie, and each instruction's part in
+    them."""
 
     details: StreamedParameters
     layers: tuple[StreamLayer, ...]
     rings: tuple[RingOf, ...]
     regions: tuple[ShownRegion, ...]
     acts: Mapping[int, tuple[Kind, int, str]] = field(repr=False)
-    """By instruction: read, copy or kernel; its layer; the ring it writes, or reads."""
+    """For each instruction: read, copy or kernel; its layer; the ring it writes, or reads."""
 
     @property
     def ring_bytes(self) -> int:
@@ -102,7 +103,7 @@ class Stream:
 
     @property
     def overhead(self) -> float:
-        """By which share the delay is above all kernels alone."""
+        """By which share the delay exceeds that of all kernels alone."""
         return self.details.delay_s / self.details.kernel_s - 1 if self.details.kernel_s else 0.0
 
     @cached_property
@@ -151,10 +152,10 @@ def roomy_bytes(graph: sp.Graph) -> int:
 
 
 def stream_of(plan: sp.Plan) -> Stream | None:
-    """What a plan streams; None where it streams nothing, or does not say so as the planner does.
+    """What a plan streams; None where it streams nothing, or its details are not the planner's.
 
-    Details of plans that somebody brought may be anything: nothing is drawn from what does not
-    fit the program.
+    Details of plans that a visitor brings may be anything: nothing is drawn from what does not fit
+    the program.
     """
     if plan.details.streamed is None:
         return None
@@ -213,7 +214,7 @@ def _rings(plan: sp.Plan, streamed: StreamedParameters) -> list[RingOf]:
 
 
 def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[ShownRegion]:
-    """All on chip, then each ring and the activations where they lie apart."""
+    """All on chip, then each ring and the activations where they are separate."""
     onchip = plan.machine.onchip
     sizes = {memory.name: memory for memory in plan.program.memories}
     whole = sizes[onchip].size_bytes or plan.budget_bytes

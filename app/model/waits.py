@@ -1,4 +1,4 @@
-"""What waits in a plan of streamed parameters, and for which layer: in words. No Panel here."""
+"""What waits in a plan of streamed parameters, and for which layer, in words. No Panel here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why a read, copy or kernel of a layer did not start sooner: because of another layer."""
+    """Why a read, copy or kernel of a layer did not start sooner: it waited for another layer."""
 
     cause: Cause
     kind: Kind
@@ -34,7 +34,7 @@ class Wait:
 
 
 def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
-    """The wait in front of an interval; None where it did not wait, or is no layer's."""
+    """The wait before an interval; None where it did not wait, or belongs to no layer."""
     stream = shown.stream
     act = stream.acts.get(item.instruction) if stream else None
     if stream is None or act is None or item.stall_s <= 0:
@@ -59,7 +59,7 @@ def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
 def _for_data(
     kind: Kind, number: int, seconds: float, by: Kind, blocker: int, name: str, took: str
 ) -> Wait:
-    """A wait for what comes before: a kernel for its read or copy, a copy for its read."""
+    """A wait for an earlier stage: a kernel for its read or copy, a copy for its read."""
     if by == "kernel":
         text = f"waited {took} for what {name} made"
         return Wait("in step", kind, number, seconds, blocker, text)
@@ -103,13 +103,14 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
 
 
 def next_wait(shown: Shown, step: int) -> int | None:
-    """The next layer behind a step whose kernel waits, the first again after the last."""
+    """The next layer after a step whose kernel waits; after the last, the first again."""
     waiting = sorted(s.layer for s in shown.stages if s.kind == "kernel" and s.wait)
     return next((layer for layer in waiting if layer > step), min(waiting, default=None))
 
 
 def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
-    """Seconds that kernels stood still, by cause; what filled rings cost is what kernels waited."""
+    """Seconds that kernels were stalled, by cause; a full ring costs as much as kernels waited for
+    it."""
     seconds: dict[Cause, float] = {}
     for stage in shown.stages:
         if stage.kind == "kernel" and stage.wait and stage.start_s >= stream.details.preload_s:
