@@ -18,7 +18,7 @@ def type_of(planner: str) -> type[Options]:
     info = sp.planners().get(planner)
     try:
         return (info.options if info else None) or Options
-    except Exception:  # whatever a visitor's planner raises, planning will report it
+    except Exception:  # whatever a third-party planner raises, planning will report it
         return Options
 
 

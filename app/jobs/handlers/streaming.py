@@ -1,7 +1,7 @@
-"""What a planning process answers about streamed parameters: fronts, and delay by resolution.
+"""A planning process's answers about streamed parameters: fronts, and delay by resolution.
 
 The fronts are of whole layers, in all of the paper's pipelines and in the exact search; memory is
-that of rings and activations together, as budgets are.
+that of rings and activations together, as in budgets.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def run_resolutions(desk: Desk, request: Request) -> None:
 
 
 def resized(shape: Sequence[int], resolution: int) -> str:
-    """An image's shape with another height and width. Raises `BadInput` for what is no image."""
+    """An image's shape with another height and width. Raises `BadInput` for what is not an
+    image."""
     if len(shape) != 4:
         raise sp.BadInput("resolutions are of images: the input of this model is none")
     return "x".join(map(str, (*shape[:2], resolution, resolution)))

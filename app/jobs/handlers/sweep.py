@@ -1,4 +1,4 @@
-"""What a planning process answers to a sweep: a point for each budget, or what it would need."""
+"""A planning process's answers to a sweep: a point for each budget, or what it would need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
 
 
 def run_sweep(desk: Desk, request: Request) -> Rest:
-    """Plan one problem under one of several budgets; the rest waits for its turn again."""
+    """Plan one problem under one of several budgets; the rest goes back to the queue."""
     problem, index = request.problem, request.more.get("start", 0)
     if index >= len(request.more["budgets"]):
         return None
@@ -47,7 +47,7 @@ def run_sweep(desk: Desk, request: Request) -> Rest:
 
 
 def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The point of a problem, kept from before or planned now; where no plan exists, what it needs
+    """The point of a problem, from the cache or planned now; where no plan exists, what it needs
     (`need_bytes`); None where it was stopped."""
     asked = Request("point", problem)
     if known := results().recall(asked):
@@ -66,14 +66,14 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
-    """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap.
+    """One point of a sweep: what a chart needs, and the plan itself, to be loaded by a tap.
 
     `front` has the budgets at which plans of this planner change, where the plan says so.
     """
     report, claims = sp.check(plan), plan.claims
     trace = traced(plan, report, plan.machine)
     text = json.dumps(plan.to_json(), separators=(",", ":"))
-    kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # a larger one is planned again
+    kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # larger ones are planned again
     return {
         "status": claims.status,
         "gap": claims.gap,
