@@ -53,7 +53,7 @@ from app.widgets.style import BOX, TEXT, TIP
 
 
 class Explorer(pn.viewable.Viewer):
-    """The main area: views that show what the session holds and tell it what is tapped."""
+    """The main area: views that show what the session holds and report taps to it."""
 
     def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
         super().__init__(**params)
@@ -118,7 +118,7 @@ class Explorer(pn.viewable.Viewer):
         }
 
     def _follow(self) -> None:
-        """Each view is redrawn by what it shows and by nothing else."""
+        """Each view is redrawn when what it shows changes, and only then."""
         work, look = self.session.work, self.session.look
         follow(work, "shown", lambda: self._show_plan())
         follow(work, ["planning", "shown_for"], lambda: self._show_cards())
@@ -146,7 +146,7 @@ class Explorer(pn.viewable.Viewer):
             self.cards.object = cards_html(self.session.work.shown, self.session.stale)
 
     def _tell_groups(self) -> None:
-        """What the groups' operators would cost otherwise is known later than the plan."""
+        """The alternative costs of the groups' operators arrive later than the plan."""
         shown, why = self.session.work.shown, self.session.work.why
         if shown and why:
             for view in (self.map.groups, self.timeline.groups, self.dag):
@@ -210,7 +210,7 @@ class Explorer(pn.viewable.Viewer):
             self.map.hand.tell(shown, self.session.work.attempt)
 
     def _place(self) -> None:
-        """Put the cursor where it is in the new plan; the client moves it from there."""
+        """Put the cursor where it is in the new plan; later moves are the client's."""
         step = self.session.look.step
         self.map.cursor.update(left=step, right=step + 1)
         self.occupancy.cursor.update(left=step, right=step + 1)
@@ -221,7 +221,7 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
-        self.dag.place(look.step, follow=refit)  # else what is looked at stays in sight
+        self.dag.place(look.step, follow=refit)  # otherwise the viewed part stays in sight
         self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
@@ -254,7 +254,7 @@ class Explorer(pn.viewable.Viewer):
             self.live_title.object = live_title(shown, look.step, memory)
 
     def _mark_distance(self) -> None:
-        """The distance is marked in the run at the cursor."""
+        """Mark the distance in the run at the cursor."""
         shown, step = self.session.work.shown, self.session.look.step
         if shown and step < shown.steps:
             self.map.pool.mark(shown, step)
@@ -271,7 +271,7 @@ class Explorer(pn.viewable.Viewer):
         self.occupancy.set_unit(unit)
 
     def _choose(self, selection: str) -> None:
-        """Select; a second tap on the same thing takes the selection away."""
+        """Select; a second tap on the same thing deselects it."""
         look = self.session.look
         if self.session.what_if.picked(selection):
             return
@@ -293,7 +293,7 @@ class Explorer(pn.viewable.Viewer):
             self.session.look.step = groups[number].start_step
 
     def _go_to(self, x: float | None) -> None:
-        """A tap on the steps brings the cursor there."""
+        """Move the cursor to the step that was tapped."""
         if x is not None:
             self.session.cursor.step_by(int(x) - self.session.look.step)
 

@@ -19,5 +19,5 @@ settle()
 with (
     no_collection(),
     pn.state.curdoc.models.freeze(),
-):  # models are collected once, not for each root
+):  # collect models once, not for each root
     template().servable()

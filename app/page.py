@@ -91,7 +91,7 @@ Fast._resources["font"] = {}  # it would fetch Open Sans: nothing may leave the 
 def template(begin: Callable[[Session], None] | None = None) -> pn.template.FastListTemplate:
     """A page of its own for one visitor, with a plan on it.
 
-    `begin` opens its session where the page's address does not say with what.
+    `begin` opens its session; without it, the page's address says with what.
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
     session = Session(shared_pool())
@@ -173,7 +173,7 @@ def help_pane() -> pn.Column:
 
 
 def press(session: Session, key: str, show_help: Any) -> None:
-    """What a key does."""
+    """Perform the action of a key."""
     look, shown = session.look, session.work.shown
     match key:
         case "ArrowLeft":
@@ -224,7 +224,7 @@ def press(session: Session, key: str, show_help: Any) -> None:
 
 
 def _open_link(session: Session) -> None:
-    """Open a session with what the page's address asks for."""
+    """Open a session with the problem in the page's address."""
     given = pn.state.session_args.items()
     arguments = {name: values[0].decode("utf-8", "replace") for name, values in given}
     problem, look, wrong = from_query(arguments)
@@ -238,7 +238,7 @@ def _open_link(session: Session) -> None:
 def _connect(
     session: Session, browser: Browser, copy: CopyLink, begin: Callable[[Session], None]
 ) -> None:
-    """Workers' messages come in, the address goes out, and a closed page stops its jobs."""
+    """Take workers' messages, keep the address up to date, and stop the jobs of a closed page."""
 
     def listen() -> None:
         session.poll()
@@ -266,7 +266,7 @@ def _connect(
         browser.address(hold_link())
 
     def listen_to_workers() -> None:
-        """What changes while the browser still builds the page finds views without elements."""
+        """Changes while the browser still builds the page would find views without elements."""
         session.work.param.watch(watch_workers, WORKING)
         watch_workers()
 

@@ -1,1 +1,1 @@
-"""Planning in processes of its own: one pool for all sessions, and results kept on disk."""
+"""Planning in separate processes: one pool for all sessions, and results kept on disk."""

@@ -1,4 +1,4 @@
-"""What a job has of its process: somewhere to answer, graphs that are kept, whether to stop."""
+"""What a job has of its process: where to answer, cached graphs, and whether to stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.jobs.protocol import Answer
 from app.model.sizes import plain_shape
 
 Rest = Mapping[str, Any] | None
-"""What a request takes more when it goes on after others had their turn; None: it is done."""
+"""What a request takes along when it goes on after others had their turn; None: it is done."""
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 TO_FIND = "type a part of a name to find it; timm:NAME and uploaded files load too"
@@ -25,7 +25,7 @@ FILES = (".json", ".pt2", ".onnx", ".cfg")
 
 
 class Desk:
-    """One job at a time: says what is found out, knows whether it has been asked to stop."""
+    """One job at a time: reports results, knows whether it has been asked to stop."""
 
     def __init__(self, out: TextIO) -> None:
         self.out = out
@@ -36,15 +36,15 @@ class Desk:
         self._said: list[str] | None = None
 
     def result(self, name: str, /, **data: Any) -> None:
-        """Say one thing that was found out."""
+        """Report one result."""
         self.say(Answer("result", name, data))
 
     def progress(self, stage: str, elapsed_s: float = 0.0, **data: Any) -> None:
-        """Say what is being done."""
+        """Report what is being done."""
         self.say(Answer("progress", data={"stage": stage, "elapsed_s": elapsed_s, **data}))
 
     def failed(self, text: str) -> None:
-        """Say in one line what went wrong."""
+        """Report in one line what went wrong."""
         self.say(Answer("error", data={"text": text}))
 
     def say(self, answer: Answer) -> None:
@@ -58,7 +58,7 @@ class Desk:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[list[str]]:
-        """The lines written meanwhile, but for progress."""
+        """Collect the lines written meanwhile, except progress."""
         self._said = []
         try:
             yield self._said
@@ -67,11 +67,11 @@ class Desk:
 
     @property
     def stopped(self) -> bool:
-        """Whether the server has asked for an end of the current job."""
+        """Whether the server has asked the current job to stop."""
         return self.job in self.cancelled
 
     def graph(self, problem: Mapping[str, Any]) -> sp.Graph:
-        """The graph of a problem; the last few are kept, because an import takes seconds."""
+        """The graph of a problem; the last few are cached, because an import takes seconds."""
         key = tuple(problem.get(name) for name in GRAPH_KEYS)
         if key not in self._graphs:
             self.progress(f"importing {problem['model']}")
@@ -82,7 +82,7 @@ class Desk:
         return self._graphs[key]
 
     def reporter(self, prefix: str = "") -> Callable[[sp.Progress], bool]:
-        """A progress callback: forwards ten messages a second, says no once asked to stop."""
+        """A progress callback: forwards ten messages a second, returns False once asked to stop."""
         at_s, stage = 0.0, ""
 
         def report(progress: sp.Progress) -> bool:
@@ -102,7 +102,7 @@ class Desk:
 
 
 def load_graph(problem: Mapping[str, Any]) -> sp.Graph:
-    """The graph that was uploaded, or a catalogue model; a path is no name for a visitor to give.
+    """The graph that was uploaded, or a catalogue model; a visitor may not name a path.
 
     Raises `SpillwayError` with a line that says what is wrong.
     """

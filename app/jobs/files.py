@@ -1,4 +1,4 @@
-"""Files that someone brought: read as data, nothing of them is run."""
+"""Files that visitors bring: read as data; nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
             raise sp.BadInput(f"{name}: {OWN_SHAPE}")
         return graph_in(read_data(read_text(path))).with_bytes_per_element(width)
     with tempfile.TemporaryDirectory(prefix="spillway-") as place:
-        named = Path(place) / f"{name}.{kind}"  # messages name it; data beside it is not there
+        named = Path(place) / f"{name}.{kind}"  # messages name it; external data is not beside it
         os.symlink(path, named) if kind != "onnx" else named.write_bytes(path.read_bytes())
         try:
             return _imported(named, shape, str(problem["granularity"]), width)
@@ -58,14 +58,14 @@ def _imported(path: Path, shape: Any, granularity: str, width: int) -> sp.Graph:
 
 
 def graph_in(data: Any) -> sp.Graph:
-    """The graph of a graph's or a plan's JSON. Raises `BadInput` for anything else."""
+    """The graph in the JSON of a graph or a plan. Raises `BadInput` for anything else."""
     if is_graph(data):
         return sp.Graph.from_json(data)
     return sp.Plan.from_json(data).graph
 
 
 def is_graph(data: Any) -> bool:
-    """Whether data is a graph's; else it is a plan's. Raises `BadInput` where it says neither."""
+    """Whether data is a graph, else a plan. Raises `BadInput` where it says neither."""
     says = data.get("format") if isinstance(data, dict) else None
     if says not in FORMATS:
         wanted = " nor ".join(FORMATS)
@@ -74,7 +74,7 @@ def is_graph(data: Any) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """An uploaded text; of a page, the plan that it carries."""
+    """An uploaded text; of an HTML page, the plan that it carries."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -83,7 +83,7 @@ def read_text(path: Path) -> str:
 
 
 def read_data(text: str) -> Any:
-    """What an uploaded text holds. Raises `BadInput` where it is not JSON."""
+    """The content of an uploaded text. Raises `BadInput` where it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -91,7 +91,7 @@ def read_data(text: str) -> Any:
 
 
 def plain_name(label: str) -> str:
-    """A model's name, or a file's, as a name of a file that can do no harm."""
+    """The name of a model or file as a safe file name."""
     stem = re.sub(r" \(uploaded\)$", "", label).rsplit("/", 1)[-1].rsplit("\\", 1)[-1]
     stem = re.sub(rf"\.(html?|{'|'.join(MOST_BYTES)})$", "", stem, flags=re.IGNORECASE)
     return re.sub(r"[^\w.-]+", "_", stem).strip("._")[:MOST_NAME] or "model"

@@ -1,4 +1,4 @@
-"""Which requests should run in the same worker, because they share what is found out on the way."""
+"""Which requests should run in the same worker, because they share intermediate results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ GRAPH_KEYS = ("model", "granularity", "bytes_per_element", "input_shape", "graph
 
 
 def home_of(problem: Mapping[str, Any]) -> str:
-    """Equal for problems that share what is known of their groups: all but the budget."""
+    """Equal for problems that share what is known of their groups: all fields except the budget."""
     names = (*GRAPH_KEYS, *ON_MACHINE, "options")
     return json.dumps([problem.get(name) for name in names], sort_keys=True)

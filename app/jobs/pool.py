@@ -1,9 +1,9 @@
-"""Planning in processes of its own: one bounded pool for all sessions, progress, cancel, results.
+"""Planning in separate processes: one bounded pool for all sessions; progress, cancel, results.
 
-A job collects the answers that belong to it until its session asks for them. Cancelling asks
-nicely first, so that the planner keeps the best plan it has, and ends the whole process group a few
-seconds later. Who is next is decided here alone (`WorkerPool.queue`): sessions take turns, and what
-somebody waits for goes before what runs beside.
+A job collects its answers until its session takes them. Cancelling first asks the planner to stop,
+so that it keeps the best plan it has, and kills the whole process group a few seconds later. Who is
+next is decided here alone (`WorkerPool.queue`): sessions take turns, and jobs that somebody waits
+for go before those in the background.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from app.jobs.protocol import Answer, Request
 from app.jobs.results import ResultStore, drop, results, versions
 from app.model.memory import describe_death, worker_limit
 
-GRACE_S = 4.0  # two are enough to stop, check and send what it has
+GRACE_S = 4.0  # two are enough to stop, check and send the plan
 WARM_AFTER_S = 4.0
 WATCH_S = 0.2
 MOST_OWNERS = 1000
-KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where they can be
+KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where possible
 
 
 class PoolJob:
-    """One request to the pool: `drain` gives what it has said since it was last asked."""
+    """One request to the pool: `drain` gives its answers since the last call."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PoolJob:
 
     @property
     def seconds(self) -> float:
-        """How long ago it was asked for."""
+        """Seconds since it was submitted."""
         return time.monotonic() - self.asked_s
 
     @property
@@ -76,7 +76,7 @@ class PoolJob:
         return answers
 
     def cancel(self) -> None:
-        """Stop it: at once where it waits, nicely and then by force where it runs."""
+        """Stop it: at once where it waits; where it runs, first by request and then by force."""
         self.pool.cancel(self)
 
 
@@ -118,8 +118,8 @@ class WorkerPool:
     ) -> PoolJob:
         """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
-        A plan that is known from before comes from the disk, unless it is to be `fresh`. A job that
-        runs for more than `limit_s` seconds, where that is above zero, is ended.
+        A known plan comes from the disk, unless it is to be `fresh`. A job that runs for more than
+        `limit_s` seconds, where that is above zero, is ended.
         """
         job = PoolJob(self, next(self._numbers), request, owner, background, limit_s)
         entry = None
@@ -139,40 +139,40 @@ class WorkerPool:
             self._dispatch()
 
     def _recall(self, job: PoolJob, entry: Path) -> None:
-        """Say what was said before; plan where that cannot be read or drawn any more."""
-        found = self.results.read(entry) if self.results else None
+        """Repeat the stored answers; plan where they can no longer be read or drawn."""
+        kept = self.results.read(entry) if self.results else None
         try:
-            answers = [read_answer(line)[1] for line in found.lines] if found else []
+            answers = [read_answer(line)[1] for line in kept.lines] if kept else []
         except ValueError:
             answers = []
         with self._lock:
             if job.state == "ended":
                 return
-            if found is None or not answers or any(a.kind == "error" for a in answers):
+            if kept is None or not answers or any(a.kind == "error" for a in answers):
                 drop(entry)
                 self._wait(job)
                 return
-            job.put(Answer("recalled", data={"took_s": found.took_s, "at": found.at}))
+            job.put(Answer("recalled", data={"took_s": kept.took_s, "at": kept.at}))
             for answer in answers:
                 job.put(answer)
             self._end(job, Answer("done"))
 
     def queue(self) -> list[PoolJob]:
-        """The jobs that wait, in the order in which they will be taken as things stand."""
+        """The jobs that wait, in the order in which they would be taken now."""
         with self._lock:
             running: dict[Hashable, int] = {}
             for worker in self._workers:
                 if worker.job is not None:
                     running[worker.job.owner] = running.get(worker.job.owner, 0) + 1
             served, left = dict(self._served), sorted(self._waiting, key=lambda job: job.number)
-            found: list[PoolJob] = []
+            order: list[PoolJob] = []
             while left:
                 job = min(left, key=lambda j: _turn(j, running, served))
                 left.remove(job)
-                found.append(job)
+                order.append(job)
                 running[job.owner] = running.get(job.owner, 0) + 1
                 served[job.owner] = max(served.values(), default=0) + 1
-            return found
+            return order
 
     def ahead(self, job: PoolJob) -> int:
         """How many jobs will be taken before one that waits."""
@@ -228,7 +228,7 @@ class WorkerPool:
         self._forget()
 
     def _forget(self) -> None:
-        """Owners come and go: of those that have nothing here, only the last few are remembered."""
+        """Owners come and go: of those that have no job here, only the last few are remembered."""
         if len(self._served) > MOST_OWNERS:
             here = {job.owner for job in self._waiting} | {
                 w.job.owner for w in self._workers if w.job
@@ -238,7 +238,8 @@ class WorkerPool:
                 del self._served[owner]
 
     def _worker_for(self, job: PoolJob) -> Worker | None:
-        """A free worker: the one that knows the job's home, else one that knows least, or new."""
+        """A free worker: the one that knows the job's home, else the one that knows least, or a new
+        one."""
         if job.background and self._in_background() >= max(1, self.size - 1):
             return None
         knowing = [w for w in self._workers if job.request.home in w.homes]
@@ -262,7 +263,7 @@ class WorkerPool:
             self._watch.start()
 
     def _watch_memory(self) -> None:
-        """End workers that hold more than they may, and idle ones that would soon."""
+        """End workers that hold more than they may, and idle ones that are close to it."""
         while not self._closed.wait(WATCH_S):
             with self._lock:
                 workers = list(self._workers)
@@ -311,13 +312,13 @@ class WorkerPool:
             self._dispatch()
 
     def _put_back(self, job: PoolJob, fields: Mapping[str, Any]) -> None:
-        """A long job has done a part and lets others have their turn before the rest of it."""
+        """A long job has done a part and goes back to the queue for the rest of it."""
         job.request = job.request.rest(fields)
         job.state = "queued"
         self._waiting.append(job)
 
     def lost(self, worker: Worker) -> None:
-        """A worker has ended, by our hand or not."""
+        """A worker has ended, killed by the pool or not."""
         code = worker.process.wait()
         with self._lock:
             self._workers.remove(worker)
@@ -330,7 +331,7 @@ class WorkerPool:
 
 
 def crowding() -> float:
-    """By how much longer anything takes here than on a quiet machine: runnable processes a core."""
+    """How much slower this machine is than a quiet one: runnable processes per core."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
@@ -339,20 +340,20 @@ def _turn(job: PoolJob, running: Mapping[Hashable, int], served: Mapping[Hashabl
 
 
 def waiting_line(ahead: int) -> str:
-    """What a job that has not begun waits for."""
+    """What a job that has not begun is waiting for."""
     if not ahead:
         return "waiting for a worker"
     return f"waiting: {ahead} job{'s' * (ahead > 1)} before this one"
 
 
 class Asks(Protocol):
-    """What takes requests: a pool, or what stands for one in a test."""
+    """What takes requests: a pool, or its substitute in a test."""
 
     def submit(self, request: Request, **how: Any) -> PoolJob: ...
 
 
 class Share:
-    """The pool as one session sees it: all that it asks is in its own name."""
+    """The pool as one session sees it: all of its requests have the session as their owner."""
 
     def __init__(self, pool: Asks, owner: Hashable) -> None:
         self.pool, self.owner = pool, owner
@@ -366,7 +367,7 @@ class Share:
 def shared_pool() -> WorkerPool:
     """The pool of this server; it leaves the server a core where there are three or more.
 
-    One worker makes itself ready to import models once the first page is out.
+    One worker prepares to import models once the first page is out.
     """
     pool = WorkerPool(max(2, min(8, (os.cpu_count() or 2) - 1)), results=results())
     threading.Thread(target=versions, daemon=True).start()

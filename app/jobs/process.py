@@ -1,7 +1,7 @@
-"""A planning process and the thread that reads what it says; messages are JSON lines.
+"""A planning process and the thread that reads its output; messages are JSON lines.
 
 Each is `python -m app.jobs.worker` in a process group of its own, so that it ends together with all
-that it has started.
+the processes it has started.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.model.wire import from_wire
 
 
 class Owner(Protocol):
-    """Who is told what a worker says, and that it has ended."""
+    """Who receives a worker's answers, and the news that it has ended."""
 
     def received(self, worker: Worker, number: int, answer: Answer) -> None: ...
     def lost(self, worker: Worker) -> None: ...
@@ -57,7 +57,7 @@ class Worker:
         self.reader.start()
 
     def held_bytes(self) -> int:
-        """What it and the processes that it has started hold."""
+        """Bytes that it and the processes that it has started hold."""
         return group_bytes(self.process.pid)
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Worker:
 
 
 def read_answer(line: str) -> tuple[int, Answer]:
-    """A worker's line; a plan is put together here, in the reader's thread, not in the server's."""
+    """A worker's line; plans are decoded here, in the reader's thread, not in the server's."""
     number, answer = read_line(line)
     if answer.name != "plan":
         return number, answer

@@ -1,4 +1,4 @@
-"""What is asked of a worker and what it answers: one form for every kind of job, as lines of JSON.
+"""Requests to a worker and its answers: one form for every kind of job, as lines of JSON.
 
 A server and its workers are of one version, so the form is free to change with the sources.
 """
@@ -16,7 +16,7 @@ Kind = Literal[
 ENDS = frozenset({"done", "cancelled", "died"})  # kinds of the last answer to a request
 FAILURES = frozenset({"error", "died"})  # their `text` says what went wrong
 HOMES = 3
-"""How many homes a worker keeps what it knows of."""
+"""For how many homes a worker keeps what it knows."""
 
 HANDLERS: Mapping[str, str] = {
     "plan": "app.jobs.handlers.planning:run_plan",
@@ -34,12 +34,12 @@ HANDLERS: Mapping[str, str] = {
     "code": "app.jobs.handlers.code:run_code",
     "export": "app.outputs.sharing:run_export",  # by name: outputs are above jobs
 }
-"""Who answers a request of a kind: a function of a desk and the request, loaded by the worker."""
+"""The function that answers requests of a kind, loaded by the worker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a worker is asked: a kind of `HANDLERS`, the problem that it is about, and the rest.
+    """A request to a worker: a kind of `HANDLERS`, the problem that it is about, and the rest.
 
     Requests of one `home` run in the same worker, which keeps what it knows from one to the next.
     """
@@ -50,7 +50,7 @@ class Request:
     home: str = ""
 
     def rest(self, fields: Mapping[str, Any]) -> Request:
-        """The same with other `more`: what is left to do of it."""
+        """The same with other `more`: what remains to be done."""
         return replace(self, more={**self.more, **fields})
 
     def to_json(self, number: int) -> dict[str, Any]:
@@ -60,15 +60,15 @@ class Request:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Request:
-        """As it was sent; the home is the server's affair."""
+        """As it was sent; only the server knows the home."""
         return cls(data["kind"], data["problem"], data["more"])
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One thing that is said of a request, `at_s` seconds after it was made.
+    """One answer to a request, `at_s` seconds after it was made.
 
-    A `result` has the name of what it is; other kinds are their own name.
+    A `result` has a name of its own; for other kinds the name is the kind.
     """
 
     kind: Kind
@@ -84,7 +84,7 @@ class Answer:
         return self.data[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """What it says of something, if it does."""
+        """The value of a field of the answer, if it has that field."""
         return self.data.get(name, default)
 
     def line(self, number: int) -> str:
@@ -94,7 +94,7 @@ class Answer:
 
 
 def read_line(line: str) -> tuple[int, Answer]:
-    """The number of a job and what is said of it. Raises `ValueError` for what is no answer."""
+    """The number of a job and the answer. Raises `ValueError` for a line that is no answer."""
     try:
         read = json.loads(line)
         return int(read["job"]), Answer(read["kind"], read["name"], read["data"])

@@ -1,10 +1,11 @@
-"""What workers have found out, on disk by what was asked, so that nothing is planned twice.
+"""Results of workers, on disk by request, so that nothing is planned twice.
 
-An entry is what a worker says of one request, as lines of JSON in gzip, whose checksum tells a file
-that was cut short. Its name is a hash of all that decides the answer: the graph (an uploaded one by
-its text, a catalogue model by its name, shape and the sources and packages that import it), the
+An entry is a worker's answer to one request, as lines of JSON in gzip, whose checksum reveals a
+truncated file. Its name is a hash of all that decides the answer: the graph (an uploaded one by its
+text, a catalogue model by its name, shape and the sources and packages that import it), the
 planner, options, machine, budget and our own sources. What is proven to be best is kept for any
-time limit, the rest for its own. Those used longest ago make room. Nothing here is unpickled.
+time limit, the rest for its own. Entries used longest ago are removed first. Nothing here is
+unpickled.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ FORMAT = 2
 USUAL_SIZE = "512 MiB"
 SIZE_NAME = "SPILLWAY_CACHE_SIZE"
 SUFFIX = ".result.gz"
-ROOM = 0.9  # of the most bytes: so much is left when entries make room
+ROOM = 0.9  # of the most bytes: how much is left when old entries are removed
 ABANDONED_S = 3600.0
 SOURCES = (".py", ".toml", ".json", ".gz", ".txt", ".c", ".h")
 PACKAGES = ("torch", "torchvision", "timm", "onnx", "ortools", "highspy", "pulp", "numpy", "scipy")
@@ -46,7 +47,8 @@ _warned: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class KeptResult:
-    """An entry: the lines that a worker wrote, in how many seconds, and when (since 1970)."""
+    """An entry: the lines that a worker wrote, the seconds it took, and when it was written (since
+    1970)."""
 
     lines: tuple[str, ...]
     took_s: float
@@ -75,7 +77,7 @@ class ResultStore:
         try:
             head, *lines = gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
             known = json.loads(head)
-            found = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
+            entry = KeptResult(tuple(lines), float(known["took_s"]), float(known["at"]))
             if known["format"] != FORMAT or len(lines) != known["lines"]:
                 raise ValueError("of another format")
         except FileNotFoundError:
@@ -85,7 +87,7 @@ class ResultStore:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
-        return found
+        return entry
 
     def recall(self, request: Request) -> KeptResult | None:
         """What is known of a request."""
@@ -95,7 +97,7 @@ class ResultStore:
     def keep(
         self, request: Request, lines: Sequence[str], took_s: float, *, proven: bool = False
     ) -> None:
-        """Keep what was said of a request, whole or not at all; warn once where it cannot be.
+        """Keep an answer, whole or not at all; warn once where it cannot be written.
 
         `proven`: more time would change nothing.
         """
@@ -128,10 +130,11 @@ class ResultStore:
             raise
 
     def _make_room(self) -> None:
-        """Remove what was used longest ago, and what a killed process has left half written."""
+        """Remove the entries used longest ago, and files that a killed process left half
+        written."""
         kept: list[tuple[float, int, Path]] = []
         for entry in os.scandir(self.folder):
-            with contextlib.suppress(FileNotFoundError):  # another process makes room as well
+            with contextlib.suppress(FileNotFoundError):  # another process may remove it first
                 known = entry.stat()
                 if entry.name.endswith(SUFFIX):
                     kept.append((known.st_mtime, known.st_size, Path(entry.path)))
@@ -182,7 +185,7 @@ def _digest(parts: Iterable[Any]) -> str:
 
 @cache
 def versions() -> str:
-    """A hash of our sources and stored graphs, and of the packages that decide what they find."""
+    """A hash of our sources and stored graphs, and of the packages that affect the results."""
     digest = hashlib.sha256(platform.python_version().encode())
     files = [*(ROOT / "planners").rglob("*"), *(ROOT / "app").rglob("*")]
     for file in sorted(file for file in files if file.suffix in SOURCES and file.is_file()):
@@ -196,7 +199,7 @@ def versions() -> str:
 
 @cache
 def _planner(name: str) -> str:
-    """A hash of the source of a planner that others bring; ours are in `versions`."""
+    """A hash of the source of a visitor's own planner; ours are in `versions`."""
     info = sp.planners().get(name)
     if info is None or info.target.startswith("planners."):
         return name
@@ -204,4 +207,4 @@ def _planner(name: str) -> str:
         spec = find_spec(info.target.partition(":")[0])
         return hashlib.sha256(Path(str(spec and spec.origin)).read_bytes()).hexdigest()
     except (OSError, ImportError, ValueError):
-        return f"{name} {time.time()}"  # of what cannot be read nothing is known twice
+        return f"{name} {time.time()}"  # never equal: what cannot be read is never taken as known

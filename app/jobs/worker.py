@@ -64,21 +64,21 @@ def listen(desk: Desk, requests: SimpleQueue[dict[str, Any]]) -> None:
 
 
 def guard() -> None:
-    """Leave a process behind that ends the whole group when the server is gone.
+    """Leave behind a process that ends the whole group when the server is gone.
 
-    A solver may hold this process so that `listen` has no turn, or outlive it.
+    A solver may keep this process so busy that `listen` gets no turn, or outlive it.
     """
     if os.fork():
         return
     os.close(1)  # or the server would not see that the worker has ended
     gone = select.poll()
-    gone.register(0, 0)  # nothing but the end of the server's side
+    gone.register(0, 0)  # an event only when the server closes its end
     gone.poll()
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> None:
-    """Keep the real standard output for messages: solvers print to descriptor 1 as they like."""
+    """Keep the real standard output for messages: solvers print to descriptor 1 as they please."""
     guard()
     limit_this_process()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")

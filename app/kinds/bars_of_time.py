@@ -55,9 +55,9 @@ class Bars:
         for item in items:
             by_engine.setdefault(item.engine, []).append(item)
         bars: Columns = {name: [] for name in (*COLUMNS, "kind")}
-        for engine, found in by_engine.items():
-            for run in runs([(i.start_s, i.stop_s) for i in found], apart):
-                _add(bars, _bundle(self.shown, engine, [found[k] for k in run]))
+        for engine, intervals in by_engine.items():
+            for run in runs([(i.start_s, i.stop_s) for i in intervals], apart):
+                _add(bars, _bundle(self.shown, engine, [intervals[k] for k in run]))
         waits: Columns = {name: [] for name in STALL_COLUMNS}
         stood = [i for i in by_engine.get("compute", []) if i.stall_s > 0]
         for run in runs([(i.start_s - i.stall_s, i.start_s) for i in stood], apart):

@@ -73,24 +73,24 @@ def bundled(shown: Shown) -> Shown:
 
 def _merged(shown: Shown, positions: Sequence[int]) -> Iterator[tuple[list[int], Instruction]]:
     """The instructions of a step: a load, a compute, a release and a store for each name."""
-    found: dict[tuple[int, str], list[int]] = {}
+    positions_of: dict[tuple[int, str], list[int]] = {}
     order = {Load: 0, Compute: 1, Store: 2, Release: 3}
     for position in positions:
         item = shown.instructions[position]
         if not isinstance(item, (Load, Compute, Store, Release)):
             continue
         name = item.operator if isinstance(item, Compute) else item.piece.tensor
-        found.setdefault((order[type(item)], name), []).append(position)
+        positions_of.setdefault((order[type(item)], name), []).append(position)
     freed = [
         Release(item.step, item.reads[at].piece, item.reads[at].region)
         for position in positions
         if isinstance(item := shown.instructions[position], Compute)
         for at in item.frees
     ]
-    for (kind, _), some in sorted(found.items(), key=lambda entry: entry[0][0]):
+    for (kind, _), some in sorted(positions_of.items(), key=lambda entry: entry[0][0]):
         if kind != order[Release]:
             yield some, _one([shown.instructions[position] for position in some])
-    released = {name: some for (kind, name), some in found.items() if kind == order[Release]}
+    released = {name: some for (kind, name), some in positions_of.items() if kind == order[Release]}
     more: dict[str, list[Release]] = {}
     for item in freed:
         more.setdefault(item.piece.tensor, []).append(item)
@@ -121,12 +121,12 @@ def _operands(operands: Iterable[Operand]) -> tuple[Operand, ...]:
     pieces: dict[str, dict[Box, Region]] = {}
     for piece, region in operands:
         pieces.setdefault(piece.tensor, {})[piece.box] = region
-    found = []
+    merged = []
     for tensor, boxes in pieces.items():
         regions = list(boxes.values())
         size = sum(region.size_bytes for region in regions)
-        found.append(Operand(Piece(tensor, around(*boxes)), regions[0]._replace(size_bytes=size)))
-    return tuple(found)
+        merged.append(Operand(Piece(tensor, around(*boxes)), regions[0]._replace(size_bytes=size)))
+    return tuple(merged)
 
 
 # ---- residencies ---------------------------------------------------------------------------
@@ -161,12 +161,12 @@ def _stays(shown: Shown, firsts: Sequence[int]) -> Iterator[sp.Residency]:
                 groups.setdefault(key, []).append(i)
                 break
     for (tensor, place, _, _), some in groups.items():
-        found = [stays[i] for i in some]
-        piece = Piece(tensor, around(*(stay.piece.box for stay in found)))
-        spans = coalesced(span for stay in found for span in stay.spans)
-        ends = all(stay.stop_instruction >= 0 for stay in found)
+        members = [stays[i] for i in some]
+        piece = Piece(tensor, around(*(stay.piece.box for stay in members)))
+        spans = coalesced(span for stay in members for span in stay.spans)
+        ends = all(stay.stop_instruction >= 0 for stay in members)
         made = _stay(piece, memory, spans, place, firsts, ends=ends)
-        yield replace(made, origin=found[0].origin, ending=found[0].ending)
+        yield replace(made, origin=members[0].origin, ending=members[0].ending)
 
 
 def _unseen(stays: Sequence[sp.Residency], groups: Mapping[tuple[Any, ...], Any]) -> list[int]:
@@ -227,13 +227,13 @@ def _stops(stays: Sequence[sp.Residency], count: int) -> Any:
 
 def coalesced(spans: Iterable[Span]) -> list[Span]:
     """Spans of one memory in rising order, those that touch as one."""
-    found: list[Span] = []
+    joined: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, s.stop)):
-        if found and span.start <= found[-1].stop:
-            found[-1] = replace(found[-1], stop=max(found[-1].stop, span.stop))
+        if joined and span.start <= joined[-1].stop:
+            joined[-1] = replace(joined[-1], stop=max(joined[-1].stop, span.stop))
         else:
-            found.append(span)
-    return found
+            joined.append(span)
+    return joined
 
 
 # ---- times ---------------------------------------------------------------------------------
@@ -245,11 +245,11 @@ def _intervals(shown: Shown, place: Sequence[int]) -> Iterator[sp.Interval]:
     Pixels of several operators alternate within a row: each operator gets its seconds of the row
     in one piece, so that sums over operators and engines are what they were.
     """
-    found: dict[tuple[int, str], dict[int, list[sp.Interval]]] = {}
+    rows: dict[tuple[int, str], dict[int, list[sp.Interval]]] = {}
     for item in shown.trace.intervals:
-        row = found.setdefault((item.step, item.engine), {})
+        row = rows.setdefault((item.step, item.engine), {})
         row.setdefault(place[item.instruction], []).append(item)
-    for row in found.values():
+    for row in rows.values():
         yield from _row(row, place)
 
 

@@ -92,7 +92,7 @@ class MapRows:
         for i, stay in enumerate(self.stays):
             group = max(0, int(group_of[i]))
             bundles.setdefault((group, self._bundle(group, stay)), []).append(i)
-        return [self._of_bundle(name, found) for (_, name), found in bundles.items()]
+        return [self._of_bundle(name, members) for (_, name), members in bundles.items()]
 
     def _bundle(self, group: int, stay: sp.Residency) -> str:
         """What a stay is bundled under: its tensor, or the largest parameter of its operator, whose
@@ -162,5 +162,5 @@ def map_marks(rows: list[Row]) -> dict[str, list[Any]]:
 
 def describe(shown: Shown, tensor: str) -> str:
     """Kind and shape of a tensor."""
-    found = shown.graph.tensors[tensor]
-    return f"{found.kind} {'×'.join(map(str, found.shape)) or 'scalar'}"
+    spec = shown.graph.tensors[tensor]
+    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'}"

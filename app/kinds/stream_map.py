@@ -53,17 +53,17 @@ def placed(shown: Shown, stream: Stream, ring: RingOf) -> dict[int, Steps]:
 
     Of two layers that have the same bytes one after the other within a step, each has a half.
     """
-    found: dict[int, Steps] = {}
+    steps_of: dict[int, Steps] = {}
     for layer, life in zip(stream.layers, shown.lives[ring.key], strict=True):
         if life is None:
             continue
         left, right = float(life[0]), float(life[1])
-        for number, (start, stop) in found.items():
+        for number, (start, stop) in steps_of.items():
             if stop > left and _meet(stream.layers[number], layer, ring):
                 left = life[0] + 0.5
-                found[number] = start, min(stop, left)
-        found[layer.number] = left, right
-    return found
+                steps_of[number] = start, min(stop, left)
+        steps_of[layer.number] = left, right
+    return steps_of
 
 
 def _meet(one: StreamLayer, other: StreamLayer, ring: RingOf) -> bool:

@@ -69,7 +69,7 @@ class StreamKind(WholeKind):
         read = format_bytes(sum(layer.size_bytes for layer in stream.layers))
         parts = f"{'both' if details.joint else 'rings'}, of {read} read"
         waits = stalled(shown, stream)
-        causes = ", ".join(f"{cause} {seconds_text(found)}" for cause, found in waits.items())
+        causes = ", ".join(f"{cause} {seconds_text(seconds)}" for cause, seconds in waits.items())
         return [
             Card(format_bytes(size), share, "peak", held),
             Card(format_bytes(stream.ring_bytes), parts, "rings", held),

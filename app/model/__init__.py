@@ -1,1 +1,1 @@
-"""What is planned, looked at and shown, as data; no Panel here."""
+"""What is planned, viewed and displayed, as data; no Panel here."""

@@ -1,7 +1,8 @@
-"""Two plans on one axis: which step of one belongs to which step of the other. No Panel here.
+"""Two plans on one axis: which step of one corresponds to which step of the other. No Panel here.
 
-Steps of fused plans are tiles, of streamed ones layers, of others operators: side by side they say
-little. What is drawn of the other plan is moved onto the steps of the plan on screen.
+A step of a fused plan is a tile, of a streamed plan a layer, of other plans an operator, so step
+numbers cannot be compared directly. What is drawn of the other plan is moved onto the steps of the
+plan on screen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """Straight between pairs of places that belong together, rising in both; on beyond the last.
+    """A piecewise linear map through pairs of corresponding places, rising in both; the last slope
+    continues beyond the last pair.
 
     Without pairs nothing is moved.
     """
@@ -26,11 +28,13 @@ class Warp:
     ours: tuple[float, ...] = ()
 
     def __call__(self, place: float) -> float:
-        """Where a place of the other plan is on the axis of the plan on screen."""
+        """The place on the axis of the plan on screen that corresponds to a place of the other
+        plan."""
         return _between(self.theirs, self.ours, place)
 
     def back(self, place: float) -> float:
-        """Where a place of the plan on screen is on the axis of the other plan."""
+        """The place on the axis of the other plan that corresponds to a place of the plan on
+        screen."""
         return _between(self.ours, self.theirs, place)
 
     @property
@@ -60,7 +64,8 @@ def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
 
 
 def _by_time(here: Shown, there: Shown) -> list[Pair]:
-    """Steps begin where the plan on screen is at that time; after its end steps are average."""
+    """Steps begin where the plan on screen is at that time; after its end, steps of average
+    length."""
     starts, places = _clock(here)
     pairs = []
     for seconds, step in zip(*_clock(there), strict=True):
@@ -74,7 +79,8 @@ def _by_time(here: Shown, there: Shown) -> list[Pair]:
 
 
 def _clock(shown: Shown) -> tuple[list[float], list[float]]:
-    """When steps begin, and which; last the end. Steps that begin at one time are one."""
+    """Start times of steps and their numbers, the end last; steps that begin together count as
+    one."""
     times = [start for start, _ in shown.step_seconds]
     pairs = [*zip(times, map(float, range(shown.steps)), strict=True)]
     kept = rising([*pairs, (shown.trace.makespan_s, float(shown.steps))])
@@ -82,7 +88,7 @@ def _clock(shown: Shown) -> tuple[list[float], list[float]]:
 
 
 def _by_operator(here: Shown, there: Shown) -> list[Pair]:
-    """Beginnings and ends of operators, as many as keep their order in both plans."""
+    """Beginnings and ends of operators: as many as have the same order in both plans."""
     first: dict[float, float] = {}
     last: dict[float, float] = {}
     spans = spans_of(there)
@@ -97,11 +103,11 @@ def _by_operator(here: Shown, there: Shown) -> list[Pair]:
 
 def spans_of(shown: Shown) -> dict[str, tuple[int, int]]:
     """The steps of each operator, from its first to the one after its last."""
-    found: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for step, names in enumerate(shown.ran):
         for name in names:
-            found[name] = found.get(name, (step, step))[0], step + 1
-    return found
+            spans[name] = spans.get(name, (step, step))[0], step + 1
+    return spans
 
 
 def rising(pairs: Sequence[Pair]) -> list[Pair]:
@@ -116,9 +122,9 @@ def rising(pairs: Sequence[Pair]) -> list[Pair]:
         before.append(at[k - 1] if k else -1)
         tails[k : k + 1] = [y]
         at[k : k + 1] = [i]
-    found: list[Pair] = []
+    chain: list[Pair] = []
     i = at[-1] if at else -1
     while i >= 0:
-        found.append(order[i])
+        chain.append(order[i])
         i = before[i]
-    return found[::-1]
+    return chain[::-1]

@@ -44,7 +44,7 @@ class BlockTree:
         self.names = {name for chain in self.chains for name in chain}
 
     def _group_the_blockless(self) -> None:
-        """Runs of operators in no block become blocks, where there are too many to draw."""
+        """Runs of operators outside any block become blocks where there are too many to draw."""
         loose = [i for i, chain in enumerate(self.chains) if not chain]
         size = -(-len(loose) // (VISIBLE_LIMIT // 4))
         for start in range(0, len(loose), size):
@@ -60,7 +60,7 @@ class BlockTree:
             block = next((name for name in chain if name not in expanded), None)
             key = (operator, False) if block is None else (block, True)
             members.setdefault(key, []).append(position)
-        return [BlockNode(name, tuple(found), block) for (name, block), found in members.items()]
+        return [BlockNode(name, tuple(places), block) for (name, block), places in members.items()]
 
     def frames(self, expanded: Collection[str]) -> list[Frame]:
         """Expanded blocks around the visible nodes, outermost first."""
@@ -76,7 +76,7 @@ class BlockTree:
         return sorted(frames, key=lambda frame: frame.depth)
 
     def comfortable(self, limit: int = COMFORTABLE) -> frozenset[str]:
-        """What to expand at first: level by level while at most `limit` nodes are visible."""
+        """What to expand at first: level by level, as long as at most `limit` nodes are visible."""
         expanded: frozenset[str] = frozenset()
         while True:
             closed = [node.name for node in self.nodes(expanded) if node.is_block]

@@ -1,6 +1,6 @@
-"""Names of blocks as one short text for a link: what a name shares with the last is a number.
+"""Names of blocks as one short text for a link: the prefix shared with the name before is a number.
 
-`layer1, layer1.0, layer1.1, fc` is `0.layer1~1.0~1.1~0.fc`, once they are in order.
+`layer1, layer1.0, layer1.1, fc` is `0.layer1~1.0~1.1~0.fc`, once they are sorted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ MARK, ESCAPED = "~", (("%", "%25"), ("~", "%7E"))
 
 
 def blocks_text(names: Collection[str]) -> str:
-    """The text of some names; in it they are in order, and none is twice."""
+    """The text of some names, sorted and without duplicates."""
     items: list[str] = []
     before: list[str] = []
     for name in sorted(set(names)):
@@ -30,12 +30,12 @@ def blocks_text(names: Collection[str]) -> str:
 
 def blocks_named(text: str) -> list[str]:
     """The names in a text that `blocks_text` wrote. Raises `ValueError` for anything else."""
-    found: list[str] = []
+    names: list[str] = []
     before: list[str] = []
     for item in text.split(MARK) if text else ():
         shared, _, rest = item.partition(".")
         if not 0 <= int(shared) <= len(before):
             raise ValueError(text)
         before = [*before[: int(shared)], *unquote(rest).split(".")]
-        found.append(".".join(before))
-    return found
+        names.append(".".join(before))
+    return names

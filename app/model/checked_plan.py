@@ -1,4 +1,4 @@
-"""A plan that passed `check`, with all that views need of it. Nothing else is ever shown."""
+"""A plan that passed `check`, with all that views need of it. No other plan is ever displayed."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn a
 
 @dataclass(frozen=True)
 class Shown:
-    """A checked plan, what the check found, and its times; `packed` is the plan's JSON text.
+    """A checked plan, the report of the check, and its times; `packed` is the plan's JSON text.
 
-    The program may have been made shorter for drawing (`app.model.wire`): to save it, save the
-    text.
+    The program may have been shortened for drawing (`app.model.wire`): to save it, save the text.
     """
 
     plan: sp.Plan
@@ -61,7 +60,7 @@ class Shown:
 
     @property
     def moved(self) -> bool:
-        """Whether something in it was moved by hand."""
+        """Whether the plan was changed by hand."""
         return bool(self.plan.details.moves)
 
     @property
@@ -76,7 +75,7 @@ class Shown:
 
     @property
     def opened(self) -> frozenset[str]:
-        """The blocks that are open at first: more of them where groups are to be seen."""
+        """The blocks that are open at first: more of them where groups are drawn."""
         return self.tree.comfortable(*((WITH_GROUPS,) if self.groups else ()))
 
     @cached_property
@@ -97,20 +96,20 @@ class Shown:
     @cached_property
     def by_step(self) -> tuple[tuple[int, ...], ...]:
         """Positions of the instructions of each step."""
-        found: list[list[int]] = [[] for _ in range(self.steps)]
+        positions: list[list[int]] = [[] for _ in range(self.steps)]
         for position, item in enumerate(self.instructions):
-            found[item.step].append(position)
-        return tuple(map(tuple, found))
+            positions[item.step].append(position)
+        return tuple(map(tuple, positions))
 
     @cached_property
     def computes(self) -> tuple[tuple[int, int], ...]:
         """First and last compute of each step; the step's bounds where it has none."""
-        found = []
+        spans = []
         for positions in self.by_step:
             runs = [p for p in positions if isinstance(self.instructions[p], Compute)]
             bounds = runs or positions or (0,)
-            found.append((bounds[0], bounds[-1]))
-        return tuple(found)
+            spans.append((bounds[0], bounds[-1]))
+        return tuple(spans)
 
     @cached_property
     def ran(self) -> tuple[tuple[str, ...], ...]:
@@ -129,29 +128,29 @@ class Shown:
     @cached_property
     def reads(self) -> Mapping[str, tuple[int, ...]]:
         """The steps that read each tensor, or a part of it."""
-        found: dict[str, dict[int, None]] = {}
+        steps_of: dict[str, dict[int, None]] = {}
         for item in self.instructions:
             if isinstance(item, Compute):
                 for piece, _ in item.reads:
-                    found.setdefault(piece.tensor, {})[item.step] = None
-        return {tensor: tuple(steps) for tensor, steps in found.items()}
+                    steps_of.setdefault(piece.tensor, {})[item.step] = None
+        return {tensor: tuple(steps) for tensor, steps in steps_of.items()}
 
     @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
         """The stays of each tensor on chip."""
-        found: dict[str, list[sp.Residency]] = {}
+        by_tensor: dict[str, list[sp.Residency]] = {}
         for stay in self.report.residencies:
-            found.setdefault(stay.tensor, []).append(stay)
-        return {tensor: tuple(stays) for tensor, stays in found.items()}
+            by_tensor.setdefault(stay.tensor, []).append(stay)
+        return {tensor: tuple(stays) for tensor, stays in by_tensor.items()}
 
     @cached_property
     def ended(self) -> Mapping[int, tuple[sp.Residency, ...]]:
         """The stays that an instruction ended, by its step."""
-        found: dict[int, list[sp.Residency]] = {}
+        by_step: dict[int, list[sp.Residency]] = {}
         for stay in self.report.residencies:
             if stay.stop_instruction >= 0:
-                found.setdefault(stay.stop_step - 1, []).append(stay)
-        return {step: tuple(stays) for step, stays in found.items()}
+                by_step.setdefault(stay.stop_step - 1, []).append(stay)
+        return {step: tuple(stays) for step, stays in by_step.items()}
 
     def first_step(self, operator: str) -> int | None:
         """The first step that runs an operator."""
@@ -179,17 +178,17 @@ class Shown:
         """By ring, the columns of steps in which each layer's bytes are there."""
         stream = self.stream
         assert stream is not None
-        found: dict[str, list[tuple[int, int] | None]] = {
+        columns_of: dict[str, list[tuple[int, int] | None]] = {
             ring.key: [None] * len(stream.layers) for ring in stream.rings
         }
         for stay in self.report.residencies:
             kind, layer, ring = stream.acts.get(stay.start_instruction, ("kernel", 0, ""))
-            if kind == "kernel" or ring not in found:
+            if kind == "kernel" or ring not in columns_of:
                 continue
             left, right = self.columns(stay)
-            before = found[ring][layer] or (left, right)
-            found[ring][layer] = min(left, before[0]), max(right, before[1])
-        return {ring: tuple(lives) for ring, lives in found.items()}
+            before = columns_of[ring][layer] or (left, right)
+            columns_of[ring][layer] = min(left, before[0]), max(right, before[1])
+        return {ring: tuple(lives) for ring, lives in columns_of.items()}
 
     @cached_property
     def groups(self) -> tuple[FusedGroup, ...]:
@@ -202,7 +201,7 @@ class Shown:
         return {name: k for k, group in enumerate(self.groups) for name in group.operators}
 
     def group_at(self, step: int) -> FusedGroup | None:
-        """The group that a step is a tile of."""
+        """The group of which a step is a tile."""
         return next((g for g in self.groups if g.start_step <= step < g.stop_step), None)
 
     def group_named(self, name: str) -> FusedGroup | None:
@@ -217,10 +216,10 @@ class Shown:
         return tuple(sorted(names, key=lambda name: name != own)) or (own,)
 
     def columns(self, residency: sp.Residency) -> tuple[int, int]:
-        """The steps during whose compute a residency is there: what the address map draws.
+        """The steps during whose compute a residency is on chip: what the address map draws.
 
-        A spill that makes room ends in front of the compute that needed the room, so it ends
-        where that step begins; a residency that no compute sees keeps the step it is in.
+        A spill that makes room ends before the compute that needed the room, so it ends where that
+        step begins; a residency during which nothing is computed keeps the step it is in.
         """
         start, stop = residency.start_step, residency.stop_step
         if residency.start_instruction > self.computes[start][1]:
@@ -232,12 +231,13 @@ class Shown:
 
     @property
     def opening_step(self) -> int:
-        """Where the cursor starts: the first spill, because that is the story, or the peak."""
+        """Where the cursor starts: the first spill, because that matters most, or else the peak."""
         leaving = [r.stop_step - 1 for r in self.report.residencies if r.ending == "spill"]
         return min(leaving, default=self.report.peak_step)
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
-        """What is resident while a step computes, largest first; a tile or row at its fullest."""
+        """What is resident while a step computes, largest first; of a tile or row, at its fullest
+        moment."""
         if step not in self._lived:  # several views ask for the same step
             self._lived.clear()
             self._lived[step] = self._live(step)
@@ -246,14 +246,14 @@ class Shown:
     def _live(self, step: int) -> tuple[sp.Residency, ...]:
         left, right = self._sides
         stays = self.report.residencies
-        found = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
+        live = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups or self.pool:
-            moment = _fullest(found, self.by_step[step])
-            found = [r for r in found if r.start_instruction <= moment < _stop(r)]
-        return tuple(sorted(found, key=lambda r: (-r.size_bytes, r.tensor)))
+            moment = _fullest(live, self.by_step[step])
+            live = [r for r in live if r.start_instruction <= moment < _stop(r)]
+        return tuple(sorted(live, key=lambda r: (-r.size_bytes, r.tensor)))
 
     def held(self, step: int, live: Iterable[sp.Residency]) -> int:
-        """How many bytes these are at once; line buffers of a pool are drawn whole, and filled row
+        """The bytes of these stays together; line buffers of a pool are drawn whole but filled row
         by row."""
         return self.report.occupancy[step] if self.pool else sum(r.size_bytes for r in live)
 
@@ -285,31 +285,32 @@ class Shown:
         return self._seconds(self.serial_trace)
 
     def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
-        """From when until when each step computes."""
-        found: dict[int, tuple[float, float]] = {}
+        """The time at which each step starts to compute and the time at which it stops."""
+        spans: dict[int, tuple[float, float]] = {}
         for item in trace.intervals:
             if isinstance(self.instructions[item.instruction], Compute):
-                start, stop = found.get(item.step, (item.start_s, item.stop_s))
-                found[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
+                start, stop = spans.get(item.step, (item.start_s, item.stop_s))
+                spans[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
         last = (0.0, 0.0)
         seconds = []
         for step in range(self.steps):
-            last = found.get(step, (last[1], last[1]))
+            last = spans.get(step, (last[1], last[1]))
             seconds.append(last)
         return tuple(seconds)
 
     @cached_property
     def operator_seconds(self) -> Mapping[str, float]:
         """How long each operator computes."""
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for item in self.trace.intervals:
             if isinstance(self.instructions[item.instruction], Compute):
-                found[item.label] = found.get(item.label, 0.0) + item.stop_s - item.start_s
-        return found
+                seconds[item.label] = seconds.get(item.label, 0.0) + item.stop_s - item.start_s
+        return seconds
 
     @cached_property
     def moved_bytes(self) -> Mapping[str, int]:
-        """Non-compulsory off-chip bytes of each tensor: all transfers but those it cannot avoid."""
+        """Non-compulsory off-chip bytes of each tensor: all transfers beyond the unavoidable
+        ones."""
         total: dict[str, int] = {}
         offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
         for item in self.instructions:
@@ -337,7 +338,7 @@ def _other(item: Load | Store) -> Region:
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:
     """First positions of plateaus that are higher than what is beside them."""
-    found, rising = [], True
+    maxima, rising = [], True
     start = 0
     for i in range(1, len(values) + 1):
         following = values[i] if i < len(values) else -1
@@ -345,19 +346,19 @@ def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:
             rising, start = True, i
         elif following < values[i - 1]:
             if rising:
-                found.append(start)
+                maxima.append(start)
             rising, start = False, i
-    return tuple(found)
+    return tuple(maxima)
 
 
 def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
     """Free ranges `[start, stop)` between occupied ones in a memory of `size` bytes."""
-    found, reached = [], 0
+    free, reached = [], 0
     for start, stop in sorted(occupied):
         if start > reached:
-            found.append((reached, start))
+            free.append((reached, start))
         reached = max(reached, stop)
-    return [*found, (reached, size)] if reached < size else found
+    return [*free, (reached, size)] if reached < size else free
 
 
 def _stop(stay: sp.Residency) -> float:

@@ -1,4 +1,4 @@
-"""Colours (Okabe and Ito's, told apart by colour-blind people) and hatches, by what they mean."""
+"""Colours (Okabe and Ito's, distinguishable by colour-blind people) and hatches, by meaning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAIN = " "
 """No hatch."""
 
 Style = tuple[str, str]
-"""A colour and a hatch: the second channel for those who cannot tell the first."""
+"""A colour and a hatch: the second channel for those who cannot distinguish the first."""
 
 STAYS: Mapping[str, tuple[str, str, str]] = {
     "made here": (SKY, " ", "written by an operator, dies on chip"),
@@ -59,7 +59,7 @@ def family_of(operator_kind: str) -> tuple[str, str]:
 
 
 def stay_of(origin: str, ending: str, is_output: bool) -> str:
-    """Which of `STAYS` a residency is: what a person wants to see first decides."""
+    """Which of `STAYS` a residency is; where several apply, the most interesting one."""
     if origin == "retrieve":
         return "came back"
     if ending in ("spill", "drop"):
@@ -70,7 +70,8 @@ def stay_of(origin: str, ending: str, is_output: bool) -> str:
 
 
 def group_colour(group: int) -> str:
-    """The colour of a fused group; the next seven have others, and its name is always beside it."""
+    """The colour of a fused group; seven colours repeat, so the name is always written beside
+    it."""
     return GROUPS[group % len(GROUPS)]
 
 

@@ -1,4 +1,4 @@
-"""Two plans side by side: which stays differ, what spills in one only, what it adds up to."""
+"""Two plans side by side: which stays differ, what spills in only one, and the totals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
         kinds.setdefault(stay.tensor, set()).add(kind)
     for stay, _ in both.only_there:
         kinds.setdefault(stay.tensor, set()).add(ONLY_THERE)
-    found = []
+    differing = []
     for tensor, seen in kinds.items():
         mine, other = here.moved_bytes.get(tensor, 0), there.moved_bytes.get(tensor, 0)
         if mine and not other:
@@ -66,13 +66,13 @@ def differences(here: Shown, there: Shown, by: str = "operator") -> list[Differe
             seen.add(SPILLED_THERE)
         kind = next((kind for kind in KINDS if kind in seen), SAME)
         if kind != SAME:
-            found.append(Difference(tensor, kind, mine, other))
-    return sorted(found, key=lambda d: (-abs(d.delta_bytes), KINDS.index(d.kind), d.tensor))
+            differing.append(Difference(tensor, kind, mine, other))
+    return sorted(differing, key=lambda d: (-abs(d.delta_bytes), KINDS.index(d.kind), d.tensor))
 
 
 @dataclass(frozen=True)
 class ComparedStays:
-    """Each stay here and how the other plan has it; stays that the other plan has alone."""
+    """Each stay here and how the other plan has it; and the stays that only the other plan has."""
 
     there: Any
     by: str
@@ -81,7 +81,7 @@ class ComparedStays:
 
 
 def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
-    """How the stays of two plans differ; that of the last pair is kept with the plan here."""
+    """How the stays of two plans differ; the last result is kept with the plan here."""
     known: ComparedStays | None = here.__dict__.get(KEPT)
     if known is None or known.there() is not there or known.by != by:
         moved = warp(here, there, by)
@@ -91,7 +91,8 @@ def stays(here: Shown, there: Shown, by: str = "operator") -> ComparedStays:
 
 
 def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.Residency, str]]:
-    """Each stay of one plan, and how the other plan has it, its steps moved onto those of one."""
+    """Each stay of one plan and how the other plan has it, with its steps moved onto the
+    first's."""
     exact, timed, boxes = set(), set(), set()
     tensors: dict[str, list[Columns]] = {}
     for stay in there.report.residencies:
@@ -102,7 +103,7 @@ def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.
         timed.add(key)
         exact.add((*key, _starts(stay)))
     times = {name: joined(columns) for name, columns in tensors.items()}
-    found = []
+    pairs = []
     for stay in here.report.residencies:
         columns = here.columns(stay)
         key = (stay.tensor, stay.piece.box, stay.memory, columns)
@@ -114,8 +115,8 @@ def stay_kinds(here: Shown, there: Shown, moved: Warp = AS_IS) -> list[tuple[sp.
             kind = ONLY_HERE
         else:
             kind = RETIMED if (stay.tensor, stay.piece.box) in boxes else CUT
-        found.append((stay, kind))
-    return found
+        pairs.append((stay, kind))
+    return pairs
 
 
 def only_there(
@@ -134,7 +135,7 @@ def only_there(
 
 
 def joined(columns: Sequence[Columns]) -> Times:
-    """Beginnings and ends of the times that overlapping ones are together, rising."""
+    """The union of time ranges, as the starts and the ends of its parts, rising."""
     starts: list[float] = []
     stops: list[float] = []
     for start, stop in sorted(columns):
@@ -147,7 +148,7 @@ def joined(columns: Sequence[Columns]) -> Times:
 
 
 def moved_columns(columns: tuple[int, int], moved: Warp) -> Columns:
-    """Steps of the other plan on those of the plan here; near whole steps, whole ones."""
+    """Steps of the other plan on those of the plan here; rounded where they are nearly whole."""
     if moved.same:
         return columns
     left, right = (moved(place) for place in columns)
@@ -160,18 +161,18 @@ def _whole(place: float) -> float:
 
 def operator_kinds(here: Shown, there: Shown) -> dict[str, str]:
     """Operators that differ, each with the first of `KINDS` of what it writes, or with `ORDER`."""
-    found: dict[str, str] = {}
+    kinds: dict[str, str] = {}
     order = {kind: i for i, kind in enumerate(KINDS)}
     for item in differences(here, there):
         writer = here.graph.producer.get(item.tensor)
         if writer is None:
             continue
         name = here.graph.operators[writer].name
-        if name not in found or order[item.kind] < order[found[name]]:
-            found[name] = item.kind
+        if name not in kinds or order[item.kind] < order[kinds[name]]:
+            kinds[name] = item.kind
     for name in reordered(here, there):
-        found.setdefault(name, ORDER)
-    return found
+        kinds.setdefault(name, ORDER)
+    return kinds
 
 
 def reordered(here: Shown, there: Shown) -> list[str]:
@@ -201,24 +202,24 @@ def fields_that_differ(
 
 
 def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
-    """What the plans add up to: name, here, in the pinned one, and the unit (`B`, `s` or `J`)."""
+    """Totals of the plans: name, here, in the pinned one, and the unit (`B`, `s` or `J`)."""
     rows: Sequence[tuple[str, str]] = (
         ("spill traffic", "noncompulsory_bytes"),
         ("traffic", "traffic_bytes"),
         ("peak", "peak_bytes"),
     )
-    found = [
+    sums = [
         (name, float(getattr(here.report, of)), float(getattr(there.report, of)), "B")
         for name, of in rows
     ]
     if here.stream is not None and there.stream is not None:
-        found += _streamed(here.stream, there.stream)
-    found.append(("latency", here.trace.makespan_s, there.trace.makespan_s, "s"))
-    return [*found, ("energy", here.trace.energy_j, there.trace.energy_j, "J")]
+        sums += _streamed(here.stream, there.stream)
+    sums.append(("latency", here.trace.makespan_s, there.trace.makespan_s, "s"))
+    return [*sums, ("energy", here.trace.energy_j, there.trace.energy_j, "J")]
 
 
 def _streamed(here: Stream, there: Stream) -> list[tuple[str, float, float, str]]:
-    """The same of plans that stream their parameters."""
+    """The same for plans that stream their parameters."""
     return [
         ("rings and activations", float(here.memory_bytes), float(there.memory_bytes), "B"),
         ("rings", float(here.ring_bytes), float(there.ring_bytes), "B"),

@@ -1,4 +1,4 @@
-"""Wishes as the page has them: texts, which planner knows them, what can be wished of a selection.
+"""Wishes as the page has them: texts, which planner supports them, what a selection allows.
 
 The texts are the library's (`planners.constraints.language`). Pure functions; no Panel here.
 """
@@ -18,7 +18,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "cosma": ("keep", "spill", "before"),
     "fusion": ("fuse", "split", "keep", "spill"),
 }
-"""The kinds of wishes that each planner knows; the others know none."""
+"""The kinds of wishes that each planner supports; planners not listed support none."""
 
 MARKS: Mapping[str, str] = {"keep": "⚓", "spill": "⏏", "before": "≺", "fuse": "∪", "split": "∥"}
 TITLES: Mapping[str, str] = {"cosma": "COSMA", "fusion": "Optimus"}
@@ -29,7 +29,7 @@ WISH, DROP, PICK, BREAK = "wish ", "drop ", "pick ", "break "
 
 @dataclass(frozen=True, slots=True)
 class WishOffer:
-    """A button: what it says, what it does, what its hover tells, whether it is pressed."""
+    """A button: its label, its action, its hover text, and whether it is pressed."""
 
     label: str
     key: str
@@ -38,7 +38,7 @@ class WishOffer:
 
 
 def kind_of(text: str) -> str:
-    """The kind of a wish, by its text; what is none has the kind of its first word."""
+    """The kind of a wish, by its text; of a text that is no wish, its first word."""
     words = text.split()
     if len(words) == 3 and words[1] == "before":
         return "before"
@@ -58,12 +58,12 @@ def asked(problem: Problem) -> list[str]:
 
 
 def added(wishes: Iterable[str], text: str) -> list[str]:
-    """The wishes with one more, without those that it contradicts."""
+    """The wishes with one more, without those that contradict it."""
     return [*(other for other in wishes if not _against(other, text)), text]
 
 
 def _against(one: str, other: str) -> bool:
-    """Whether two wishes are about the same and cannot both be had, or are the same."""
+    """Whether two wishes are the same, or about the same thing and cannot both be satisfied."""
     kinds, names = {kind_of(one), kind_of(other)}, (names_of(one), names_of(other))
     if kinds <= {"keep", "spill"}:
         return names[0] == names[1]
@@ -72,7 +72,7 @@ def _against(one: str, other: str) -> bool:
 
 
 def why_not_asked(text: str, planner: str) -> str:
-    """Why a wish is not asked of a planner; empty where it is."""
+    """Why a wish is not sent to a planner; empty where it is."""
     known = KNOWN.get(planner, ())
     if kind_of(text) in known:
         return ""
@@ -93,31 +93,31 @@ def wished_tensor(shown: Shown, selection: str) -> str:
 
 
 def wished_operator(shown: Shown, selection: str) -> str:
-    """The operator that is selected, itself and not by its tensor."""
+    """The operator that is selected directly, not through its tensor."""
     if not selection or selection.startswith(TENSOR):
         return ""
-    found = selected_operators(shown.graph, selection)
-    return found[0] if len(found) == 1 else ""
+    operators = selected_operators(shown.graph, selection)
+    return operators[0] if len(operators) == 1 else ""
 
 
 def offers(shown: Shown, selection: str, wishes: Sequence[str], planner: str) -> list[WishOffer]:
     """The buttons that make sense for what is selected, under a planner."""
-    known, found = KNOWN.get(planner, ()), list[WishOffer]()
+    known, buttons = KNOWN.get(planner, ()), list[WishOffer]()
     tensor, operator = wished_tensor(shown, selection), wished_operator(shown, selection)
     if tensor and "keep" in known and not why_no_choice(shown, tensor, planner):
-        found += _of_tensor(tensor, wishes, "its output " if operator else "")
+        buttons += _of_tensor(tensor, wishes, "its output " if operator else "")
     if operator and "before" in known:
         about = "then tap the other operator; Escape gives up"
-        found.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
-        found.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
+        buttons.append(WishOffer("Run before…", f"{PICK}before {operator}", about))
+        buttons.append(WishOffer("Run after…", f"{PICK}after {operator}", about))
     if operator and "fuse" in known:
-        found += _of_groups(shown, operator, wishes)
-    return found
+        buttons += _of_groups(shown, operator, wishes)
+    return buttons
 
 
 def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
-    """Why a planner has no choice for a tensor, as parameters may not count and groups have only
-    what operators make; empty where it has one."""
+    """Why a planner has no choice about a tensor: parameters may not be counted, and with groups
+    only tensors that operators write are planned. Empty where it has a choice."""
     kind = shown.graph.tensors[tensor].kind
     if planner == "fusion" and kind != "activation":
         return f"{planner} chooses for what operators make, and {tensor} is loaded"
@@ -136,11 +136,12 @@ def _of_tensor(tensor: str, wishes: Sequence[str], whose: str) -> list[WishOffer
 
 
 def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishOffer]:
-    """Fuse with those that read what it writes, or split from them; or with any that is tapped."""
+    """Buttons to fuse with the readers of what it writes, or split from them, or pick any
+    operator."""
     graph, group = shown.graph, shown.group_of
     written = graph.operators[graph.index[operator]].outputs
     readers = dict.fromkeys(graph.operators[i].name for t in written for i in graph.consumers[t])
-    found = []
+    buttons = []
     for name in list(readers)[:NEIGHBOURS]:
         together = operator in group and group.get(operator) == group.get(name)
         label, kind = (f"Split from {name}", "split") if together else (f"Fuse with {name}", "fuse")
@@ -148,10 +149,10 @@ def _of_groups(shown: Shown, operator: str, wishes: Sequence[str]) -> list[WishO
         text = held if kind_of(held) in ("fuse", "split") else f"{kind} {operator} {name}"
         if held:
             label = f"{'Fuse with' if kind_of(held) == 'fuse' else 'Split from'} {name}"
-        found.append(_toggle(label, text, "the operator that reads what it writes", wishes))
+        buttons.append(_toggle(label, text, "the operator that reads what it writes", wishes))
     about = "then tap the other operator; Escape gives up"
-    found.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
-    return [*found, WishOffer("Split from…", f"{PICK}split {operator}", about)]
+    buttons.append(WishOffer("Fuse with…", f"{PICK}fuse {operator}", about))
+    return [*buttons, WishOffer("Split from…", f"{PICK}split {operator}", about)]
 
 
 def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOffer:
@@ -162,7 +163,7 @@ def _toggle(label: str, text: str, about: str, wishes: Sequence[str]) -> WishOff
 
 
 def picked_wish(kind: str, first: str, second: str) -> str:
-    """The wish of an operator that was begun with and one that was tapped then."""
+    """The wish about the operator of the first button and the one that was tapped afterwards."""
     if kind == "after":
         return f"{second} before {first}"
     return f"{first} before {second}" if kind == "before" else f"{kind} {first} {second}"

@@ -31,12 +31,12 @@ class Entry:
 
 def entries(text: str) -> tuple[Entry, ...]:
     """The entries of a glossary in Markdown: a heading for each term, a paragraph under it."""
-    found = []
+    terms = []
     for name, body in ENTRY.findall(text):
         words = " ".join(body.split())
         source = SOURCE.search(words)
-        found.append(Entry(name, SOURCE.sub("", words), source[1] if source else ""))
-    return tuple(found)
+        terms.append(Entry(name, SOURCE.sub("", words), source[1] if source else ""))
+    return tuple(terms)
 
 
 @cache

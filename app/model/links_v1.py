@@ -1,4 +1,4 @@
-"""Options of links as the first version of links named them; such links open as they always did."""
+"""Options as the first version of links named them; such links still open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Read = Callable[[str], Any]
 
 
 def option(name: str, text: str) -> tuple[str, Any] | None:
-    """The key and the value of what was an option; None for any other field.
+    """The key and the value of a former option; None for any other field.
 
     Raises `ValueError` for what could not be used.
     """
@@ -57,9 +57,9 @@ def _share(text: str) -> float:
 def _names(text: str) -> Any:
     if text == "auto":
         return text
-    if not isinstance(found := json.loads(text), list):
+    if not isinstance(names := json.loads(text), list):
         raise ValueError(text)
-    return found
+    return names
 
 
 PIPELINES = ("exact", "pre", "seq", "sync", "async", "async-md", "2s", "2s-md")
@@ -94,4 +94,4 @@ OLD: Mapping[str, tuple[str, Read]] = {
     "spread": ("streaming.spread", _share),
     "draws": ("streaming.draws", _whole(0, 100_000)),
 }
-"""What each was called, what it is called now, and which values a link could have."""
+"""The former name of each option, its name now, and which values a link could have."""

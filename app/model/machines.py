@@ -1,6 +1,6 @@
 """The numbers of a machine as a person reads and types them. No Panel here.
 
-A machine is a preset by name and the numbers changed of it, in a compact text that a link holds:
+A machine is the name of a preset and the numbers that differ from it, in a compact text for links:
 `host.read_bytes_per_s=4e9,dma_in.latency_s=2e-7`.
 """
 
@@ -27,8 +27,8 @@ NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?)\s*([a-zµμ/ 
 class Quantity:
     """A kind of number: its units with their factors, the usual one first, and an example.
 
-    A number without a unit is in `base`, of which factor 1 is, where it is at least `bare_from`
-    and at most `bare_to`: what is typed as `4` beside gigabytes is not meant as bytes.
+    A number without a unit is in `base` (factor 1) if it lies between `bare_from` and `bare_to`:
+    what is typed as `4` beside gigabytes does not mean bytes.
     """
 
     units: Mapping[str, str]
@@ -87,8 +87,8 @@ FIELDS: Mapping[str, tuple[str, Quantity]] = {
 
 @dataclass(frozen=True, slots=True)
 class MachineRow:
-    """A number to be edited: `text` and `preset` with their units, `wrong` what to do about what
-    was typed, which `text` then is."""
+    """A number to be edited: `text` and `preset` with their units; `wrong` says how to correct what
+    was typed, which is then in `text`."""
 
     name: str
     group: str
@@ -134,7 +134,8 @@ def _quantity(name: str) -> Quantity:
 
 
 def _factor(kind: Quantity, unit: str) -> Decimal | None:
-    """As it is written; else in any case, where that is clear: `gb/s`, but not `mj`."""
+    """The factor of a unit as written; in any case where that is unambiguous: `gb/s`, but not
+    `mj`."""
     if unit in kind.units:
         return Decimal(kind.units[unit])
     near = {factor for known, factor in kind.units.items() if known.lower() == unit.lower()}
@@ -158,22 +159,22 @@ def format_number(name: str, value: float) -> str:
 
 
 def numbers_in(machine: str, text: str) -> dict[str, float]:
-    """The numbers that a compact text changes of a preset.
+    """The numbers of a preset that a compact text changes.
 
-    Raises `SpillwayError` where the preset has none such, or they make no sense.
+    Raises `SpillwayError` where the preset has no such number, or the values make no sense.
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         try:
-            found[name] = float(value)
+            numbers[name] = float(value)
         except ValueError:
             raise sp.BadInput(f"{part!r:.60} is no number of a machine") from None
     onchip = sp.load_machine(machine).onchip
-    if f"{onchip}.size_bytes" in found:
+    if f"{onchip}.size_bytes" in numbers:
         raise sp.BadInput(f"the size of {onchip} is the budget")
-    known = sp.with_numbers(machine, found).numbers()
-    return {name: known[name] for name in found}
+    known = sp.with_numbers(machine, numbers).numbers()
+    return {name: known[name] for name in numbers}
 
 
 def fields_text(machine: str, numbers: Mapping[str, float]) -> str:
@@ -192,7 +193,7 @@ def _short(value: float) -> str:
 
 
 def machine_of(problem: Mapping[str, Any]) -> sp.Machine:
-    """The machine of a problem: a preset with the numbers that are changed."""
+    """The machine of a problem: a preset with the changed numbers."""
     name, changed = problem["machine"], problem.get("machine_fields", "")
     if not changed:
         return sp.load_machine(name)
@@ -207,7 +208,7 @@ def summary(numbers: Mapping[str, float], most: int = 2) -> str:
 
 
 def summary_of(machine: str, text: str) -> str:
-    """The same of a compact text; one that cannot be read stays as it is."""
+    """The same for a compact text; one that cannot be read stays as it is."""
     try:
         return summary(numbers_in(machine, text))
     except sp.SpillwayError:
@@ -220,19 +221,19 @@ def _called(name: str) -> str:
 
 
 def title_of(machine: sp.Machine) -> str:
-    """A machine's title, with what is changed of the preset."""
+    """A machine's title, with the changes to the preset."""
     changed = changed_numbers(machine)
     return f"{machine.title} ({summary(changed)})" if changed else machine.title
 
 
 def called(machine: sp.Machine) -> str:
-    """A machine's name, with what is changed of the preset."""
+    """A machine's name, with the changes to the preset."""
     changed = changed_numbers(machine)
     return f"{machine.name} ({summary(changed)})" if changed else machine.name
 
 
 class OnMachine(Protocol):
-    """A problem's machine: a preset, and the numbers changed of it."""
+    """A problem's machine: a preset, and the numbers that differ from it."""
 
     machine: str
     machine_fields: str
@@ -260,7 +261,7 @@ class MachineNumbers:
 
     @property
     def words(self) -> str:
-        """What waits to be mended, and what is changed."""
+        """What has to be corrected, and what is changed."""
         waits = f"{len(self._wrong)} to mend" if self._typed else ""
         return ", ".join(filter(None, [waits, summary(self.changed)]))
 
@@ -273,7 +274,7 @@ class MachineNumbers:
         return self._wrong
 
     def enter(self, name: str, typed: str) -> None:
-        """Take a number as it was typed; nothing at all is the preset's. Plans where it is new."""
+        """Take a number as it was typed; empty means the preset's. Plans if the value is new."""
         problem = self.problem
         preset = sp.load_machine(problem.machine)
         numbers = {**self.changed}
@@ -290,13 +291,13 @@ class MachineNumbers:
         self._change(machine_fields=fields_text(problem.machine, numbers))
 
     def back(self) -> None:
-        """All numbers as the preset has them."""
+        """Reset all numbers to the preset."""
         self._typed.clear()
         self._change(machine_fields="")
 
     @property
     def rows(self) -> list[MachineRow]:
-        """Every number that can be edited: the size on chip is the budget."""
+        """Every number that can be edited; not the size on chip, which is the budget."""
         preset = sp.load_machine(self.problem.machine)
         changed, typed = self.changed, self._typed
         bounded = f"{preset.onchip}.size_bytes"

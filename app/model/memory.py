@@ -1,4 +1,4 @@
-"""How much memory a planning process may hold, what it holds, and how its death is told."""
+"""How much memory a planning process may hold, what it holds, and how its death is reported."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from planners.core.units import format_bytes, parse_size
 LIMIT_NAME = "SPILLWAY_WORKER_MEMORY"
 LEAST = 2**30
 ADDRESSES = 64 * 2**30
-"""Libraries reserve addresses that they never use: that much more than the limit is let be."""
+"""Libraries reserve addresses that they never use: the address limit is this much higher."""
 GROUPS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def worker_limit(workers: int) -> int:
-    """Bytes that a worker may hold with all it has started; 0 where nothing is known.
+    """Bytes that a worker may hold, with all processes it started; 0 where nothing is known.
 
-    `SPILLWAY_WORKER_MEMORY` says, such as "4 GiB"; else the workers share three quarters of the
-    machine, or of what the container may have.
+    `SPILLWAY_WORKER_MEMORY` sets it, for instance "4 GiB"; else the workers share three quarters of
+    the memory of the machine or of its container.
     """
     if named := os.environ.get(LIMIT_NAME):
         try:
@@ -36,13 +36,13 @@ def worker_limit(workers: int) -> int:
 
 def machine_bytes() -> int:
     """Memory of the machine, or of the container where that is less; 0 where nothing is known."""
-    found = []
+    limits = []
     with contextlib.suppress(OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in GROUPS:
         with contextlib.suppress(OSError, ValueError):
-            found.append(int(file.read_text()))
-    return min(found, default=0)
+            limits.append(int(file.read_text()))
+    return min(limits, default=0)
 
 
 def group_bytes(group: int) -> int:
@@ -74,7 +74,7 @@ def _resident(entry: Path) -> int:
 
 
 def limit_this_process() -> None:
-    """In a worker: a request for far too much memory fails by itself, and costs only its job."""
+    """In a worker: make a request for far too much memory fail, so that it costs only its job."""
     try:
         limit = int(os.environ.get(LIMIT_NAME, "0"))
     except ValueError:
@@ -87,7 +87,7 @@ def limit_this_process() -> None:
 
 
 def describe_death(code: int, too_much: int, limit: int, too_long: float = 0.0) -> str:
-    """One line on why a worker is no more: `code` as `Popen.returncode`."""
+    """One line on why a worker has ended: `code` as `Popen.returncode`."""
     unchanged = "What is on screen is unchanged"
     if too_long:
         return f"It took more than {too_long:g} seconds and was ended. {unchanged}."

@@ -1,6 +1,6 @@
-"""A rectangle of the address map at another address: the plan rewritten, what is in the way.
+"""A rectangle of the address map at another address: the plan rewritten, and what is in the way.
 
-Pure functions over plans; no Panel here. What a move gives is for `check` to say.
+Pure functions over plans; no Panel here. Whether a moved plan is valid is for `check` to say.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planners.core.integers import rounded_up
 from planners.core.program import Compute, Instruction, Load, Operand, Piece, Region, Release, Store
 from planners.core.units import format_bytes, parse_size
 
-ALIGNMENT = 64  # bytes; a plan's own option of that name comes first
+ALIGNMENT = 64  # bytes; an option of that name in the plan takes precedence
 NO_END = 1 << 62
 ROLLS = "{} is in a line buffer, whose rows roll with the tiles: none of them moves alone."
 TURNS = "The pool turns: a tensor's place follows from the one before it, so none moves alone."
@@ -24,11 +24,11 @@ NOTE = "by hand: "
 
 
 def moved_plan(plan: sp.Plan, report: sp.CheckReport, stay: sp.Residency, offset: int) -> sp.Plan:
-    """The plan with one stay at another address, in bytes; whether it is right is not asked here.
+    """The plan with one stay at another address, in bytes; not checked here.
 
-    What is held and moved does not depend on addresses, so the claims stay; the extent is found
-    anew, and a note and the details say what was done by hand. Raises `BadInput` where the stay
-    cannot move alone.
+    What is held and moved does not depend on addresses, so the claims stay; the extent is computed
+    anew, and a note and the details record the move. Raises `BadInput` where the stay cannot move
+    alone.
     """
     if reason := why_fixed(plan, stay):
         raise BadInput(reason)
@@ -64,8 +64,8 @@ def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
     if isinstance(item, Load):
         return item.target
     writes = item.writes if isinstance(item, Compute) else ()
-    found = next((r for piece, r in writes if piece == stay.piece), None)
-    return found or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
+    region = next((r for piece, r in writes if piece == stay.piece), None)
+    return region or Region(stay.memory, stay.spans[0].start, stay.size_bytes)
 
 
 def room_of(plan: sp.Plan, stay: sp.Residency) -> range:
@@ -97,7 +97,7 @@ def _rewritten(
 
 
 def _moved(item: Instruction, piece: Piece, old: Region, new: Region) -> Instruction:
-    """An instruction with a piece's region exchanged wherever it names both."""
+    """An instruction with a piece's region replaced wherever it names both."""
 
     def at(operand: Operand) -> Operand:
         return Operand(piece, new) if operand == (piece, old) else operand
@@ -130,12 +130,12 @@ def _solver(name: str) -> str:
 
 
 def last_of(stay: sp.Residency) -> int:
-    """The instruction at which a stay is over."""
+    """The instruction at which a stay ends."""
     return stay.stop_instruction if stay.stop_instruction >= 0 else NO_END
 
 
 def beside(report: sp.CheckReport, stay: sp.Residency) -> list[sp.Residency]:
-    """The other stays of its memory that are there for a while together with it."""
+    """The other stays in its memory that overlap it in time."""
     return [
         other
         for other in report.residencies
@@ -172,8 +172,8 @@ def free_places(
 
 def alignment_of(plan: sp.Plan) -> int:
     """The alignment that a plan was made with, in bytes."""
-    found = plan.options.get("alignment", ALIGNMENT)
-    return found if isinstance(found, int) and found > 0 else ALIGNMENT
+    alignment = plan.options.get("alignment", ALIGNMENT)
+    return alignment if isinstance(alignment, int) and alignment > 0 else ALIGNMENT
 
 
 def address_of(text: str) -> int:
@@ -195,5 +195,5 @@ def stay_at(report: sp.CheckReport, tensor: str, step: int) -> sp.Residency | No
 
 
 def at_text(offset: int) -> str:
-    """An address in both ways of writing it."""
+    """An address in both notations."""
     return f"{offset:#x} ({format_bytes(offset)})"

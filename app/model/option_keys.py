@@ -1,6 +1,6 @@
-"""Options of all planners in one mapping, by `planner.option`: what they are, and which are usual.
+"""Options of all planners in one mapping, by `planner.option`: what they are, and their defaults.
 
-What there is to know of an option is what its planner's type says. No Panel here.
+Everything known about an option comes from the type of its planner's options. No Panel here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from planners.core.options import Options, Spec
 
 
 def type_of(planner: str) -> type[Options]:
-    """The type of a planner's options; of one that says none, what every planner has."""
+    """The type of a planner's options; where it declares none, what every planner has."""
     info = sp.planners().get(planner)
     try:
         return (info.options if info else None) or Options
-    except Exception:  # whatever a planner of somebody's breaks with, planning will say it
+    except Exception:  # whatever a third-party planner raises, planning will report it
         return Options
 
 
@@ -51,9 +51,10 @@ def own_of(planner: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def offered(spec: Spec, value: Any, values: Sequence[Any] = ()) -> dict[str, Any]:
-    """What a page offers of an option, by word: empty for one that is typed; `value` is set.
+    """The values of an option that a page offers, by label; empty where it is typed. `value` is
+    set.
 
-    `values` are those that are here, where an option's type cannot know.
+    `values` are those available here, where an option's type cannot know them.
     """
     known = list(values or spec.words or spec.choices)
     if known and value not in known:
@@ -62,7 +63,7 @@ def offered(spec: Spec, value: Any, values: Sequence[Any] = ()) -> dict[str, Any
 
 
 def typed(spec: Spec, value: Any) -> str:
-    """An option as a person types it; nothing for what an empty field stands for."""
+    """An option as a person types it; empty for the value that an empty field stands for."""
     if spec.empty and value == spec.default:
         return ""
     return format_exact(value) if spec.kind == "size" and value else spec.text(value)
@@ -79,7 +80,7 @@ def title(spec: Spec) -> str:
 
 
 def brief(spec: Spec, value: Any) -> str:
-    """What is set of an option, in a word or two."""
+    """The value of an option in a word or two."""
     if spec.short or spec.kind != "flag":
         return (spec.short or "{}").format(value)
     return title(spec) if value else f"no {title(spec)}"

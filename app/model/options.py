@@ -1,6 +1,6 @@
-"""The options of a problem's planner: which of them count, and what they are called in a word.
+"""The options of a problem's planner: which of them apply, and what they are called in a word.
 
-What a planner has, what goes together and why not is in its type of options. No Panel here.
+What a planner has, and what goes together and why, is in its type of options. No Panel here.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from planners.core.registry import STREAMING as STREAMING
 WISHES = "wishes"
 BREAKS, SOLVER, OBJECTIVE = (f"{COSMA}.{name}" for name in ("break_nodes", "solver", "objective"))
 ORDER = "schedule"
-"""Options that the page has more to say of than their types do."""
+"""Options that the page says more about than their types do."""
 CBC, AUTOMATIC = "CBC", "auto"
 
 
 @cache
 def solver_names() -> tuple[str, ...]:
-    """Solvers that are here for the ILP, by the names that the planner takes."""
+    """Solvers available here for the ILP, by the names that the planner takes."""
     from planners.cosma.ilp.solve import solvers
 
     return tuple(CBC if name == "COIN_CMD" else name for name in solvers())
@@ -42,12 +42,12 @@ def counts(fields: Mapping[str, Any]) -> bool:
 
 
 def always_counts(planner: str) -> bool:
-    """Whether a planner counts parameters, asked to or not."""
+    """Whether a planner counts parameters even when not asked to."""
     return counts({"planner": planner, "parameters": False})
 
 
 def chosen(problem: Problem) -> Options:
-    """The options of the planner, at their usual values where the others leave no choice."""
+    """The planner's options; at their defaults where the others leave no choice."""
     kind = type_of(problem.planner)
     values = own_of(problem.planner, problem.options)
     if WISHES in kind.specs():
@@ -64,13 +64,13 @@ def options(problem: Problem) -> dict[str, Any]:
 
 
 def why_not(problem: Problem) -> dict[str, str]:
-    """Options of the planner that the others leave no choice in, each with the reason."""
+    """Options of the planner that the others fix, each with the reason."""
     taken = chosen(problem)
     return {name: why for name, why in taken.ruled_out().items() if name in taken.own()}
 
 
 def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a problem but its options, and those of its planner that count, by key."""
+    """The fields of a problem without its options, and the planner's options that apply, by key."""
     problem = Problem(**fields)
     taken = {name: value for name, value in options(problem).items() if name != WISHES}
     rest = {name: value for name, value in fields.items() if name != "options"}
@@ -78,7 +78,7 @@ def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_sent(planner: str, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a problem that are what a planner was sent."""
+    """The fields of a problem that were sent to a planner."""
     own = {name: value for name, value in sent.items() if name != WISHES}
     return {"options": unusual(keyed(planner, own)), WISHES: list(sent.get(WISHES, ()))}
 
@@ -89,12 +89,13 @@ def usual(name: str) -> Any:
 
 
 def without_breaks(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that may go with another graph: break nodes by hand name operators of one."""
+    """Options that may go with another graph: break nodes set by hand name operators of one
+    graph."""
     return {key: value for key, value in options.items() if key != BREAKS}
 
 
 def break_nodes(problem: Problem) -> tuple[str, ...] | None:
-    """Break nodes by hand, where there are any to choose; None where they are found."""
+    """Break nodes chosen by hand, where the planner takes any; None where they are automatic."""
     by_hand = problem.options.get(BREAKS)
     return None if by_hand is None else tuple(by_hand)
 
@@ -110,7 +111,8 @@ def no_breaks(problem: Problem) -> bool:
 
 
 def series(asked: Mapping[str, Any]) -> str:
-    """What a line of a chart is called: the planner, the order, and what else is not the usual."""
+    """The name of a line in a chart: the planner, the order, and options that are not the
+    default."""
     planner, sent = asked["planner"], dict(asked["options"])
     own = type_of(planner).own()
     words = [str(sent.pop(ORDER))] if ORDER in sent else []
@@ -121,7 +123,7 @@ def series(asked: Mapping[str, Any]) -> str:
 
 
 def word(name: str, value: Any) -> str:
-    """A value of a field, or of an option by its key, in a word or two; of many the ends."""
+    """A value of a field, or of an option by its key, in a word or two; of long lists the ends."""
     planner, _, name = name.rpartition(".")
     spec = type_of(planner).own().get(name)
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Long texts in fewer letters."""
+"""Long texts, compressed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 
 
 def packed(text: str) -> str:
-    """A text in fewer letters, for a JSON message."""
+    """A text compressed for a JSON message."""
     return base64.b85encode(zlib.compress(text.encode(), 1)).decode()
 
 

@@ -1,7 +1,8 @@
-"""Points of plans by what they need and give: who beats whom, bounds, what more memory buys.
+"""Points of plans by cost and memory: dominance, bounds, what more memory gains.
 
-No Panel here. A point is what a planning process says of a plan (`app.jobs.handlers.sweep.point`)
-with the `problem` that it answers. All of `AXES` are better when they are less.
+No Panel here. A point is what a planning process reports of a plan
+(`app.jobs.handlers.sweep.point`) with the `problem` that it answers. Less is better on all of
+`AXES`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ AXES: Mapping[str, str] = {
     "traffic": "traffic_bytes",
     "energy": "energy_j",
 }
-"""What can be weighed against what, and where a point has it."""
+"""The axes of the chart, and where a point has their values."""
 UNITS: Mapping[str, str] = {"latency": "s", "energy": "J"}
 OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
 GRAPH_FIELDS = (*OF_NETWORK, "parameters")
@@ -52,7 +53,7 @@ class Buy:
 
     @property
     def gain(self) -> float | None:
-        """By how much less it becomes; negative where it becomes more."""
+        """By how much less it becomes; negative where it grows."""
         return None if self.now is None or self.more is None else self.now - self.more
 
     @property
@@ -76,30 +77,30 @@ def indexed(
 ) -> list[dict[str, Any]]:
     """The points of a chart, with their places in the list as `index` and the names of `series`.
 
-    Only those of the graph and machine of `asked`, where it is given, that count parameters or
-    not as the last of them does: those need other memory and traffic. Of one planner and budget
-    only the last.
+    With `asked`: only points of its graph and machine that treat parameters as the last of them
+    does, because with and without parameters memory and traffic are not comparable. Of one planner
+    and budget only the last.
     """
-    found = [
+    rows = [
         {**p, "index": i, "series": series(p["problem"])}
         for i, p in enumerate(points)
         if not asked or beside(p["problem"], asked)
     ]
     last = {
         (p["series"], p["budget_bytes"]): p
-        for p in found
-        if p["problem"]["parameters"] == found[-1]["problem"]["parameters"]
+        for p in rows
+        if p["problem"]["parameters"] == rows[-1]["problem"]["parameters"]
     }
     return list(last.values())
 
 
 def beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two problems are of one network on one machine: their plans share a chart."""
+    """Whether two problems are of one network and machine, so that their plans share a chart."""
     return _agree(one, other, (*OF_NETWORK, *ON_MACHINE))
 
 
 def same_network(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two problems are of one network, on whatever machine."""
+    """Whether two problems are of one network, on any machine."""
     return _agree(one, other, OF_NETWORK)
 
 
@@ -108,22 +109,22 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any], names: Sequence[str
 
 
 def front(points: Sequence[Point], x: str, y: str) -> list[int]:
-    """Points that no other equals or beats in `x` and `y` at once, `x` rising; first come stays."""
+    """Points that no other equals or beats in both `x` and `y`, `x` rising; of equals the first."""
     return undominated([(value(p, x), value(p, y)) for p in points], close=CLOSE)
 
 
 def best(points: Sequence[Point], x: str, y: str) -> set[int]:
-    """Points that none beats: those of the front, and those that are exactly as good."""
+    """Points that none beats: those of the front, and those that equal one of them."""
     corners = {(value(points[i], x), value(points[i], y)) for i in front(points, x, y)}
     return {i for i, p in enumerate(points) if (value(p, x), value(p, y)) in corners}
 
 
 def by_series(points: Sequence[Point]) -> dict[str, list[int]]:
     """Positions of the points of each planner with its options, in the order that they came."""
-    found: dict[str, list[int]] = {}
+    positions: dict[str, list[int]] = {}
     for i, point in enumerate(points):
-        found.setdefault(point.get("series") or series(point["problem"]), []).append(i)
-    return found
+        positions.setdefault(point.get("series") or series(point["problem"]), []).append(i)
+    return positions
 
 
 def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[float]]:
@@ -165,8 +166,8 @@ def proven_bounds(points: Sequence[Point]) -> dict[int, int]:
     """The traffic below which no plan of one planner can be, by budget.
 
     A bound is proven for one order of operators: among several orders the least holds, and only
-    where each of them has one. That of a plan made for least peak is no bound on traffic. Nothing
-    where several planners are on the chart: a bound of one holds for its own plans.
+    where each of them has one. The bound of a plan made for least peak is no bound on traffic.
+    Empty where several planners are on the chart: each bound holds for one planner's plans only.
     """
     by_order: dict[Any, dict[int, int]] = {}
     if len({p["problem"]["planner"] for p in points}) != 1:
@@ -183,7 +184,7 @@ def proven_bounds(points: Sequence[Point]) -> dict[int, int]:
 
 
 def objective(problem: Mapping[str, Any]) -> str:
-    """What a planner makes least, which is what its proof is of."""
+    """What a planner minimises, to which its proof refers."""
     chosen = problem["options"].get("objective", "")
     if problem["planner"] == STREAMING:
         return "memory for its delay"
@@ -193,7 +194,7 @@ def objective(problem: Mapping[str, Any]) -> str:
 
 
 def proof_text(point: Point) -> str:
-    """How good a point is known to be, and at what."""
+    """How good a point is known to be, and in what."""
     of = objective(point["problem"])
     if point["status"] == "optimal":
         return f"proven optimal ({of})"
@@ -208,29 +209,29 @@ def buys(
     needs: Mapping[str, int],
     names: Sequence[str] = (),
 ) -> list[Buy]:
-    """What `more` bytes buy at a budget with each planner, those first that gain most.
+    """What `more` bytes gain at a budget with each planner, largest gain first.
 
-    From plans made for exactly these two budgets. `needs` is the least budget of those without;
-    `names` are planners that have a row from the start.
+    From plans made for exactly these two budgets. `needs` is the least budget of planners without a
+    plan; `names` are planners that have a row from the start.
     """
     at: dict[tuple[str, int], Point] = {}
     for point in points:
         at[series(point["problem"]), point["budget_bytes"]] = point
     known = dict.fromkeys([*names, *by_series(points), *needs])
-    found = []
+    rows = []
     for name in known:
         now, then = at.get((name, budget)), at.get((name, budget + more))
         first, second = (value(p, axis) if p else None for p in (now, then))
         both = [p["status"] == "optimal" for p in (now, then) if p]
         proof = "" if not both else "proven" if all(both) else "not proven"
-        found.append(Buy(name, first, second, needs.get(name), proof))
+        rows.append(Buy(name, first, second, needs.get(name), proof))
 
     def rank(row: Buy) -> tuple[int, float]:
         if row.gain is not None:
             return 0, -row.gain
         return (1 if row.more is not None else 2), 0.0
 
-    return sorted(found, key=rank)
+    return sorted(rows, key=rank)
 
 
 def points_csv(points: Sequence[Point]) -> str:

@@ -5,5 +5,5 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""What holds the packages `planners` and `app`."""
+"""The folder that holds the packages `planners` and `app`."""
 ASSETS = ROOT / "app" / "assets"

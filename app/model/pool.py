@@ -1,4 +1,4 @@
-"""The circular pool of an overlap plan: its runs, their steps, and what they keep where.
+"""The circular pool of an overlap plan: its runs, their steps, and what lies where.
 
 No Panel here. Sizes and addresses are bytes of the pool.
 """
@@ -29,9 +29,9 @@ FORMS = {
 class PoolRun:
     """A run of the layout during steps `[start_step, stop_step)`.
 
-    `dying` are tensors that it reads last, `alive` those that lie whole in the pool meanwhile.
-    `distance_bytes` is by how much the output begins before `over`, the dying input that is
-    nearest behind it; None where no input dies.
+    `dying` are tensors that it is the last to read, `alive` others that lie whole in the pool
+    meanwhile. `distance_bytes` is how far before `over` the output begins, where `over` is the
+    nearest dying input behind it; None where no input dies.
     """
 
     number: int
@@ -80,10 +80,10 @@ class PoolRuns:
     @cached_property
     def _run_at(self) -> tuple[int, ...]:
         last = max(run.stop_step for run in self.runs)
-        found = [0] * last
+        run_at = [0] * last
         for run in self.runs:
-            found[run.start_step : run.stop_step] = [run.number] * (run.stop_step - run.start_step)
-        return tuple(found)
+            run_at[run.start_step : run.stop_step] = [run.number] * (run.stop_step - run.start_step)
+        return tuple(run_at)
 
     def run_at(self, step: int) -> PoolRun:
         """The run that a step belongs to."""
@@ -103,7 +103,7 @@ class PoolRuns:
 
     def extent_bytes(self, run: PoolRun) -> int:
         """The shortest part of the ring that a run needs: tensors, workspace, and what lies between
-        them; all but the largest gap."""
+        them; everything but the largest gap."""
         offsets = self.layout.offsets
         used = [r for t in run.alive for r in self.ranges(offsets[t], self.sizes[t])]
         used += [r for b in run.run.buffers for r in self.ranges(b.offset, b.size_bytes)]
@@ -130,7 +130,7 @@ def pool_of(plan: sp.Plan, ran: Sequence[Sequence[str]]) -> PoolRuns | None:
     graph, layout = plan.graph, plan.details.pool.layout
     number = {name: k for k, run in enumerate(layout.runs) for name in run.operators}
     known = [number[names[0]] if names else -1 for names in ran]
-    for step in range(len(known) - 2, -1, -1):  # an input comes for the run after it
+    for step in range(len(known) - 2, -1, -1):  # an input is loaded for the run after it
         known[step] = known[step + 1] if known[step] < 0 else known[step]
     last = _last_runs(graph, number, len(layout.runs))
     made: dict[str, int] = dict.fromkeys(graph.inputs, 0)
@@ -167,6 +167,6 @@ def _nearest(
     if not (dying and writes):
         return "", None
     start = layout.offsets[writes[0]]
-    found = [((layout.offsets[name] - start) % layout.pool_bytes, name) for name in dying]
-    distance, name = min(found)
+    distances = [((layout.offsets[name] - start) % layout.pool_bytes, name) for name in dying]
+    distance, name = min(distances)
     return name, distance

@@ -34,7 +34,7 @@ def even_sizes(low: int, high: int) -> list[int]:
 
 
 def even_ratios(low: int, high: int, count: int = SLIDES) -> list[int]:
-    """Whole KiB from the least that holds `low` bytes to `high`, evenly spaced in ratio."""
+    """Whole KiB from the least that holds `low` bytes up to `high`, spaced by equal ratios."""
     first, last = -(-low // 1024), max(-(-low // 1024), high // 1024 + 1)
     ratio = (last / first) ** (1 / (count - 1))
     return sorted({round(first * ratio**i) for i in range(count)})

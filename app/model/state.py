@@ -1,4 +1,4 @@
-"""View-models: what is to be planned, what is looked at, what there is to show. No Panel here."""
+"""View-models: what is to be planned, how it is viewed, what is displayed. No Panel here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPOKEN = "tensors:"
 
 
 class Problem(param.Parameterized):
-    """What a person asks to be planned; a change asks for a new plan."""
+    """What a person wants planned; a change requires a new plan."""
 
     model = param.String("vit_b_16", doc="A name of the catalogue, timm:NAME, or an upload's.")
     upload = param.String("", doc="Of an uploaded model: the name under which its file is kept.")
@@ -57,16 +57,16 @@ class Problem(param.Parameterized):
         return cls(**cls().fields_of(asked))
 
     def take(self, **asked: Any) -> None:
-        """Have these fields and options of the planner. Raises as `fields_of`."""
+        """Set these fields and options of the planner. Raises as `fields_of`."""
         self.param.update(**self.fields_of(asked))
 
     def option(self, name: str) -> Any:
-        """An option of the planner as it is set, whether it counts or not."""
+        """An option of the planner as it is set, whether it applies or not."""
         key = f"{self.planner}.{name}"
         return self.options.get(key, spec_of(key).default)
 
     def fields_of(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields that become others where `asked` has fields and options of the planner.
+        """The fields that change if `asked` sets fields and options of the planner.
 
         Raises `BadInput` for an option that the planner does not have, or a value it cannot have.
         """
@@ -79,7 +79,7 @@ class Problem(param.Parameterized):
         return fields
 
     def values_by_name(self) -> dict[str, Any]:
-        """All fields but the name that param gives."""
+        """All fields except `name`, which param adds."""
         return {k: v for k, v in self.param.values().items() if k != "name"}
 
 
@@ -87,7 +87,7 @@ FIELDS = tuple(name for name in Problem.param if name != "name")
 
 
 class Look(param.Parameterized):
-    """How the plan is looked at: one cursor and one selection for all views."""
+    """How the plan is viewed: one cursor and one selection for all views."""
 
     step = param.Integer(0, bounds=(0, None), doc="The timestep under the cursor.")
     selection = param.String(
@@ -141,7 +141,7 @@ class Look(param.Parameterized):
 
 
 class Work(param.Parameterized):
-    """What is there to show and what is being worked on; the session writes it, views read it."""
+    """What is displayed and what is being worked on; the session writes it, views read it."""
 
     shown = param.Parameter(
         None, doc="The checked plan on screen (`app.model.checked_plan.Shown`)."
@@ -222,8 +222,8 @@ def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
         name = selection.removeprefix(TENSOR)
         return (name,) if name in graph.tensors else ()
     if selection.startswith(SPOKEN):
-        found = selection.removeprefix(SPOKEN).split("\n")
-        return tuple(name for name in found if name in graph.tensors)
+        spoken = selection.removeprefix(SPOKEN).split("\n")
+        return tuple(name for name in spoken if name in graph.tensors)
     names = selected_operators(graph, selection)
     used = [graph.operators[graph.index[name]] for name in names]
     return tuple(dict.fromkeys(t for op in used for t in (*op.inputs, *op.outputs)))

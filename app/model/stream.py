@@ -81,14 +81,15 @@ class RingGap:
 
 @dataclass(frozen=True)
 class Stream:
-    """What streams as the plan says, where it lies, and what each instruction is to a layer."""
+    """The layers and rings of a streamed plan, where they lie, and each instruction's part in
+    them."""
 
     details: StreamedParameters
     layers: tuple[StreamLayer, ...]
     rings: tuple[RingOf, ...]
     regions: tuple[ShownRegion, ...]
     acts: Mapping[int, tuple[Kind, int, str]] = field(repr=False)
-    """By instruction: read, copy or kernel; its layer; the ring it writes, or reads."""
+    """For each instruction: read, copy or kernel; its layer; the ring it writes, or reads."""
 
     @property
     def ring_bytes(self) -> int:
@@ -102,7 +103,7 @@ class Stream:
 
     @property
     def overhead(self) -> float:
-        """By which share the delay is above all kernels alone."""
+        """By which share the delay exceeds that of all kernels alone."""
         return self.details.delay_s / self.details.kernel_s - 1 if self.details.kernel_s else 0.0
 
     @cached_property
@@ -130,7 +131,7 @@ class Stream:
     def _gaps(self, ring: RingOf) -> list[RingGap]:
         if ring.twice or self.details.joint or self.details.pipeline in ("pre", "seq", "sync"):
             return []
-        found: list[RingGap] = []
+        gaps: list[RingGap] = []
         last: StreamLayer | None = None
         for layer in self.layers:
             if not layer.size_bytes:
@@ -139,9 +140,9 @@ class Stream:
             if last is not None and at == 0:
                 stop = last.offsets[ring.key] + last.size_bytes
                 if stop < ring.size_bytes:
-                    found.append(RingGap(layer.number, last.number, stop, ring.size_bytes))
+                    gaps.append(RingGap(layer.number, last.number, stop, ring.size_bytes))
             last = layer
-        return found
+        return gaps
 
 
 def roomy_bytes(graph: sp.Graph) -> int:
@@ -151,10 +152,10 @@ def roomy_bytes(graph: sp.Graph) -> int:
 
 
 def stream_of(plan: sp.Plan) -> Stream | None:
-    """What a plan streams; None where it streams nothing, or does not say so as the planner does.
+    """What a plan streams; None where it streams nothing, or its details are not the planner's.
 
-    Details of plans that somebody brought may be anything: nothing is drawn from what does not
-    fit the program.
+    Details of plans that a visitor brings may be anything: nothing is drawn from what does not fit
+    the program.
     """
     if plan.details.streamed is None:
         return None
@@ -213,18 +214,18 @@ def _rings(plan: sp.Plan, streamed: StreamedParameters) -> list[RingOf]:
 
 
 def _regions(plan: sp.Plan, rings: Sequence[RingOf], joint: bool) -> list[ShownRegion]:
-    """All on chip, then each ring and the activations where they lie apart."""
+    """All on chip, then each ring and the activations where they are separate."""
     onchip = plan.machine.onchip
     sizes = {memory.name: memory for memory in plan.program.memories}
     whole = sizes[onchip].size_bytes or plan.budget_bytes
-    found = [ShownRegion("", "on chip", onchip, 0, whole)]
+    areas = [ShownRegion("", "on chip", onchip, 0, whole)]
     for ring in () if joint else rings:
         if ring.size_bytes:
-            found.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
+            areas.append(ShownRegion(ring.key, ring.name, ring.memory, ring.base, ring.size_bytes))
     held = sizes.get("activations")
     if held is not None and held.size_bytes and not joint:
-        found.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
-    return found
+        areas.append(ShownRegion("activations", "activations", onchip, held.base, held.size_bytes))
+    return areas
 
 
 def _acts(
@@ -234,12 +235,12 @@ def _acts(
     streamed = [layer.number for layer in layers if layer.size_bytes]
     keys = {memory: key for key, memory in MEMORIES.items()}
     count = dict.fromkeys(MEMORIES, -1)
-    found: dict[int, tuple[Kind, int, str]] = {}
+    acts: dict[int, tuple[Kind, int, str]] = {}
     for i, item in enumerate(instructions):
         if isinstance(item, Compute):
-            found[i] = ("kernel", item.step, "")
+            acts[i] = ("kernel", item.step, "")
         elif isinstance(item, Load) and (key := keys.get(item.target.memory)):
             count[key] += not item.joined
             kind: Kind = "copy" if item.source.memory in keys else "read"
-            found[i] = (kind, streamed[count[key]], key)
-    return found
+            acts[i] = (kind, streamed[count[key]], key)
+    return acts

@@ -1,4 +1,4 @@
-"""Seconds and joules as the page has them: three digits, with a unit that suits them."""
+"""Seconds and joules as the page has them: three digits and a suitable unit."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}"
 
 
 def kind_of(name: str, data: bytes) -> str:
-    """What a file is: json, html, or a format's kind. Raises `BadInput` where it is none."""
+    """What a file is: json, html, or the kind of a model format. Raises `BadInput` if none of
+    these."""
     if not data:
         raise sp.BadInput("The file is empty.")
     if sure := signed(data):
@@ -64,7 +65,8 @@ def folder() -> Path:
 
 
 def keep(name: str, data: bytes) -> str:
-    """Keep a file; its token. Raises `BadInput` for what is not known, too large, or not kept."""
+    """Keep a file; returns its token. Raises `BadInput` if unrecognised, too large, or not
+    writable."""
     if len(data) > LARGEST:
         raise sp.BadInput(too_large(LARGEST))
     kind = kind_of(name, data)
@@ -84,7 +86,7 @@ def keep(name: str, data: bytes) -> str:
 
 
 def too_large(most: int) -> str:
-    """One line for a file of more bytes than are taken."""
+    """One line for a file that exceeds the size limit."""
     return f"The file is larger than {format_bytes(most)}: load it in a notebook."
 
 
@@ -107,13 +109,13 @@ def there(token: str) -> bool:
 
 
 def _make_room(place: Path) -> None:
-    """Those used longest ago go first."""
-    found = []
+    """Remove the files used longest ago first."""
+    files = []
     for entry in os.scandir(place):
         with contextlib.suppress(FileNotFoundError):
-            found.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
-    held = sum(size for _, size, _ in found)
-    for used, size, path in sorted(found):
+            files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+    held = sum(size for _, size, _ in files)
+    for used, size, path in sorted(files):
         if held <= KEPT_BYTES or time.time() - used < 60.0:
             return
         with contextlib.suppress(OSError):

@@ -31,7 +31,7 @@ OF_THE_MOMENT = ("name", "playing", "spoken")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
 CANNOT = "The link's {} = {!r:.60} cannot be used."
 LONGEST = 8000
-"""Letters of a link: some programs that pass links on cut longer ones off."""
+"""Most characters of a link: some programs that pass links on truncate longer ones."""
 
 CAN_GO: Mapping[str, str] = {
     "expanded": "the opened blocks",
@@ -40,7 +40,7 @@ CAN_GO: Mapping[str, str] = {
     BREAKS: "the break nodes",
     "wishes": "the wishes",
 }
-"""What is left out of a link that would be too long, first to last."""
+"""What is left out of a link that would be too long, in this order."""
 
 
 def to_query(problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None) -> str:
@@ -51,9 +51,9 @@ def to_query(problem: Problem, look: Look, pinned: Mapping[str, Any] | None = No
 def link(
     problem: Problem, look: Look, pinned: Mapping[str, Any] | None = None
 ) -> tuple[str, list[str]]:
-    """A query of at most `LONGEST` letters, and what had to be left out of it in words.
+    """A query of at most `LONGEST` characters, and what had to be left out of it in words.
 
-    `pinned` are the fields of the problem that a pinned plan answers, or nothing.
+    `pinned` are the fields of the problem that a pinned plan answers, or empty.
     """
     fields = {"v": VERSION, **_texts(problem.values_by_name())}
     fields |= {name: _text(getattr(look, name)) for name in LOOKED_AT}
@@ -76,7 +76,8 @@ def link(
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a problem as a link has them: of its planner all options, else the unusual.
+    """The fields of a problem as a link has them: all options of its planner, of others the
+    changed.
 
     So a link means the same when defaults change.
     """
@@ -87,18 +88,18 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _usual(name: str) -> str:
-    """The text of an option that is not set; nothing for a field."""
+    """The text of an option that is not set; empty for a field."""
     return spec_of(name).text(spec_of(name).default) if "." in name else ""
 
 
 def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
-    """In words: what is on the page and in no link, after what `link` had no room for."""
-    found = [f"{words} (for want of room)" for words in left_out]
+    """In words: what is on the page but not in the link, after what `link` had no room for."""
+    parts = [f"{words} (for want of room)" for words in left_out]
     if moves := len(work.shown.plan.details.moves) if work.shown else 0:
-        found.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
+        parts.append(f"{moves} move{'s' * (moves > 1)} by hand (save the plan to keep them)")
     if others := sum(kept.shown is not work.pinned for kept in work.shelf):
-        found.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
-    return found
+        parts.append(f"{others} more plan{'s' * (others > 1)} of the compare shelf")
+    return parts
 
 
 def from_query(
@@ -122,31 +123,31 @@ def pinned_in(
 ) -> tuple[dict[str, Any], list[str]]:
     """The fields of the pinned problem of a link, and one line for each that cannot be used.
 
-    `problem` are the fields that the link has for the plan on screen; nothing where none is pinned.
+    `problem` are the fields that the link has for the plan on screen; empty where none is pinned.
     """
     if given.get("v") not in OPTION or "pinned" not in given:
         return {}, []
     cannot = f"The link's pinned = {given['pinned']!r:.60} cannot be used."
     try:
-        found = json.loads(given["pinned"])
+        texts = json.loads(given["pinned"])
     except (ValueError, RecursionError):
         return {}, [cannot]
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+    if not isinstance(texts, dict) or not all(isinstance(v, str) for v in texts.values()):
         return {}, [cannot]
     wrong: list[str] = []
-    if "machine" in problem:  # numbers changed of a preset are read as of that
-        found = {"machine": problem["machine"], **found}
-    found, brought = _uploaded(found, wrong)
-    fields = {**_read(Problem, found, wrong), **brought}
-    options = _options({"v": given["v"], **found}, wrong)
-    if wrong:  # another problem than the one that was pinned would be compared with
+    if "machine" in problem:  # changed numbers refer to that preset
+        texts = {"machine": problem["machine"], **texts}
+    texts, brought = _uploaded(texts, wrong)
+    fields = {**_read(Problem, texts, wrong), **brought}
+    options = _options({"v": given["v"], **texts}, wrong)
+    if wrong:  # else the comparison would be with another problem than the pinned one
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
     both = {**problem.get("options", {}), **options}
     return {**Problem(**problem).values_by_name(), **fields, "options": unusual(both)}, []
 
 
 def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The rest of a link, and the fields of a model that was uploaded: its file may be gone."""
+    """The rest of a link, and the fields of an uploaded model, whose file may be gone."""
     rest = dict(given)
     token, model = rest.pop("upload", ""), rest.get("model", "")
     if not model.endswith(UPLOADED):
@@ -184,12 +185,12 @@ def _read(
 
 
 def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
-    """The options of a link by key, the usual ones too; a line for each that cannot be used."""
+    """The options of a link by key, defaults too; a line for each that cannot be used."""
     options: dict[str, Any] = {}
     for name, text in given.items():
         try:
-            if (found := OPTION[given["v"]](name, text)) is not None:
-                key, value = found
+            if (option := OPTION[given["v"]](name, text)) is not None:
+                key, value = option
                 options[key] = _allowed(key, spec_of(key).checked(value))
         except (ValueError, RecursionError, sp.SpillwayError):
             wrong.append(CANNOT.format(name, text))
@@ -197,15 +198,14 @@ def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
 
 
 def _option(name: str, text: str) -> tuple[str, Any] | None:
-    """The key and the value of an option; None for any other field, as a planner's that is not
-    here."""
+    """The key and the value of an option; None for any other field, and for a planner not here."""
     if name.partition(".")[0] not in sp.planners() or "." not in name:
         return None
     return name, spec_of(name).read(text)
 
 
 def _allowed(key: str, value: Any) -> Any:
-    """An option that a link or a file of somebody's may have: one that names no file of ours."""
+    """An option that a link or a visitor's file may set: one that does not name a file of ours."""
     spec = spec_of(key)
     choices = solver_names() if key == SOLVER else tuple(spec.words) if spec.file else (value,)
     if value not in choices:
@@ -218,14 +218,13 @@ OPTION = {VERSION: _option, FIRST: links_v1.option}
 
 
 def _changes(values: Mapping[str, Any]) -> str:
-    """Numbers changed of a preset, as they are written. Raises `SpillwayError` where it has none
-    such."""
+    """Numbers that differ from a preset, as written. Raises `SpillwayError` for unknown ones."""
     machine = values.get("machine", Problem.param["machine"].default)
     return fields_text(machine, numbers_in(machine, values["machine_fields"]))
 
 
 def _known(name: str, value: Any) -> None:
-    """Names in a link must be ours: a model by path would let a link read files."""
+    """Names in a link must be known: a model given by path would let a link read files."""
     if name == "budget":
         plain_budget(value)
     if name == "input_shape":
@@ -262,10 +261,10 @@ def _value(spec: param.Parameter, text: str) -> Any:
 
 
 def _names(text: str) -> list[str]:
-    found = json.loads(text)
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+    names = json.loads(text)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(text)
-    return found
+    return names
 
 
 def problem_of(plan: sp.Plan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What waits in a plan of streamed parameters, and for which layer: in words. No Panel here."""
+"""What waits in a plan of streamed parameters, and for which layer, in words. No Panel here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why a read, copy or kernel of a layer did not start sooner: because of another layer."""
+    """Why a read, copy or kernel of a layer did not start sooner: it waited for another layer."""
 
     cause: Cause
     kind: Kind
@@ -34,7 +34,7 @@ class Wait:
 
 
 def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
-    """The wait in front of an interval; None where it did not wait, or is no layer's."""
+    """The wait before an interval; None where it did not wait, or belongs to no layer."""
     stream = shown.stream
     act = stream.acts.get(item.instruction) if stream else None
     if stream is None or act is None or item.stall_s <= 0:
@@ -59,7 +59,7 @@ def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
 def _for_data(
     kind: Kind, number: int, seconds: float, by: Kind, blocker: int, name: str, took: str
 ) -> Wait:
-    """A wait for what comes before: a kernel for its read or copy, a copy for its read."""
+    """A wait for an earlier stage: a kernel for its read or copy, a copy for its read."""
     if by == "kernel":
         text = f"waited {took} for what {name} made"
         return Wait("in step", kind, number, seconds, blocker, text)
@@ -85,34 +85,35 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
     """Every read, copy and kernel in a trace; a layer's parameters are read as one."""
     stream = shown.stream
     assert stream is not None
-    found: dict[tuple[Kind, int, str], Stage] = {}
+    stages: dict[tuple[Kind, int, str], Stage] = {}
     for item in trace.intervals:
         act = stream.acts.get(item.instruction)
         if act is None:
             continue
         kind, number, ring = act
-        known = found.get(act)
+        known = stages.get(act)
         if known is None:
             wait = wait_of(shown, item)
-            found[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
+            stages[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
         else:
             stop = max(known.stop_s, item.stop_s)
             start = min(known.start_s, item.start_s)
-            found[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
-    return tuple(found.values())
+            stages[act] = Stage(kind, number, ring, item.engine, start, stop, known.wait)
+    return tuple(stages.values())
 
 
 def next_wait(shown: Shown, step: int) -> int | None:
-    """The next layer behind a step whose kernel waits, the first again after the last."""
+    """The next layer after a step whose kernel waits; after the last, the first again."""
     waiting = sorted(s.layer for s in shown.stages if s.kind == "kernel" and s.wait)
     return next((layer for layer in waiting if layer > step), min(waiting, default=None))
 
 
 def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
-    """Seconds that kernels stood still, by cause; what filled rings cost is what kernels waited."""
-    found: dict[Cause, float] = {}
+    """Seconds that kernels were stalled, by cause; a full ring costs as much as kernels waited for
+    it."""
+    seconds: dict[Cause, float] = {}
     for stage in shown.stages:
         if stage.kind == "kernel" and stage.wait and stage.start_s >= stream.details.preload_s:
             cause = stage.wait.cause
-            found[cause] = found.get(cause, 0.0) + stage.wait.seconds
-    return found
+            seconds[cause] = seconds.get(cause, 0.0) + stage.wait.seconds
+    return seconds

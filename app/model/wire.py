@@ -1,8 +1,8 @@
 """A checked, timed plan as plain data: what a worker sends, so that the server need not replay.
 
-The server draws and tells a plan; it never runs one. So it gets a program in which each operator
+The server draws and explains a plan but never runs it. So it gets a program in which each operator
 reads one box of each tensor, however many pieces it is in, and the plan itself as packed text, for
-whoever saves it. Of a hundred thousand instructions that is a tenth of the data.
+saving. Of a hundred thousand instructions that is a tenth of the data.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STAY = ("start_step", "stop_step", "start_instruction", "stop_instruction", "ori
 
 
 def to_wire(shown: Shown) -> dict[str, Any]:
-    """The plan to be drawn, what the check found, the times, and the plan's own text, packed."""
+    """The plan to be drawn, the report of the check, the times, and the plan's own text, packed."""
     report = {name: getattr(shown.report, name) for name in REPORT}
     report["residencies"] = [_stay_row(stay) for stay in shown.report.residencies]
     trace = {name: getattr(shown.trace, name) for name in TRACE}
@@ -58,12 +58,12 @@ def _drawn(instructions: Iterable[Instruction]) -> Iterator[Instruction]:
 
 
 def _merged(reads: Iterable[Operand]) -> Iterator[Operand]:
-    found: dict[str, tuple[Any, Region]] = {}
+    merged: dict[str, tuple[Any, Region]] = {}
     for (tensor, box), region in reads:
-        before, space = found.get(tensor, (None, region._replace(size_bytes=0)))
+        before, space = merged.get(tensor, (None, region._replace(size_bytes=0)))
         size = space.size_bytes + region.size_bytes
-        found[tensor] = (around(before, box), space._replace(size_bytes=size))
-    for tensor, (box, region) in found.items():
+        merged[tensor] = (around(before, box), space._replace(size_bytes=size))
+    for tensor, (box, region) in merged.items():
         yield Operand(Piece(tensor, box), region)
 
 

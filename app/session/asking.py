@@ -12,7 +12,7 @@ from app.jobs.protocol import ENDS, FAILURES, Answer, Request
 
 
 def setter(model: param.Parameterized, name: str) -> Callable[[Any], None]:
-    """What sets a field of a view-model."""
+    """A function that sets a field of a view-model."""
     return lambda value: setattr(model, name, value)
 
 
@@ -24,7 +24,7 @@ class Ask:
     """A question to the workers.
 
     `take` gets its answers, `wrong` a line on what failed, `ended` the last answer; `runs` is
-    called with whether it is with the workers.
+    called with whether the workers have it.
     """
 
     def __init__(
@@ -42,30 +42,30 @@ class Ask:
 
     @property
     def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
+        """Whether a worker may still send an answer."""
         return self.job is not None
 
     def ask(self, request: Request, **how: Any) -> PoolJob:
-        """Ask, instead of what is asked now; `how` is as of `Pool.submit`."""
+        """Ask, replacing the question under way; `how` as in `Pool.submit`."""
         self.drop()
         self.job = self._jobs.submit(request, **how)
         self._runs(True)
         return self.job
 
     def cancel(self) -> None:
-        """Stop it nicely; what it still says is taken."""
+        """Ask it to stop; answers that still come are taken."""
         if self.job:
             self.job.cancel()
 
     def drop(self) -> None:
-        """Stop it; nothing that it says is taken any more."""
+        """Stop it; no more of its answers are taken."""
         if self.job:
             self.job.cancel()
             self.job = None
             self._runs(False)
 
     def poll(self) -> None:
-        """Take what has been said since the last call."""
+        """Take the answers since the last call."""
         job = self.job
         for answer in job.drain() if job else ():
             if self.job is not job:  # another question was asked meanwhile
@@ -81,21 +81,21 @@ class Ask:
 
 
 class SessionPart:
-    """A part of a session, with the questions that it has for the workers."""
+    """A part of a session, with its questions to the workers."""
 
     asks: Sequence[Ask] = ()
 
     @property
     def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
+        """Whether a worker may still send an answer."""
         return any(ask.busy for ask in self.asks)
 
     def poll(self) -> None:
-        """Take what the workers have said."""
+        """Take the workers' answers."""
         for ask in tuple(self.asks):
             ask.poll()
 
     def close(self) -> None:
-        """Nothing goes on running."""
+        """Stop everything that runs."""
         for ask in self.asks:
             ask.drop()

@@ -35,26 +35,27 @@ class Breaks:
 
     @property
     def selected(self) -> str:
-        """The operator that is selected, or that writes the selected tensor; or nothing."""
+        """The operator that is selected, or that writes the selected tensor; or empty."""
         shown = self.models.work.shown
         return selected_writer(shown.graph, self.models.look.selection) if shown else ""
 
     def by_hand(self, by_hand: bool) -> None:
-        """Choose break nodes by hand, beginning with those on screen, or have them found again."""
+        """Choose break nodes by hand, starting with those on screen, or let the planner find
+        them."""
         models = self.models
         if not by_hand:
             self._choose(break_nodes=AUTOMATIC)
             return
-        found = list(self.nodes) if models.same_operators else []
-        answered = bool(found) and not models.stale
-        models.problem.take(break_nodes=found)
+        nodes = list(self.nodes) if models.same_operators else []
+        answered = bool(nodes) and not models.stale
+        models.problem.take(break_nodes=nodes)
         if answered:
             models.work.shown_for = models.fields()
         else:
             self._plan()
 
     def toggle(self, operator: str) -> None:
-        """Cut the network behind an operator on screen, or no more."""
+        """Cut the network behind an operator on screen, or remove that cut."""
         work = self.models.work
         if not cuts(self.models.problem):
             work.notice = WRONG_ORDER
@@ -76,5 +77,5 @@ def used_breaks(plan: sp.Plan) -> tuple[str, ...]:
 
 
 def toggled(names: Iterable[str], name: str, graph: sp.Graph) -> list[str]:
-    """The names with one more or one less, in the graph's order."""
+    """The names with one added or removed, in the graph's order."""
     return sorted({*names} ^ {name}, key=lambda n: graph.index.get(n, len(graph.index)))

@@ -1,4 +1,4 @@
-"""C code of the plan on screen: asked of a worker, taken when it is there. No Panel here."""
+"""C code of the plan on screen: requested from a worker, taken when ready. No Panel here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Coding(SessionPart):
         self.asks = (self._code,)
 
     def start(self) -> None:
-        """Have C code written of the plan on screen."""
+        """Have C code written for the plan on screen."""
         work = self.work
         if not work.shown or self.busy:
             return

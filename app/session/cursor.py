@@ -1,4 +1,4 @@
-"""Moves of a page's one cursor and one selection. No Panel here."""
+"""Moves of a page's single cursor and selection. No Panel here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cursor:
             look.step = ahead[0] if direction > 0 else ahead[-1]
 
     def to_operator(self, name: str) -> None:
-        """Select an operator, with its blocks opened, and go to where it runs."""
+        """Select an operator, open its blocks, and go to where it runs."""
         shown, look = self.models.work.shown, self.models.look
         if name not in shown.graph.index:
             return
@@ -40,7 +40,7 @@ class Cursor:
             look.step = step
 
     def to_next_group(self) -> None:
-        """Select the fused group or run at the cursor, or the one after it where that is.
+        """Select the fused group or run at the cursor, or the one after it where that is selected.
 
         Of streamed parameters: the next layer whose kernel waits.
         """

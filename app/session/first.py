@@ -19,8 +19,8 @@ FILE = ASSETS / "first.json"
 @cache
 def stored_first() -> dict[str, Any]:
     """The stored problem, its plan as JSON text, its graph's budgets and the points of a sweep."""
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    stored: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return stored
 
 
 @cache
@@ -40,14 +40,14 @@ def make() -> dict[str, Any]:
     problem = Models().request()
     desk = Desk(io.StringIO())
     graph = desk.graph(problem)
-    found = budgets(desk, graph, problem["parameters"])
+    named = budgets(desk, graph, problem["parameters"])
     points = []
-    for size in sweep_budgets(found):
+    for size in sweep_budgets(named):
         row = point(make_plan(desk, graph, problem, size))
         row.pop("plan", None)
         points.append({**row, "budget_bytes": size, "problem": problem})
     plan = make_plan(desk, graph, problem, problem["budget"])
-    return {"plan": plan.to_json(), "budgets": found, "points": points}
+    return {"plan": plan.to_json(), "budgets": named, "points": points}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fused groups while the budget moves: the partition at once, the program when it stays.
+"""Fused groups while the budget moves: the partition at once, the program once it rests.
 
 No Panel here. One question is asked at a time; where the slider has moved on meanwhile, only its
 last place counts.
@@ -44,14 +44,14 @@ class LiveGroups(SessionPart):
     def offered(self) -> bool:
         """Whether the chosen planner can say at once what another budget gives.
 
-        The search that answers at once knows of no wishes: it would tell of other groups.
+        The search that answers at once ignores wishes, so its groups would not be the planner's.
         """
         problem = self.models.problem
         return kind_of_planner(problem.planner).answers_at_once and not asked(problem)
 
     @property
     def least_bytes(self) -> int | None:
-        """From which budget on the chosen planner has plans, where that is known."""
+        """The least budget for which the chosen planner has plans, where that is known."""
         if self.offered:
             return self.models.work.reach.get("least_bytes")
         known = front_budgets(self.models.work.shown, self.models.problem.planner)
@@ -63,7 +63,7 @@ class LiveGroups(SessionPart):
         return self._preview.busy
 
     def explain(self, shown: Shown) -> None:
-        """Ask why the groups of a new plan are as they are, and then be ready for the slider."""
+        """Ask why the groups of a new plan are as they are, and then prepare for the slider."""
         work = self.models.work
         self._why.drop()
         self._new_why, work.why = {}, {}
@@ -80,7 +80,7 @@ class LiveGroups(SessionPart):
         self._why.ask(Request("why", problem, groups, home_of(problem)))
 
     def reach(self) -> None:
-        """Be ready for all budgets of the slider, once these are known."""
+        """Prepare for all budgets of the slider, once these are known."""
         work, problem = self.models.work, self.models.request()
         home = home_of(problem)
         if not (self.offered and work.budgets and work.shown and work.shown.groups):
@@ -94,8 +94,8 @@ class LiveGroups(SessionPart):
 
     @property
     def wanted(self) -> int:
-        """The budget of which groups are to be seen before there is a plan: that under the slider,
-        or a size that is being planned; 0: none."""
+        """The budget whose groups are shown before there is a plan: the one under the slider, or a
+        size that is being planned; 0: none."""
         models = self.models
         if not self.offered or models.differs_beyond_budget:
             return 0
@@ -111,7 +111,7 @@ class LiveGroups(SessionPart):
             self._ask()
 
     def forget(self) -> None:
-        """Show the groups of the plan on screen again; an answer under way comes too late."""
+        """Show the groups of the plan on screen again; an answer under way is ignored."""
         self.models.work.preview = {}
 
     def _ask(self) -> None:
@@ -121,7 +121,7 @@ class LiveGroups(SessionPart):
             self._preview.ask(Request("preview", problem, more, home_of(problem)))
 
     def poll(self) -> None:
-        """Take what the worker has said; where the slider has moved on, ask for its last place."""
+        """Take the worker's answers; where the slider has moved on, ask for its last place."""
         waited = self.waiting
         super().poll()
         if self._new_why:
@@ -131,8 +131,8 @@ class LiveGroups(SessionPart):
             self._ask()
 
     def _asks_again(self) -> bool:
-        """Whether the last answer is of another budget than the wanted one; where it is of that
-        and not proven, it is worth another look for a while."""
+        """Whether to ask again: the last answer is for another budget than the wanted one, or is
+        for it but not proven, which is worth a few more attempts."""
         preview, self._again = self.models.work.preview, self._again - 1
         answered = self.wanted == preview.get("budget_bytes")
         return self._again >= 0 and (not answered or preview.get("status") == "feasible")
@@ -160,8 +160,8 @@ def group_of(preview: dict[str, Any], operators: int) -> list[int | None] | None
     """The group of each operator in a preview; None where there is none."""
     if "groups" not in preview:
         return None
-    found: list[int | None] = [None] * operators
+    groups: list[int | None] = [None] * operators
     for k, group in enumerate(preview["groups"]):
         for position in group:
-            found[position] = k
-    return found
+            groups[position] = k
+    return groups

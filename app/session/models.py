@@ -1,4 +1,4 @@
-"""The view-models of one page, and what they say together. No Panel here."""
+"""The view-models of one page, and what follows from them together. No Panel here."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from app.model.url import UPLOADED
 from planners.study.budgets import plain_budget
 
 OPERATORS_OF = ("model", "granularity")
-"""The fields of a problem that decide which operators there are."""
+"""The fields of a problem that determine its operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Models that a visitor brought, by the name under which each is chosen.
+    """Models that a visitor uploaded, by the name under which each is chosen.
 
     `texts` are graphs as JSON; `tokens` say under which name a file is kept, and `names` what its
     visitor calls it.
@@ -30,7 +30,7 @@ class Brought:
     names: dict[str, str] = field(default_factory=dict)
 
     def fields(self, model: str, token: str) -> dict[str, Any]:
-        """What a worker needs to have a model that was brought; nothing for others."""
+        """What a worker needs to have an uploaded model; empty for others."""
         if text := self.texts.get(model):
             return {"graph": text}
         return {"upload": token} if token and model.endswith(UPLOADED) else {}
@@ -38,7 +38,7 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What is to be planned, how it is looked at, what there is to show, what was brought."""
+    """What is to be planned, how it is viewed, what is displayed, what was uploaded."""
 
     problem: Problem = field(default_factory=Problem)
     look: Look = field(default_factory=Look)
@@ -70,7 +70,7 @@ class Models:
 
     @property
     def stale(self) -> bool:
-        """Whether what is on screen answers another problem than the one that is chosen."""
+        """Whether the plan on screen answers another problem than the chosen one."""
         return bool(self.work.shown_for) and self.work.shown_for != self.fields()
 
     @property
@@ -87,8 +87,8 @@ class Models:
 
     @property
     def charted(self) -> dict[str, Any]:
-        """The fields of the problem that charts are about: of the plan on screen, or the chosen
-        ones where nothing fits and another network is still on screen, once there are points."""
+        """The fields of the problem that charts are about: the chosen ones where the plan on screen
+        is of another network or machine and they have points; else those of that plan."""
         chosen, work = self.fields(), self.work
         if not beside(chosen, work.shown_for) and indexed(work.points, chosen):
             return chosen
@@ -96,7 +96,7 @@ class Models:
 
     @property
     def differs_beyond_budget(self) -> bool:
-        """Whether what is on screen answers a problem that differs in more than the budget."""
+        """Whether the problem of the plan on screen differs in more than the budget."""
         return {**self.work.shown_for, "budget": self.problem.budget} != self.fields()
 
     @property
@@ -109,12 +109,12 @@ class Models:
 
     @property
     def handle_bytes(self) -> int:
-        """Where the handle of the budget's slider is: in somebody's hand, or at the budget."""
+        """Where the handle of the budget's slider is: where it is dragged to, or at the budget."""
         return int(self.work.under or self.budget_bytes)
 
 
 def problem_with(fields: Mapping[str, Any]) -> Problem:
-    """The usual problem, but for some fields."""
+    """The default problem, except for some fields."""
     return Problem(**fields)  # type: ignore[no-untyped-call]
 
 

@@ -1,4 +1,4 @@
-"""Rectangles moved by hand in a session: asked of `check`, shown where it agrees. No Panel."""
+"""Rectangles moved by hand in a session: judged by `check`, shown where it agrees. No Panel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.session.models import Models
 from planners.core.errors import BadInput
 
 AT_ONCE = 400  # instructions: so many are parsed, checked and timed in a tenth of a second
-KEPT = 20  # plans to go back to, the planner's own beside
+KEPT = 20  # plans to go back to, besides the planner's own
 NO_TENSOR = "Select a tensor first: tap its rectangle, or a row at the right."
 NO_ROOM = "There is no free place {} that holds it while it is on chip."
 NOT_HERE = "{} is not on chip in this plan."
@@ -73,7 +73,7 @@ class Moving(SessionPart):
         return stay_at(shown.report, look.selection.removeprefix(TENSOR), look.step)
 
     def explain(self, shown: Shown) -> None:
-        """A plan came on screen: what was asked of another one is of no use any more."""
+        """A plan came on screen: questions about another one are dropped."""
         self.close()
         self.models.work.attempt = {}
         if shown is not self._mine:
@@ -84,7 +84,7 @@ class Moving(SessionPart):
         self._with_chosen(lambda stay: self.move(stay, address_of(text)))
 
     def by(self, bytes_: int) -> None:
-        """Move the chosen stay by some bytes, from where it was tried last."""
+        """Move the chosen stay by some bytes, from where it was last tried."""
         self._with_chosen(lambda stay: self.move(stay, max(0, self.place_of(stay) + bytes_)))
 
     def to_next(self, direction: int) -> None:
@@ -132,7 +132,7 @@ class Moving(SessionPart):
                 self.models.work.notice = str(error)
 
     def move(self, stay: sp.Residency, offset: int) -> None:
-        """Have `check` judge a stay at another address. Raises `BadInput` where it is fixed."""
+        """Have `check` judge a stay at another address. Raises `BadInput` where it cannot move."""
         work = self.models.work
         shown: Shown = work.shown
         if reason := why_fixed(shown.plan, stay):
@@ -166,7 +166,7 @@ class Moving(SessionPart):
         self._base, self._before = base, history
 
     def _refuse(self, why: dict[str, Any]) -> None:
-        """What was tried stays on screen, beside the plan that holds."""
+        """Show the refused move beside the last valid plan."""
         assert self._asked is not None
         shown, number, offset = self._asked
         stay = shown.report.residencies[number]
@@ -183,7 +183,7 @@ class Moving(SessionPart):
         }
 
     def undo(self) -> bool:
-        """Take back what was refused, or the last move; says whether there was one."""
+        """Take back a refused move, or the last one; returns whether there was one."""
         if self.discard():
             return True
         if not self._before:
@@ -195,7 +195,7 @@ class Moving(SessionPart):
         return True
 
     def discard(self) -> bool:
-        """Take back what was refused; says whether something was."""
+        """Take back a refused move; returns whether there was one."""
         was = bool(self.models.work.attempt)
         self.models.work.attempt = {}
         return was
@@ -210,7 +210,7 @@ class Moving(SessionPart):
             self._plan()
 
     def _take(self, answer: Answer) -> None:
-        """A worker's judgement."""
+        """Take a worker's verdict."""
         if answer.name == "plan":
             self._accept(answer["shown"])
         elif answer.name == "refused":

@@ -56,7 +56,7 @@ class Pins(SessionPart):
         self.models.look.panel = "compare"
 
     def keep(self, shown: Shown, fields: Mapping[str, Any], name: str = "") -> None:
-        """Put a plan on the shelf, the oldest makes room, and compare with it."""
+        """Put a plan on the shelf, dropping the oldest if it is full, and compare with it."""
         work = self.models.work
         shelf = [kept for kept in work.shelf if kept.shown is not shown]
         name = unlike(name or name_of(shown, fields), [kept.name for kept in shelf])
@@ -86,7 +86,7 @@ class Pins(SessionPart):
         return next((kept.name for kept in work.shelf if kept.shown is work.pinned), "")
 
     def unpin(self) -> None:
-        """Take the chosen plan off the shelf; what is left there can be chosen."""
+        """Take the chosen plan off the shelf; another of the shelf can be chosen."""
         work = self.models.work
         work.shelf = [kept for kept in work.shelf if kept.shown is not work.pinned]
         work.param.update(pinned=None, pinned_for={})
@@ -159,7 +159,7 @@ def fields_of_plan(shown: Shown) -> dict[str, Any]:
 
 
 def name_of(shown: Shown, fields: Mapping[str, Any]) -> str:
-    """What a plan is called: planner, what else is not the usual, budget."""
+    """The name of a plan: planner, options that are not the default, budget."""
     chosen = that_count(fields) if fields else {}
     own = [name for name in chosen if "." in name or name == WISHES]
     words = [word(name, chosen[name]) for name in own if chosen[name] != usual(name)]
@@ -169,7 +169,7 @@ def name_of(shown: Shown, fields: Mapping[str, Any]) -> str:
 
 def unlike(name: str, others: list[str]) -> str:
     """A name that none of the others has."""
-    found, number = name, 2
-    while found in others:
-        found, number = f"{name} ({number})", number + 1
-    return found
+    candidate, number = name, 2
+    while candidate in others:
+        candidate, number = f"{name} ({number})", number + 1
+    return candidate

@@ -1,4 +1,4 @@
-"""The plan that is being made for a page: asked for, taken, cancelled. No Panel here."""
+"""The plan that is being made for a page: requested, taken, cancelled. No Panel here."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class KnownBudgets:
         self._known: dict[str, Budgets] = {}
 
     def of(self, fields: Mapping[str, Any]) -> Budgets:
-        """Those of the graph of a problem, if they are known."""
+        """The budgets of a problem's graph, if known."""
         return self._known.get(self._key(fields), {})
 
     def keep(self, fields: Mapping[str, Any], budgets: Budgets) -> None:
-        """Remember those of the graph of a problem."""
+        """Remember the budgets of a problem's graph."""
         self._known[self._key(fields)] = budgets
 
     def _key(self, fields: Mapping[str, Any]) -> str:
@@ -59,11 +59,12 @@ class KnownBudgets:
 
 @dataclass(frozen=True, slots=True)
 class PlanActs:
-    """What becomes of a plan in the making.
+    """What happens with a plan in the making.
 
     `show` puts it on screen; `adopt` makes the problem that of a plan from a file, `take_graph`
-    that of a graph from one; `note` is told which fields follow on which; `begun` is called once a
-    size is being planned, `sized` once named budgets are known, `over` once nothing is planned.
+    that of a graph from one; `note` gets the fields before and after a change. `begun` is called
+    once a size is being planned, `sized` once named budgets are known, `over` once nothing is
+    planned.
     """
 
     show: Callable[[Shown], object]
@@ -76,7 +77,7 @@ class PlanActs:
 
 
 class Planning(SessionPart):
-    """One plan at a time, and what is worked out beside one that was cancelled."""
+    """One plan at a time, and what is still worked out for one whose planning was cancelled."""
 
     def __init__(self, models: Models, jobs: Asks, acts: PlanActs) -> None:
         self.models, self._acts = models, acts
@@ -117,9 +118,9 @@ class Planning(SessionPart):
             self._acts.over()
 
     def _make_room(self, fields: dict[str, Any]) -> None:
-        """A planner of rings takes no budget by name: its first plan has room for all of them.
+        """A planner of rings takes no budget by name: its first plan has room for everything.
 
-        What memory buys there is time: traffic is the same with any rings.
+        More memory buys time there: the traffic is the same with any rings.
         """
         models, streams = self.models, kind_of_planner(fields.get("planner", "")).streams
         if streams:
@@ -129,7 +130,7 @@ class Planning(SessionPart):
             fields["budget"] = format_exact(roomy_bytes(models.shown.graph))
 
     def plan(self, *, fresh: bool = False) -> None:
-        """Plan the problem as it stands; a plan in the making is given up for it.
+        """Plan the problem as it stands, abandoning any plan in the making.
 
         `fresh`: plan even what is known from before.
         """
@@ -167,20 +168,20 @@ class Planning(SessionPart):
         self.models.work.param.update(planning=True, progress=waiting, **begun)
 
     def cancel(self) -> None:
-        """Stop planning; the best plan so far is kept, and else the one on screen."""
+        """Stop planning; keep the best plan so far, or else the one on screen."""
         if self._plan.busy:
             self._plan.cancel()
             work = self.models.work
             work.progress = {**work.progress, "stage": STOPPING}
 
     def abandon(self) -> None:
-        """Give up planning; nothing that comes of it is shown."""
+        """Abandon planning; its results are not shown."""
         self.close()
         self._acts.over()
         self.models.work.param.update(planning=False, progress={})
 
     def back(self) -> None:
-        """Choose again what is on screen."""
+        """Restore the problem of the plan on screen."""
         models = self.models
         self._plan.cancel()
         models.problem.param.update(**models.work.shown_for)
@@ -189,7 +190,7 @@ class Planning(SessionPart):
         models.work.param.update(budgets=known, infeasible={}, notice="")
 
     def poll(self) -> None:
-        """Take what the workers have said; the seconds run on while a solver is silent."""
+        """Take the workers' answers; the clock runs on while a solver is silent."""
         job = self._plan.job
         self._plan.poll()
         if job and self._plan.job is job:
@@ -197,7 +198,7 @@ class Planning(SessionPart):
         self._facts.poll()
 
     def _tick(self, job: PoolJob) -> None:
-        """Let the seconds run on; say who is before us in the queue."""
+        """Update the clock, and the number of jobs before this one in the queue."""
         work = self.models.work
         if job.seconds - work.progress.get("at_s", 0.0) >= TICK_S:
             waits = {"stage": waiting_line(job.ahead)} if job.state == "queued" else {}
@@ -245,7 +246,7 @@ class Planning(SessionPart):
         self._acts.sized()
 
     def _take_fact(self, answer: Answer) -> None:
-        """What is worked out beside a plan that was kept when its planning was cancelled."""
+        """Take what is worked out beside a plan that was kept when its planning was cancelled."""
         if answer.name == "budgets":
             self.take_budgets(answer.data)
 
@@ -259,7 +260,7 @@ class Planning(SessionPart):
         self._acts.show(shown)
 
     def _take_text(self, packed: str) -> None:
-        """The text of the plan that came before; a long one takes seconds to write."""
+        """Take the text of the plan that came before; a long one takes seconds to write."""
         shown = self.models.shown
         if self._took and shown and not shown.packed:
             shown.late.append(packed)

@@ -30,7 +30,7 @@ class Repins(SessionPart):
 
     @property
     def pinned_for(self) -> dict[str, Any]:
-        """The fields of the problem that is compared with, or is to be once it is planned."""
+        """The fields of the problem that is compared with, or will be once it is planned."""
         return self._fields if self.busy else dict(self.models.work.pinned_for)
 
     def start(self, fields: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What one visitor's page does: asks for plans and sweeps, takes their results. No Panel here."""
+"""What one visitor's page does: requests plans and sweeps, takes their results. No Panel here."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _keys = count(1)
 
 
 class Session:
-    """The view-models of a page, its parts, and which of them does what for which.
+    """The view-models of a page, its parts, and which part does what for which.
 
-    Every change goes through a method here or of a part; `poll` takes what the workers have said.
-    A plan stays on screen until another one has passed `check`.
+    Every change goes through a method here or of a part; `poll` takes the workers' answers. A plan
+    stays on screen until another one has passed `check`.
     """
 
     def __init__(self, pool: Asks) -> None:
@@ -58,7 +58,7 @@ class Session:
         self._linked: dict[str, Any] = {}
 
     def _compose(self, jobs: Asks) -> None:
-        """The parts that bring about most, with what they bring about."""
+        """The parts with the most effects on others, and these effects."""
         models, live = self.models, self.live
         self.sweeps = sweeping.Sweeps(
             models, jobs, sweeping.SweepActs(self.check, self.plan, self.pins.take_point)
@@ -94,7 +94,7 @@ class Session:
             ),
         )
 
-    # ---- what is asked of the view-models ----------------------------------------------------
+    # ---- questions to the view-models ---------------------------------------------------------
 
     def request(self, of: Problem | None = None) -> dict[str, Any]:
         """The problem, or another one, as plain data for a worker."""
@@ -154,22 +154,22 @@ class Session:
         self.planning.abandon()
 
     def back(self) -> None:
-        """Choose again what is on screen."""
+        """Restore the problem of the plan on screen."""
         self.let_go()
         self.planning.back()
         if self.sweeps.strays:
             self.sweeps.forget()
 
-    # ---- the budget in somebody's hand -------------------------------------------------------
+    # ---- the budget while it is dragged ------------------------------------------------------
 
     def slide(self, budget_bytes: int) -> None:
-        """The handle of the budget is moved: what can follow at once does."""
+        """The handle of the budget is moved: update what can follow at once."""
         self.work.under = budget_bytes
         self.live.follow()
         self.streams.follow()
 
     def let_go(self) -> None:
-        """The handle stands still: it is where the budget is."""
+        """The handle was released: the budget is where it stands."""
         self.work.under = 0
 
     # ---- the page as a whole -----------------------------------------------------------------
@@ -188,13 +188,13 @@ class Session:
         if self.request() == first:
             self.sweeps.add(stored["points"])
         else:
-            self._linked = dict(look)  # a step and a selection are of the plan that is to come
+            self._linked = dict(look)  # step and selection belong to the plan that is to come
             self.plan()
         self.look.param.update(**look)
         self.work.notice = " ".join(wrong or [])
 
     def show(self, shown: Shown) -> None:
-        """Put a checked plan on screen; cursor, selection and blocks stay where they still mean."""
+        """Show a checked plan; cursor, selection and blocks stay where they still apply."""
         before, work = self.models.shown, self.work
         same_graph = before is not None and before.graph.digest == shown.graph.digest
         self._look_at(shown, same_graph)
@@ -212,7 +212,7 @@ class Session:
         self.moving.explain(shown)
 
     def _look_at(self, shown: Shown, same_graph: bool) -> None:
-        """Cursor, selection and blocks for a plan: nothing may look at it with the old one's."""
+        """Set cursor, selection and blocks for a plan: no view may draw it with the old plan's."""
         look = self.look
         with discard_events(look):
             step = look.step if same_graph else shown.opening_step
@@ -225,15 +225,15 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        """Whether a worker may still have something to say."""
+        """Whether a worker may still send an answer."""
         return any(part.busy for part in self._parts)
 
     def poll(self) -> None:
-        """Take all that the workers have said since the last call."""
+        """Take all answers of the workers since the last call."""
         for part in self._parts:
             part.poll()
 
     def close(self) -> None:
-        """The visitor has gone: nothing of theirs goes on running."""
+        """The visitor has gone: stop everything that runs for them."""
         for part in self._parts:
             part.close()

@@ -1,4 +1,5 @@
-"""Files of the plan on screen that take long: asked of a worker, taken when there. No Panel."""
+"""Files of the plan on screen that take long: requested from a worker, taken when ready. No
+Panel."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models
 
 OF_POINTS = 2000
-"""Letters beyond which a part of a sweep's point is no number of it, but a plan's text."""
+"""Longest text in a point of a sweep that is not taken for a plan's text."""
 WAITS = "waiting for a worker"
 
 
@@ -25,7 +26,7 @@ class Sharing(SessionPart):
         self.asks = (self._file,)
 
     def start(self, file: str, theme: str = "auto") -> None:
-        """Have one of the plan's files written, as it is looked at now."""
+        """Have one of the plan's files written, as the plan is viewed now."""
         work = self.models.work
         if not work.shown or self.busy:
             return
@@ -59,7 +60,7 @@ class Sharing(SessionPart):
 
 
 def plain_points(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Points of a sweep without the plans that come with them."""
+    """Points of a sweep without their plans."""
     return [{k: v for k, v in point.items() if not _long(v)} for point in points]
 
 

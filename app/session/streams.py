@@ -1,7 +1,7 @@
 """A page's questions about streamed parameters, and plans that follow the budget's slider live.
 
-No Panel here. Planning takes milliseconds: while the slider moves, a plan is made of its last
-place as soon as the one before is there.
+No Panel here. Planning takes milliseconds: while the slider moves, its last place is planned as
+soon as the plan before is there.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Streams(SessionPart):
 
     @property
     def most_bytes(self) -> int | None:
-        """From which budget on more memory is of no use to what is on screen, where known."""
+        """The budget beyond which more memory does not help the plan on screen, where known."""
         shown = self.models.work.shown
         if not self.offered or shown is None or shown.stream is None:
             return None
@@ -96,7 +96,7 @@ class Streams(SessionPart):
 
     @property
     def dragging(self) -> bool:
-        """Whether plans are to follow the handle of the budget that somebody has in hand."""
+        """Whether plans follow the handle of the budget while it is dragged."""
         under = bool(self.models.work.under)
         return under and self.offered and not self.models.differs_beyond_budget
 
@@ -106,7 +106,7 @@ class Streams(SessionPart):
         return int(self.models.work.under) if self.dragging else 0
 
     def follow(self) -> None:
-        """Where no plan is being made, plan for where the slider is."""
+        """Where no plan is being made, plan for the place of the slider."""
         models = self.models
         if not self.dragging or models.work.planning:
             return
@@ -114,7 +114,7 @@ class Streams(SessionPart):
             self._change(budget=format_exact(models.work.under))
 
     def sweep(self, resolutions: tuple[int, ...] = RESOLUTIONS) -> None:
-        """Plan the chosen pipelines at several resolutions; points come as they are found."""
+        """Plan the chosen pipelines at several resolutions; points arrive one by one."""
         work, shown = self.models.work, self.models.work.shown
         self.cancel_sweep()
         if shown is None or not self.pipelines:
@@ -161,7 +161,7 @@ class Streams(SessionPart):
 
 
 def key_of(problem: Mapping[str, Any], *, of_sweep: bool = False) -> str:
-    """Equal for problems that share fronts; of a sweep of resolutions, whatever the input."""
+    """Equal for problems that share fronts; for a sweep of resolutions, whatever the input."""
     names = [name for name in GRAPH_FIELDS if not (of_sweep and name == "input_shape")]
     chosen = problem["options"]
     more = [chosen.get("times", ""), None if of_sweep else chosen.get("step")]

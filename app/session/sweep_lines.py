@@ -36,12 +36,12 @@ POINTS = 9
 DEEPEST = 64
 MOST_OF_FRONT = 24
 PROBE = 1
-"""A budget in which nothing fits: what a planner says that it needs is its least."""
+"""A budget in which nothing fits: the planner's error then names its least budget."""
 
 
 @dataclass
 class SweepLine:
-    """A planner with its options on the way through its budgets.
+    """A planner with its options, and its progress through the budgets.
 
     `first` are budgets that come before all others, `grid` the others once they are known.
     """
@@ -59,19 +59,19 @@ class SweepLine:
 
     @property
     def has_front(self) -> bool:
-        """Whether its plans say at which budgets they change, and change nowhere else."""
+        """Whether its plans list all budgets at which they change."""
         kind = kind_of_planner(self.problem["planner"])
         return kind.changes_at_front(self.problem["options"])
 
     @property
     def waits(self) -> bool:
-        """Whether the plan that is being made will say what the next ones are."""
+        """Whether the next budgets depend on the plan that is being made."""
         return self.has_front and not self.front and self.running > 0
 
     def take_front(self, point: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """A point and what is known with it: the same plan at other budgets that are wanted."""
+        """A point and what follows from it: the same plan at other budgets that are wanted."""
         budget = point["budget_bytes"]
-        found = [dict(point)]
+        points = [dict(point)]
         self.planned.add(budget)
         if self.has_front and point["front"]:
             self.front = list(point["front"])
@@ -81,15 +81,15 @@ class SweepLine:
             wanted = [*self.first, *(self.grid or [])]
             for other in dict.fromkeys(wanted):
                 if other not in self.planned and bisect_right(self.front, other) == here:
-                    found.append({**point, "budget_bytes": other})
+                    points.append({**point, "budget_bytes": other})
                     self.planned.add(other)
-        for one in found:
+        for one in points:
             self.known[one["budget_bytes"]] = one
         self._forget_planned()
-        return found
+        return points
 
     def take_least(self, need: int, high: int, named: Iterable[int]) -> None:
-        """From the least budget on the others are known, evenly in ratio and by name.
+        """Given the least budget, set the others: equal ratios, and the named ones.
 
         The least itself comes last: programs in so little memory may be so long that they take
         minutes, and the rest of the chart is there meanwhile.
@@ -107,7 +107,8 @@ class SweepLine:
             self.grid = [b for b in self.grid if b not in self.planned and not self._level(b)]
 
     def _level(self, budget: int) -> bool:
-        """Whether plans below and above are alike in everything: nothing is gained between."""
+        """Whether the plans below and above are equal in everything, so that nothing lies
+        between."""
         below = [b for b in self.known if b < budget]
         above = [b for b in self.known if b > budget]
         if not below or not above:
@@ -117,7 +118,7 @@ class SweepLine:
 
     @property
     def left(self) -> int:
-        """How many budgets there are still to be planned; a guess before the least is known."""
+        """How many budgets are still to be planned; a guess before the least is known."""
         if self.failed:
             return 0
         unknown = self.wide and self.grid is None
@@ -125,7 +126,7 @@ class SweepLine:
         return len(self.first) + (len(self.grid or []) if not unknown or lost else POINTS)
 
     def next(self) -> int | None:
-        """The budget that is next; `PROBE` asks for the least; None where nothing is to do now."""
+        """The next budget; `PROBE` asks for the least; None where there is nothing to do now."""
         if self.failed or self.waits:
             return None
         if self.first:
@@ -155,7 +156,7 @@ def lines_of(
 
 
 def asked_of(problem: Problem, request: Mapping[str, Any], name: str) -> dict[str, Any] | None:
-    """The problem of a line; None for a name that is none, or that has nothing to be planned."""
+    """The problem of a line; None for an unknown name, or one with nothing to be planned."""
     if name == CHOSEN:
         return None if no_breaks(problem) else dict(request)
     if name not in VARIANTS:
@@ -168,7 +169,7 @@ def asked_of(problem: Problem, request: Mapping[str, Any], name: str) -> dict[st
 def sweep_budgets(
     budgets: Mapping[str, Any], least: int | None = None, points: int = 12
 ) -> list[int]:
-    """Budgets from MR to what the default order needs at its peak, evenly in ratio.
+    """Budgets from MR to what the default order needs at its peak, spaced by equal ratios.
 
     Where plans begin at `least`, far below MR, so does the sweep, down to a part of the highest.
     """
@@ -186,7 +187,7 @@ def even_in_ratio(low: int, high: int, points: int) -> list[int]:
 
 
 def coarse_first(sizes: Sequence[int]) -> list[int]:
-    """Both ends, then the middle, then the middles of the halves: the whole is soon in sight."""
+    """Both ends, then the middle, then the middles of the halves: the shape is soon visible."""
     order = [0, len(sizes) - 1]
     spans = [(0, len(sizes) - 1)]
     while spans:

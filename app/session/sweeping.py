@@ -1,7 +1,7 @@
 """Sweeps over planners and budgets: what they plan, what comes back, what a tap loads.
 
-No Panel here. A session has at most `AT_ONCE` of its points with the workers at a time, and none
-new while its own plan is being made: a sweep fills the chart while other things go on.
+No Panel here. A session has at most `AT_ONCE` of its points with the workers at a time, and starts
+none while its own plan is being made: a sweep fills the chart in the background.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ WAITS = "waiting for the first plan of this network"
 
 @dataclass(frozen=True, slots=True)
 class SweepActs:
-    """What a tap on a point brings about: a plan's text checked for the fields that it answers,
-    the problem planned, a point's plan pinned."""
+    """Effects of a tap on a point: a plan's text checked for the fields that it answers, the
+    problem planned, a point's plan pinned."""
 
     check: Callable[[str, dict[str, Any]], object]
     plan: Callable[[], object]
@@ -63,16 +63,16 @@ class Sweeps(SessionPart):
 
     @property
     def strays(self) -> bool:
-        """Whether what is being planned is of another network than the plan on screen."""
+        """Whether the network that is being planned is another than that on screen."""
         shown = self.models.work.shown_for
         return any(not same_network(line.problem, shown) for line in self._lines)
 
     def start(self, names: Sequence[str] = (CHOSEN,), *, wide: bool = True) -> None:
-        """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed
-        bytes more, and, if `wide`, at budgets from its least to where nothing more is gained.
+        """Plan with each of these planners (of `SWEPT`) at the chosen budget, with the typed number
+        of bytes more, and, if `wide`, at budgets from its least to where nothing more is gained.
 
-        While another network than the chosen one is on screen, it waits for that one's plan: its
-        budgets are not known before.
+        While another network than the chosen one is on screen, it waits for the chosen one's plan:
+        its budgets are not known before.
         """
         self.cancel()
         models, work, look = self.models, self.models.work, self.models.look
@@ -105,7 +105,7 @@ class Sweeps(SessionPart):
             self.models.work.param.update(sweeping=False, sweep_progress="cancelled")
 
     def forget(self) -> None:
-        """Another network is on screen: its chart is empty, but for a sweep that waits for it."""
+        """Another network is on screen: clear its chart, but keep a sweep that waits for it."""
         asked, work = self._asked, self.models.work
         self.close()
         self._asked = asked
@@ -131,7 +131,7 @@ class Sweeps(SessionPart):
         self._tell()
 
     def _send(self) -> None:
-        """Hand out work, one line after the other; first what the table of gains waits for."""
+        """Submit points, one line after the other; first those that the table of gains needs."""
         while len(self.asks) < AT_ONCE and not self.models.work.planning:
             following = self._next()
             if following is None:
@@ -187,7 +187,8 @@ class Sweeps(SessionPart):
         self.models.work.sweep = {**sweep, kind: {**sweep[kind], line.name: what}}
 
     def _highest(self) -> int:
-        """From where on more memory gives nothing: all that the default order holds at once."""
+        """The budget above which more memory gives nothing: all that the default order holds at
+        once."""
         work = self.models.work
         known = [work.budgets.get("default_peak", 0), work.sweep["budget"] + work.sweep["more"]]
         fronts = [size for line in self._lines for size in line.front[-1:]]
@@ -198,7 +199,7 @@ class Sweeps(SessionPart):
         return [budgets[name] for name in NAMED_BUDGETS if name in budgets]
 
     def _tell(self) -> None:
-        """Say how far it is; at its end, that it has ended."""
+        """Report progress and, at the end, completion."""
         left = sum(line.left for line in self._lines) + len(self.asks)
         work = self.models.work
         if left == 0:
@@ -245,7 +246,7 @@ def fields_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def front_budgets(shown: Any, planner: str) -> list[int]:
-    """Budgets at which a plan's front has a point, rising; none where it has no such front."""
+    """Budgets at which a plan's front has a point, rising; empty where it has no such front."""
     if shown is None or shown.plan.planner != planner:
         return []
     return front_of(shown.plan)
@@ -254,13 +255,13 @@ def front_budgets(shown: Any, planner: str) -> list[int]:
 def points_beside(
     points: Sequence[dict[str, Any]], problems: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Points that may share a chart with a new sweep: of its graph and machine.
+    """Points that may share a chart with a new sweep, being of its graph and machine.
 
-    Those of the sweep's own planners stay where they were planned in the same way.
+    Points of the sweep's own planners stay where they were planned in the same way.
     """
     same = (*GRAPH_FIELDS, *ON_MACHINE)
     swept = {series(problem): problem for problem in problems}
-    found = []
+    kept = []
     for point in points:
         asked = point["problem"]
         own = swept.get(series(asked))
@@ -268,5 +269,5 @@ def points_beside(
         if all(asked.get(name) == like.get(name) for name in same) and (
             own is None or own["time_limit"] <= asked["time_limit"] or point["status"] == "optimal"
         ):
-            found.append(point)
-    return found
+            kept.append(point)
+    return kept

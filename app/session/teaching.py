@@ -1,4 +1,4 @@
-"""Teaching: what a step's sentences speak of, and where something moves next. No Panel here."""
+"""Teaching: what a step's sentences mention, and where something moves next. No Panel here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planners.core.program import Load, Store
 
 
 class Teaching:
-    """While it is on, what the sentences at the cursor name is marked in all views."""
+    """While it is on, what the sentences at the cursor mention is marked in all views."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
@@ -19,7 +19,7 @@ class Teaching:
         models.work.param.watch(lambda *_: self.stop(), "shown")
 
     def speak(self) -> None:
-        """Mark what is spoken of, or nothing."""
+        """Mark what is mentioned, or nothing."""
         look, shown = self.models.look, self.models.work.shown
         if not look.teaching or shown is None or look.step >= shown.steps:
             look.spoken = []
@@ -27,12 +27,12 @@ class Teaching:
             look.spoken = spoken_tensors(shown, look.step)
 
     def stop(self) -> None:
-        """Another plan is on screen: the cursor stands still."""
+        """Another plan is on screen: stop the cursor."""
         self.models.look.playing = False
         self.speak()
 
     def toggle(self) -> None:
-        """Turn teaching on or off; what was selected would hide what is spoken of."""
+        """Turn teaching on or off; clears the selection, which would hide what is mentioned."""
         look = self.models.look
         look.param.update(teaching=not look.teaching, selection="")
 
@@ -43,7 +43,7 @@ class Teaching:
             look.step = step
 
     def play(self) -> None:
-        """Start or stop to move the cursor on by itself; the client does it."""
+        """Start or stop automatic moves of the cursor; the client does them."""
         self.models.look.playing = not self.models.look.playing
 
 
@@ -60,13 +60,13 @@ def spoken_tensors(shown: Shown, step: int) -> list[str]:
 def events(shown: Shown) -> list[int]:
     """The steps in which bytes cross the chip's edge."""
     offchip = {memory.name for memory in shown.plan.program.memories if memory.offchip}
-    found = {
+    steps = {
         item.step
         for item in shown.instructions
         if (isinstance(item, Load) and item.source.memory in offchip)
         or (isinstance(item, Store) and item.target.memory in offchip)
     }
-    return sorted(found)
+    return sorted(steps)
 
 
 def next_event(shown: Shown, step: int, direction: int = 1) -> int | None:

@@ -44,7 +44,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class TourActs:
-    """What the tour brings about on the page."""
+    """The tour's effects on the page."""
 
     abandon: Callable[[], object]
     plan: Callable[[], object]
@@ -56,7 +56,7 @@ class TourActs:
 
 
 class Tour(SessionPart, param.Parameterized):
-    """Where the tour is; `callout` is what is to be seen of it, and empty while there is none."""
+    """Where the tour is; `callout` is the callout on screen, empty while there is none."""
 
     callout = param.Dict(default={}, doc="number, of, title, text, targets, waiting; or empty.")
 
@@ -118,7 +118,7 @@ class Tour(SessionPart, param.Parameterized):
             self._acts.plan()
 
     def close(self) -> None:
-        """Nothing goes on running."""
+        """Stop everything that runs."""
         super().close()
         self._making = ""
         self._queue.clear()
@@ -142,7 +142,7 @@ class Tour(SessionPart, param.Parameterized):
         self._make_next()
 
     def _arrive(self, stop: Stop) -> None:
-        """Show the stop's plan, bring the view to what it tells of, and tell it."""
+        """Show the stop's plan, bring the view to its subject, and show its text."""
         shown, problem = self._found[stop.plan], fields_of(stop.plan)
         if self.models.work.shown is not shown:
             self._put(shown, answered(problem), problem)
@@ -174,7 +174,7 @@ class Tour(SessionPart, param.Parameterized):
         }
 
     def _refresh(self) -> None:
-        """Points of a sweep come while its stop is read."""
+        """Points of a sweep arrive while the stop is read."""
         if self.running and not self.callout.get("waiting") and STOPS[self._at].live:
             self._say(STOPS[self._at], STOPS[self._at].tell(self.models))
 
@@ -218,5 +218,5 @@ class Tour(SessionPart, param.Parameterized):
 
 
 def fields_of(plan: str) -> dict[str, Any]:
-    """All fields of the problem of one of the tour's plans: the usual ones but for a few."""
+    """All fields of the problem of one of the tour's plans: defaults except for a few."""
     return {**problem_with({}).values_by_name(), **NETWORK, **PLANS[plan]}

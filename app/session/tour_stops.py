@@ -1,4 +1,4 @@
-"""The stops of the tour: what each outlines, and what it tells, read off the plan on screen."""
+"""The stops of the tour: what each outlines, and what it says, read off the plan on screen."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Found = Mapping[str, Shown]
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A stop: the plan it needs, classes of what it outlines, and what it does and tells there.
+    """A stop: the plan it needs, classes of what it outlines, its action and its text.
 
-    A `live` one tells again when points of a sweep come.
+    The text of a `live` one is written again when points of a sweep come.
     """
 
     title: str
@@ -122,16 +122,16 @@ def _spill(shown: Shown) -> tuple[str, int] | None:
 
 
 def _to_spill(models: Models, _found: Found) -> None:
-    if (found := _spill(_shown(models))) is not None:
-        models.look.param.update(selection=tensor_selection(found[0]), step=found[1])
+    if (spill := _spill(_shown(models))) is not None:
+        models.look.param.update(selection=tensor_selection(spill[0]), step=spill[1])
 
 
 def _spilled(models: Models) -> str:
     shown = _shown(models)
-    found = _spill(shown)
-    if found is None:
+    spill = _spill(shown)
+    if spill is None:
         return "Nothing has to leave the chip in this plan."
-    tensor, step = found
+    tensor, step = spill
     words = [_about(shown, tensor, at, mark) for at, mark in ((step, "out"), (None, "in"))]
     return "A spill (▲) and its retrieval (▼). " + " ".join(filter(None, words))
 
@@ -165,7 +165,7 @@ def _peak(models: Models) -> str:
 
 
 def _stall(shown: Shown) -> Any:
-    """The longest wait of the arithmetic; None where it never waits."""
+    """The longest wait of the compute engine; None where it never waits."""
     waits = [i for i in shown.trace.intervals if i.engine == "compute" and i.stall_s > 0]
     return max(waits, key=lambda item: item.stall_s, default=None)
 
@@ -248,7 +248,7 @@ def _pool(models: Models) -> str:
 
 
 def _to_ring(models: Models, _found: Found) -> None:
-    """The kernel that reads most ahead of it meet a full ring, or else the first to wait."""
+    """The layer that waits longest for room in a full ring, or else the first layer."""
     shown = _shown(models)
     full = [s for s in shown.stages if s.wait and s.wait.cause == "ring full"]
     stage = max(full, key=lambda s: s.wait.seconds if s.wait else 0.0, default=None)
@@ -281,7 +281,7 @@ def _to_front(models: Models, _found: Found) -> None:
 
 
 def points_here(models: Models) -> bool:
-    """Whether the sweep of the tour's network has points, or none can be had now."""
+    """Whether the sweep of the tour's network has points, or cannot have any now."""
     work = models.work
     mine = any(point["problem"]["model"] == NETWORK["model"] for point in work.points)
     return mine or not work.budgets or work.sweeping
@@ -323,7 +323,7 @@ def _compare(models: Models) -> str:
 
 
 def _stay(_models: Models, _found: Found) -> None:
-    """Nothing to bring about."""
+    """Do nothing."""
 
 
 def _share(models: Models) -> str:

@@ -17,7 +17,7 @@ from app.session.models import Models
 
 
 class Uploads:
-    """What a session was given; `bring` has a problem's file read by a worker."""
+    """The files a session was given; `bring` has a problem's file read by a worker."""
 
     def __init__(self, models: Models, bring: Callable[[Mapping[str, Any]], object]) -> None:
         self.models, self._bring = models, bring
@@ -29,7 +29,7 @@ class Uploads:
         self._brought = ("", "")
 
     def take(self, content: bytes, name: str = "plan.json") -> None:
-        """Have a file that someone brought read by a worker; only what is right is shown."""
+        """Have a visitor's file read by a worker; only what is valid is shown."""
         try:
             token = keep(name, content)
         except sp.SpillwayError as error:
@@ -42,7 +42,7 @@ class Uploads:
         self._bring(problem)
 
     def take_graph(self, graph: Mapping[str, Any]) -> None:
-        """A graph that could be read becomes a model that can be chosen, and is chosen."""
+        """Make a graph that could be read a model, and choose it."""
         token, name = self._brought
         self._brought = ("", "")
         label = self._label(graph["name"], graph["text"], token)
@@ -59,7 +59,7 @@ class Uploads:
         self.models.problem.param.update(**fields)
 
     def _label(self, name: str, text: str, token: str) -> str:
-        """The name of a model to choose: another one where that is taken by another file."""
+        """The name of an uploaded model; a different one where another file has the name."""
         number, label = 1, name + UPLOADED
         while (label in self.tokens and self.tokens[label] != token) or (
             label in self.texts and self.texts[label] != text
@@ -69,17 +69,17 @@ class Uploads:
         return label
 
     def adopt(self, shown: Shown) -> None:
-        """Make the problem that of a plan that was uploaded, where the catalogue has its model."""
-        found = problem_of(shown.plan)
-        if "model" not in found:
+        """Set the problem to that of an uploaded plan, where the catalogue has its model."""
+        fields = problem_of(shown.plan)
+        if "model" not in fields:
             token, name = self._brought
             text = json.dumps(shown.graph.to_json())
             label = self._label(shown.graph.name, text, token)
             self.texts[label] = text
             if token:
                 self.tokens[label], self.names[label] = token, name
-            found = {**found, "model": label, "input_shape": "", "upload": token}
+            fields = {**fields, "model": label, "input_shape": "", "upload": token}
         else:
-            found = {**found, "upload": ""}
+            fields = {**fields, "upload": ""}
         self._brought = ("", "")
-        self.models.problem.param.update(**{"wishes": [], **found})
+        self.models.problem.param.update(**{"wishes": [], **fields})

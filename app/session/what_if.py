@@ -1,4 +1,4 @@
-"""What if: wishes made, dropped and taken back, and what they cost. No Panel here."""
+"""What if: wishes made, dropped and undone, and what they cost. No Panel here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.session.asking import Ask, SessionPart, setter
 from app.session.breaks import NOT_YET
 from app.session.models import Models
 
-KEPT = 20  # problems to go back to, and plans without wishes whose numbers are known
+KEPT = 20  # problems to go back to, and plans without wishes whose numbers are kept
 NO_TENSOR = "Nothing is selected: tap a tensor or an operator, then press k or o."
 NO_OPERATOR = "That is no operator: tap one in the graph, or press Escape."
 ITSELF = "That is the same operator: tap another one, or press Escape."
@@ -39,8 +39,8 @@ MEASURED = ("status", "gap", "traffic_bytes", "noncompulsory_bytes", "peak_bytes
 
 @dataclass(frozen=True, slots=True)
 class WishActs:
-    """What wishes bring about: a changed problem planned, a plan, the problem on screen again, a
-    cut at an operator, a move by hand taken back (says whether there was one)."""
+    """The effects of wishes: a changed problem planned, a plan, the problem on screen restored, a
+    cut at an operator, a move by hand undone (returns whether there was one)."""
 
     change: Callable[..., object]
     plan: Callable[[], object]
@@ -64,7 +64,7 @@ class SessionWishes(SessionPart):
     # ---- wishes ------------------------------------------------------------------------------
 
     def act(self, key: str) -> None:
-        """What a button of the panel does, by its key."""
+        """Perform the action of a button of the panel, by its key."""
         for start, do in (
             (WISH, self.add),
             (DROP, self.drop),
@@ -79,7 +79,7 @@ class SessionWishes(SessionPart):
             actions[key]()
 
     def add(self, text: str) -> None:
-        """Wish one thing more; what it contradicts is wished no more."""
+        """Add a wish and remove those that it contradicts."""
         if not self.models.same_operators:
             self.models.work.notice = NOT_YET
             return
@@ -89,15 +89,16 @@ class SessionWishes(SessionPart):
         self._acts.change(wishes=added(self.models.problem.wishes, text))
 
     def drop(self, text: str) -> None:
-        """Wish one thing no more."""
+        """Remove a wish."""
         self._acts.change(wishes=[w for w in self.models.problem.wishes if w != text])
 
     def clear(self) -> None:
-        """Wish nothing."""
+        """Remove all wishes."""
         self._acts.change(wishes=[])
 
     def toggle(self, kind: str) -> None:
-        """Keep the selected tensor, or the selected operator's output, on or off chip; or not."""
+        """Wish the selected tensor, or the selected operator's output, on or off chip; or no
+        more."""
         work, look = self.models.work, self.models.look
         tensor = wished_tensor(work.shown, look.selection) if work.shown else ""
         if not tensor:
@@ -120,7 +121,7 @@ class SessionWishes(SessionPart):
         self.models.work.param.update(picking={"kind": kind, "operator": operator}, notice="")
 
     def picked(self, selection: str) -> bool:
-        """Take what was tapped as the second operator; says whether one was waited for."""
+        """Take the tapped operator as the second one; returns whether one was awaited."""
         work = self.models.work
         if not work.picking or work.shown is None:
             return False
@@ -135,21 +136,21 @@ class SessionWishes(SessionPart):
         return True
 
     def give_up(self) -> bool:
-        """Wait for no second operator; says whether one was waited for."""
+        """Stop waiting for a second operator; returns whether one was awaited."""
         waited = bool(self.models.work.picking)
         self.models.work.picking = {}
         return waited
 
-    # ---- the way back ------------------------------------------------------------------------
+    # ---- undo --------------------------------------------------------------------------------
 
     def note(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """A plan for other fields takes the place of one: that one can be gone back to."""
+        """A plan for other fields replaces one: remember that one, for undo."""
         if before and before != after and not self._back:
             self._shown.append(dict(before))
         self._back = False
 
     def undo(self) -> None:
-        """Take back a move by hand; else choose what is on screen; else what was there before."""
+        """Undo a move by hand; else restore the problem on screen; else the problem before it."""
         models = self.models
         if self.give_up() or self._acts.undo_move():
             return
@@ -166,7 +167,8 @@ class SessionWishes(SessionPart):
     # ---- what wishes cost --------------------------------------------------------------------
 
     def explain(self, shown: Shown) -> None:
-        """Compare a new plan with wishes to the one without: known, or made beside."""
+        """Compare a new plan with wishes to the one without, which is known or planned beside
+        it."""
         models, work = self.models, self.models.work
         fields = work.shown_for or models.fields()
         key = _key({**fields, "wishes": []}, shown)
@@ -202,7 +204,7 @@ class SessionWishes(SessionPart):
 
 
 def numbers(shown: Shown) -> dict[str, Any]:
-    """What a plan costs, as the points of a sweep have it."""
+    """The costs of a plan, as the points of a sweep have them."""
     report, claims = shown.report, shown.plan.claims
     return {
         "status": claims.status,
@@ -215,10 +217,10 @@ def numbers(shown: Shown) -> dict[str, Any]:
 
 
 def _key(fields: Mapping[str, Any], shown: Shown) -> str:
-    """What a plan answers, with its budget in bytes: names and sizes of it are the same."""
+    """The problem that a plan answers, with its budget in bytes: names and sizes are then equal."""
     return json.dumps({**fields, "budget": shown.plan.budget_bytes}, sort_keys=True)
 
 
 def knows_wishes(planner: str) -> bool:
-    """Whether a planner knows any wish."""
+    """Whether a planner supports any wish."""
     return bool(KNOWN.get(planner))

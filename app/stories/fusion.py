@@ -44,13 +44,13 @@ def _title(shown: Shown, step: int, group: FusedGroup, runs: list[Compute]) -> S
 
 def _kept(shown: Shown, step: int) -> Iterator[Sentence]:
     """The halo: rows of maps that this tile reads and that an earlier one has left on chip."""
-    found = kept_boxes(shown, step)
-    if found:
-        rows = [part(shown, tensor, box) for tensor, box in found.items()]
-        size = format_bytes(sum(box_bytes(shown, box) for box in found.values()))
+    kept = kept_boxes(shown, step)
+    if kept:
+        rows = [part(shown, tensor, box) for tensor, box in kept.items()]
+        size = format_bytes(sum(box_bytes(shown, box) for box in kept.values()))
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
         text = f"Kept on chip from before, {size} in all: {', '.join(rows[:NAMED])}{more}"
-        yield Sentence("tile", f"{text}; not loaded or made again.", next(iter(found)))
+        yield Sentence("tile", f"{text}; not loaded or made again.", next(iter(kept)))
 
 
 def kept_boxes(shown: Shown, step: int) -> dict[str, Box]:
@@ -59,13 +59,13 @@ def kept_boxes(shown: Shown, step: int) -> dict[str, Box]:
     runs = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
     fresh = boxes([*loads, *(Operand(p, o.region) for r in runs for p, o in _made(r))])
-    found = {}
+    kept = {}
     for tensor, box in boxes(operand for run in runs for operand in run.reads).items():
         if shown.graph.tensors[tensor].kind != "parameter":
             old = _without(box, fresh[tensor], shown, tensor) if tensor in fresh else box
             if old is not None:
-                found[tensor] = old
-    return found
+                kept[tensor] = old
+    return kept
 
 
 def _made(run: Compute) -> Iterator[tuple[Piece, Operand]]:
@@ -85,38 +85,38 @@ def _without(box: Box, fresh: Box, shown: Shown, tensor: str) -> Box | None:
 
 def _again(shown: Shown, step: int, group: FusedGroup) -> Iterator[Sentence]:
     """The other half of a halo: what the tile before has made or loaded too, and not kept."""
-    found = again_boxes(shown, step) if step > group.start_step else {}
-    if found:
-        rows = [part(shown, tensor, around(*some)) for tensor, some in found.items()]
-        size = format_bytes(sum(box_bytes(shown, box) for some in found.values() for box in some))
+    again = again_boxes(shown, step) if step > group.start_step else {}
+    if again:
+        rows = [part(shown, tensor, around(*some)) for tensor, some in again.items()]
+        size = format_bytes(sum(box_bytes(shown, box) for some in again.values() for box in some))
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
         text = f"Made or loaded a second time, {size} in all: {', '.join(rows[:NAMED])}{more}"
-        yield Sentence("tile", f"{text}; the tile before has not kept them.", next(iter(found)))
+        yield Sentence("tile", f"{text}; the tile before has not kept them.", next(iter(again)))
 
 
 def again_boxes(shown: Shown, step: int) -> dict[str, set[Box]]:
     """By map what a tile loads or makes that the tile before has loaded or made as well."""
     now, before = _fresh_pieces(shown, step), _fresh_pieces(shown, step - 1)
-    found: dict[str, set[Box]] = {}
+    again: dict[str, set[Box]] = {}
     for tensor, some in now.items():
         for box in some:
             for other in before.get(tensor, ()):
                 both = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other))
                 if all(a < b for a, b in both):
-                    found.setdefault(tensor, set()).add(both)
-    return found
+                    again.setdefault(tensor, set()).add(both)
+    return again
 
 
 def _fresh_pieces(shown: Shown, step: int) -> dict[str, set[Box]]:
     """By map the pieces that a step loads or makes."""
-    found: dict[str, set[Box]] = {}
+    fresh: dict[str, set[Box]] = {}
     for position in shown.by_step[step]:
         item = shown.instructions[position]
         pieces = item.made if isinstance(item, Compute) else ()
         for tensor, box in (item.piece,) if isinstance(item, Load) else pieces:
             if shown.graph.tensors[tensor].kind != "parameter":
-                found.setdefault(tensor, set()).add(box)
-    return found
+                fresh.setdefault(tensor, set()).add(box)
+    return fresh
 
 
 def box_bytes(shown: Shown, box: Box) -> int:
@@ -185,10 +185,10 @@ def _made_room(shown: Shown, group: FusedGroup, ends: list[Operand]) -> Iterator
 
 def boxes(operands: Iterable[Operand]) -> dict[str, Box]:
     """The box around all pieces of each tensor."""
-    found: dict[str, Box] = {}
+    bounds: dict[str, Box] = {}
     for piece, _ in operands:
-        found[piece.tensor] = around(found.get(piece.tensor), piece.box)
-    return found
+        bounds[piece.tensor] = around(bounds.get(piece.tensor), piece.box)
+    return bounds
 
 
 def part(shown: Shown, tensor: str, box: Box, *, totals: bool = False) -> str:

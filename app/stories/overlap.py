@@ -89,11 +89,11 @@ def taken_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> dict[s
     done = sum(size for at, size in written_bytes(shown, out) if at < step)
     now = sum(size for at, size in written_bytes(shown, out) if at == step)
     written = pool.ranges(offsets[out] + done, now)
-    found = {}
+    taken = {}
     for name in run.dying:
         lay = pool.ranges(offsets[name], pool.sizes[name])
-        found[name] = sum(max(0, min(b, d) - max(a, c)) for a, b in written for c, d in lay)
-    return found
+        taken[name] = sum(max(0, min(b, d) - max(a, c)) for a, b in written for c, d in lay)
+    return taken
 
 
 def _behind(

@@ -136,7 +136,7 @@ def _ahead(
 
 def ahead(shown: Shown, kernel: Stage) -> list[Stage]:
     """Reads of later layers that were under way during a kernel, in the order of layers."""
-    found = [
+    reads = [
         stage
         for stage in shown.stages
         if stage.kind == "read"
@@ -144,7 +144,7 @@ def ahead(shown: Shown, kernel: Stage) -> list[Stage]:
         and stage.start_s < kernel.stop_s
         and stage.stop_s > kernel.start_s
     ]
-    return sorted(found, key=lambda stage: stage.layer)
+    return sorted(reads, key=lambda stage: stage.layer)
 
 
 def _left(shown: Shown, stream: Stream, layer: StreamLayer) -> list[Sentence]:

@@ -42,17 +42,17 @@ def _ran(shown: Shown, step: int) -> list[Sentence]:
 
 def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
     """A sentence for each transfer of a step, with the position of its instruction."""
-    found: list[tuple[int, Sentence]] = []
+    moves: list[tuple[int, Sentence]] = []
     parameters: list[tuple[int, Sentence]] = []
     for position in shown.by_step[step]:
         item = shown.instructions[position]
         if isinstance(item, Load):
             sentence = _loaded(shown, step, position, item)
             first = sentence.text.endswith("a parameter, was loaded.")
-            (parameters if first else found).append((position, sentence))
+            (parameters if first else moves).append((position, sentence))
         elif isinstance(item, Store):
-            found.append((position, _stored(shown, step, position, item)))
-    return [*_together(shown, parameters), *found, *_dropped(shown, step)]
+            moves.append((position, _stored(shown, step, position, item)))
+    return [*_together(shown, parameters), *moves, *_dropped(shown, step)]
 
 
 def _together(shown: Shown, loads: list[tuple[int, Sentence]]) -> list[tuple[int, Sentence]]:
@@ -137,7 +137,7 @@ def _held(shown: Shown, step: int) -> list[Sentence]:
 
 
 def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:
-    found = list(names)
-    named = [f"{name} ({format_bytes(graph.size_bytes(name))})" for name in found[:NAMED]]
-    rest = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-    return " and ".join([*named, *rest]) if found else "nothing"
+    listed = list(names)
+    named = [f"{name} ({format_bytes(graph.size_bytes(name))})" for name in listed[:NAMED]]
+    rest = [f"{len(listed) - NAMED} more"] if len(listed) > NAMED else []
+    return " and ".join([*named, *rest]) if listed else "nothing"

@@ -88,7 +88,7 @@ def needs_bytes(shown: Shown, step: int) -> int:
             if region.offset is not None:
                 stop = region.offset + region.size_bytes
                 ranges.setdefault(region.memory, []).append((region.offset, stop))
-    return sum(covered(found) for found in ranges.values())
+    return sum(covered(spans) for spans in ranges.values())
 
 
 def covered(ranges: Iterable[tuple[int, int]]) -> int:
@@ -117,34 +117,34 @@ def rank(shown: Shown, stay: sp.Residency, step: int) -> Rank | None:
 
 def why_words(shown: Shown, stay: sp.Residency) -> str:
     """What stood against keeping a tensor, as the end of a sentence; empty if nothing is known."""
-    found = pressure(shown, stay)
-    if found is None:
+    obstacle = pressure(shown, stay)
+    if obstacle is None:
         return ""
     budget, name = format_bytes(shown.plan.budget_bytes), stay.tensor
-    if found.short_bytes:
-        rest = found.held_bytes - found.needs_bytes
+    if obstacle.short_bytes:
+        rest = obstacle.held_bytes - obstacle.needs_bytes
         more = f" and {format_bytes(rest)} more is held" if rest > 0 else ""
         return (
-            f": {found.operator} in step {found.step + 1} needs "
-            f"{format_bytes(found.needs_bytes)} of {budget}{more}, "
-            f"{format_bytes(found.short_bytes)} short of keeping {name} too"
+            f": {obstacle.operator} in step {obstacle.step + 1} needs "
+            f"{format_bytes(obstacle.needs_bytes)} of {budget}{more}, "
+            f"{format_bytes(obstacle.short_bytes)} short of keeping {name} too"
         )
-    if found.hole_bytes < stay.size_bytes:
-        free = format_bytes(found.hole_bytes) if found.hole_bytes else "nothing"
+    if obstacle.hole_bytes < stay.size_bytes:
+        free = format_bytes(obstacle.hole_bytes) if obstacle.hole_bytes else "nothing"
         return f": {free} stays free at one place that long, too little for {name}"
     return ", though there is room for it: this plan does without"
 
 
 def until_words(shown: Shown, stay: sp.Residency, step: int) -> tuple[str, str]:
     """When a tensor is read next, and a sentence on what is on chip with it and read later."""
-    found = rank(shown, stay, step)
-    if found is None:
+    ranked = rank(shown, stay, step)
+    if ranked is None:
         return "", ""
-    until = f" until step {found.step + 1} reads it again, in {steps_words(found.step - step)}"
-    if found.later:
-        name, use = found.later[0]
+    until = f" until step {ranked.step + 1} reads it again, in {steps_words(ranked.step - step)}"
+    if ranked.later:
+        name, use = ranked.later[0]
         return until, f" {name} is read later still, in step {use + 1}."
-    return until, " Nothing else on chip is read later." if found.others else ""
+    return until, " Nothing else on chip is read later." if ranked.others else ""
 
 
 def steps_words(count: int) -> str:

@@ -110,8 +110,8 @@ class BudgetField(pn.viewable.Viewer):
         }
 
     def _set_end(self, name: str) -> None:
-        if (found := self.session.streams.ends) is not None:
-            self._set_budget(format_exact(found[list(ENDS).index(name)]))
+        if (ends := self.session.streams.ends) is not None:
+            self._set_budget(format_exact(ends[list(ENDS).index(name)]))
 
     def _set_budget(self, text: str) -> None:
         self.session.let_go()
@@ -168,9 +168,9 @@ class BudgetField(pn.viewable.Viewer):
         for widget in self.named.values():
             widget.visible = not streams.offered
         for place, (name, widget) in enumerate(self.ends.items()):
-            found = streams.ends
-            widget.visible, widget.disabled = streams.offered, found is None
-            widget.label = f"{name}\n{format_bytes(found[place]) if found else '…'}"
+            ends = streams.ends
+            widget.visible, widget.disabled = streams.offered, ends is None
+            widget.label = f"{name}\n{format_bytes(ends[place]) if ends else '…'}"
 
     def _place(self) -> int:
         """Where the handle is; where no size is known, where it stands."""

@@ -19,8 +19,8 @@ class Component(pn.custom.JSComponent):
     __abstract = True
 
     def _get_properties(self, doc: Any) -> dict[str, Any]:
-        found: dict[str, Any] = super()._get_properties(doc)
-        return {**found, "bundle": named(found["esm"])}
+        properties: dict[str, Any] = super()._get_properties(doc)
+        return {**properties, "bundle": named(properties["esm"])}
 
 
 @cache

@@ -113,8 +113,8 @@ class Layers:
         """Those of a figure."""
         if "_layers" not in plot.__dict__:
             plot._layers = cls(plot)  # type: ignore[attr-defined]
-        found: Self = plot._layers  # type: ignore[attr-defined]
-        return found
+        layers: Self = plot._layers  # type: ignore[attr-defined]
+        return layers
 
     def add(self, layer: GlyphLayer) -> None:
         """Lay another one over those that there are."""

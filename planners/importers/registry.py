@@ -39,8 +39,8 @@ class Format:
     def reader(self) -> Callable[..., Graph]:
         """Import the reader. Raises `ImportError`."""
         module, _, name = self.target.partition(":")
-        found: Callable[..., Graph] = getattr(import_module(module), name)
-        return found
+        reader: Callable[..., Graph] = getattr(import_module(module), name)
+        return reader
 
 
 FORMATS = (

@@ -1,1 +1,1 @@
-"""What a planning process answers, a kind of request a file."""
+"""What a planning process answers, one file for each kind of request."""

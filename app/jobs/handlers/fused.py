@@ -1,7 +1,7 @@
-"""What a planning process answers about fused groups: the partition at a budget, and why it is so.
+"""A planning process's answers about fused groups: the partition at a budget, and why it is so.
 
-A process keeps what it has found out about the groups of the last few problems; the server sends
-it all that is asked about these (`home_of`), so that a slider gets its answer in milliseconds.
+A process keeps what it has computed about the groups of the last few problems; the server sends it
+all requests about these (`home_of`), so that a slider gets its answer in milliseconds.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from planners.fusion.live import Live
 from planners.fusion.search.bound import compulsory_bytes
 
 REACH_S = 40.0
-PREVIEW_S = 0.08  # asked again, it goes on where it stopped
+PREVIEW_S = 0.08  # asked again, it continues where it stopped
 
 
 _known: OrderedDict[str, Live] = OrderedDict()
 
 
 def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
-    """What is known of a problem's groups; that of the last few is kept."""
+    """What is known of a problem's groups; the last few problems are kept."""
     home = home_of(problem)
     if home not in _known:
         graph, machine = desk.graph(problem), machine_of(problem)
@@ -43,7 +43,7 @@ def live(desk: Desk, problem: Mapping[str, Any]) -> Live:
 
 
 def run_reach(desk: Desk, request: Request) -> None:
-    """Get ready for budgets up to one, and say from which on there are plans."""
+    """Prepare for all budgets up to one, and report the least budget with a plan."""
     known, reach = live(desk, request.problem), request.more["budget_bytes"]
 
     def goes_on(_moment: Progress) -> bool:
@@ -60,28 +60,28 @@ def run_preview(desk: Desk, request: Request) -> None:
     began = time.perf_counter()
     known, budget = live(desk, request.problem), request.more["budget_bytes"]
     try:
-        found = known.partition(budget, Clock(PREVIEW_S))
+        partition = known.partition(budget, Clock(PREVIEW_S))
     except sp.BudgetTooSmall as error:
         desk.result("preview", budget_bytes=budget, need_bytes=error.need_bytes)
         return
-    ways = [known.model.best(mask, budget) for mask in found.groups]
-    proof: dict[str, Any] = {"bound_bytes": found.bound_bytes, "status": found.status}
-    if request.problem["options"].get("joint"):  # maps that stay on chip are yet to be found
+    ways = [known.model.best(mask, budget) for mask in partition.groups]
+    proof: dict[str, Any] = {"bound_bytes": partition.bound_bytes, "status": partition.status}
+    if request.problem["options"].get("joint"):  # maps that stay on chip are not yet known
         proof = {"bound_bytes": compulsory_bytes(known.graph), "status": "heuristic"}
     desk.result(
         "preview",
         budget_bytes=budget,
-        traffic_bytes=found.objective_bytes,
+        traffic_bytes=partition.objective_bytes,
         **proof,
         buffer_bytes=max((way.buffer_bytes for way in ways if way), default=0),
         tiles=sum(way.strips for way in ways if way),
-        groups=[list(bits(mask)) for mask in found.groups],
+        groups=[list(bits(mask)) for mask in partition.groups],
         worked_s=time.perf_counter() - began,
     )
 
 
 def run_why(desk: Desk, request: Request) -> None:
-    """What the groups of a plan would cost otherwise, and why they are as they are."""
+    """Report what the groups of a plan would cost otherwise, and why they are as they are."""
     known = live(desk, request.problem)
     masks = [sum(1 << i for i in group) for group in request.more["groups"]]
     joint = bool(request.problem["options"].get("joint"))

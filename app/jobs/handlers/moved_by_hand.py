@@ -1,4 +1,4 @@
-"""A worker's answer to a move by hand: the plan, checked and timed, or why it is none."""
+"""A worker's answer to a move by hand: the plan, checked and timed, or why it is invalid."""
 
 from __future__ import annotations
 

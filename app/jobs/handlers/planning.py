@@ -22,7 +22,7 @@ FAILED = "The plan failed its check and is not shown."
 
 
 def run_plan(desk: Desk, request: Request) -> None:
-    """Plan one problem, then say what budgets its graph has."""
+    """Plan one problem, then report the named budgets of its graph."""
     problem, began = request.problem, time.monotonic()
     with desk.noting() as said:
         proven = plan_and_report(desk, problem)
@@ -31,7 +31,7 @@ def run_plan(desk: Desk, request: Request) -> None:
 
 
 def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
-    """Whether the plan is proven to be the best; it is sent, or why there is none."""
+    """Plan and send the plan, or why there is none; returns whether it is proven to be the best."""
     graph, proven = desk.graph(problem), False
     try:
         plan = make_plan(desk, graph, problem, problem["budget"])
@@ -48,7 +48,7 @@ def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
 
 
 def send_plan(desk: Desk, plan: sp.Plan) -> None:
-    """Check and time what will be read on the other side, and send it with what was found."""
+    """Check and time the plan as the server will read it, and send it with the results."""
     desk.progress("checking every byte")
     if is_bundled(plan):
         send_pool_plan(desk, plan)
@@ -62,7 +62,7 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
 
 
 def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
-    """The same for a program of pixels: what is drawn first, and its text when that is written."""
+    """The same for a program of pixels: first what is drawn, then its text once it is written."""
     try:
         shown = checked_bundled(plan, desk.reporter())
     except sp.InvalidPlan as error:
@@ -73,7 +73,7 @@ def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
 
 
 def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
-    """What is needed, what there is, and what binds with its sizes."""
+    """The bytes needed, the bytes available, and the tensors that bind with their sizes."""
     return {
         "need_bytes": error.need_bytes,
         "have_bytes": error.have_bytes,
@@ -86,25 +86,26 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
 
 
 def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
-    """MR, MH and MP of a graph as plain numbers, kept by what the graph holds."""
+    """MR, MH and MP of a graph as plain numbers, cached by the graph's content."""
     asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
     began = time.monotonic()
     if known := results().recall(asked):
         return dict(json.loads(known.lines[0]))
     desk.progress("finding the minimum peak memory (MP)")
-    found = sp.budgets(graph, parameters=parameters)
+    named = sp.budgets(graph, parameters=parameters)
     names = ("MR", "MH", "MP", "MP_proven", "MP_bound", "default_peak", "binding_operator")
-    told = {name: getattr(found, name) for name in names}
+    told = {name: getattr(named, name) for name in names}
     results().keep(asked, [json.dumps(told)], time.monotonic() - began)
     return told
 
 
 def run_budgets(desk: Desk, request: Request) -> None:
-    """Say what budgets a problem's graph has."""
+    """Report the named budgets of a problem's graph."""
     problem = request.problem
     desk.result("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
 
 
 def run_warm(_desk: Desk, _request: Request) -> None:
-    """Import what a model import needs, so that the first one a person asks for is quick."""
+    """Import what a model import needs, so that the first import that a person requests is
+    quick."""
     import torch  # noqa: F401

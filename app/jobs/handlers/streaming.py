@@ -1,7 +1,7 @@
-"""What a planning process answers about streamed parameters: fronts, and delay by resolution.
+"""A planning process's answers about streamed parameters: fronts, and delay by resolution.
 
 The fronts are of whole layers, in all of the paper's pipelines and in the exact search; memory is
-that of rings and activations together, as budgets are.
+that of rings and activations together, as in budgets.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def run_resolutions(desk: Desk, request: Request) -> None:
 
 
 def resized(shape: Sequence[int], resolution: int) -> str:
-    """An image's shape with another height and width. Raises `BadInput` for what is no image."""
+    """An image's shape with another height and width. Raises `BadInput` for what is not an
+    image."""
     if len(shape) != 4:
         raise sp.BadInput("resolutions are of images: the input of this model is none")
     return "x".join(map(str, (*shape[:2], resolution, resolution)))
@@ -138,10 +139,10 @@ class Planned:
         if pipeline == "2s-md":
             return minimal_delay(sweep(two.layers, 2, self.step, two.start))
         if pipeline == "exact":
-            found = [front_two_stages(two.layers, two.start)[-1]]
+            candidates = [front_two_stages(two.layers, two.start)[-1]]
             if self.both:
-                found.append(front_three_stages(self.three.layers, self.three.start)[-1])
-            return min(found, key=lambda point: (point.delay_s, point.memory_bytes))
+                candidates.append(front_three_stages(self.three.layers, self.three.start)[-1])
+            return min(candidates, key=lambda point: (point.delay_s, point.memory_bytes))
         if not self.both:
             raise sp.BadInput(f"this machine cannot read and copy at once, as {pipeline} does")
         three, alone = self.three, self.alone

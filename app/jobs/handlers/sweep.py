@@ -1,4 +1,4 @@
-"""What a planning process answers to a sweep: a point for each budget, or what it would need."""
+"""A planning process's answers to a sweep: a point for each budget, or what it would need."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
 
 
 def run_sweep(desk: Desk, request: Request) -> Rest:
-    """Plan one problem under one of several budgets; the rest waits for its turn again."""
+    """Plan one problem under one of several budgets; the rest goes back to the queue."""
     problem, index = request.problem, request.more.get("start", 0)
     if index >= len(request.more["budgets"]):
         return None
     budget = request.more["budgets"][index]
-    if found := known_point(desk, {**problem, "budget": budget}):
-        kind = "point" if "status" in found else "unfit"
-        desk.result(kind, index=index, budget_bytes=budget, **found)
+    if outcome := known_point(desk, {**problem, "budget": budget}):
+        kind = "point" if "status" in outcome else "unfit"
+        desk.result(kind, index=index, budget_bytes=budget, **outcome)
     return {"start": index + 1} if index + 1 < len(request.more["budgets"]) else None
 
 
 def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The point of a problem, kept from before or planned now; where no plan exists, what it needs
+    """The point of a problem, from the cache or planned now; where no plan exists, what it needs
     (`need_bytes`); None where it was stopped."""
     asked = Request("point", problem)
     if known := results().recall(asked):
@@ -57,23 +57,23 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
         plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
         if desk.stopped:
             return None
-        found, proven = point(plan), plan.claims.status == "optimal"
+        outcome, proven = point(plan), plan.claims.status == "optimal"
     except sp.BudgetTooSmall as error:
-        found = {"need_bytes": error.need_bytes}
+        outcome = {"need_bytes": error.need_bytes}
     took = time.monotonic() - began
-    results().keep(asked, [json.dumps(found)], took, proven=proven)
-    return found
+    results().keep(asked, [json.dumps(outcome)], took, proven=proven)
+    return outcome
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
-    """One point of a sweep: what a chart needs, and the plan itself to be loaded by a tap.
+    """One point of a sweep: what a chart needs, and the plan itself, to be loaded by a tap.
 
     `front` has the budgets at which plans of this planner change, where the plan says so.
     """
     report, claims = sp.check(plan), plan.claims
     trace = traced(plan, report, plan.machine)
     text = json.dumps(plan.to_json(), separators=(",", ":"))
-    kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # a larger one is planned again
+    kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # larger ones are planned again
     return {
         "status": claims.status,
         "gap": claims.gap,

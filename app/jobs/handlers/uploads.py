@@ -1,4 +1,4 @@
-"""What a planning process answers to a file that someone brought: a checked plan, or its graph."""
+"""A planning process's answers to a visitor's file: a checked plan, or its graph."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
 
 
 def run_check(desk: Desk, request: Request) -> None:
-    """Read a plan or graph that someone uploaded: a plan only if every byte of it is right."""
+    """Read an uploaded plan or graph; a plan is taken only if its check passes."""
     desk.progress("checking the uploaded file")
     check_text(desk, request.more["text"])
 
 
 def check_text(desk: Desk, text: str) -> None:
-    """The same for the text of one."""
+    """The same for a text."""
     data = read_data(text)
     if is_graph(data):
         send_graph(desk, sp.Graph.from_json(data), text)
@@ -30,13 +30,13 @@ def check_text(desk: Desk, text: str) -> None:
 
 
 def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
-    """A graph that could be read; with its text where it is not to be read from its file again."""
+    """Send a graph that could be read; with its text where its file is not to be read again."""
     names = ("name", "granularity", "bytes_per_element")
     desk.result("graph", text=text, **{name: getattr(graph, name) for name in names})
 
 
 def run_import(desk: Desk, request: Request) -> None:
-    """Read a file of any kind that someone uploaded; one that is no plan becomes a model."""
+    """Read an uploaded file of any kind; one that is no plan becomes a model."""
     path = path_of(request.problem["upload"])
     desk.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):

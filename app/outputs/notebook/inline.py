@@ -134,10 +134,10 @@ def server() -> int:
     """The port of this process's server, which runs in a thread for as long as the process."""
     ports: SimpleQueue[int | Exception] = SimpleQueue()
     threading.Thread(target=_serve, args=(ports,), name="explorer", daemon=True).start()
-    found = ports.get()
-    if isinstance(found, Exception):
-        raise sp.BadInput(f"the explorer's server does not start: {found}") from found
-    return found
+    answer = ports.get()
+    if isinstance(answer, Exception):
+        raise sp.BadInput(f"the explorer's server does not start: {answer}") from answer
+    return answer
 
 
 def _serve(ports: SimpleQueue[int | Exception]) -> None:

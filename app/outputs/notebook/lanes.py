@@ -63,9 +63,9 @@ def lanes_html(
 
 
 def _fitting(bars: Bars, end: float) -> tuple[Columns, Columns]:
-    found = bars.columns(0, end * 1.01)
-    if len(found[0]["left"]) + len(found[1]["left"]) <= 2 * MOST:
-        return found
+    columns = bars.columns(0, end * 1.01)
+    if len(columns[0]["left"]) + len(columns[1]["left"]) <= 2 * MOST:
+        return columns
     return bars.bundles(0, end * ENDS)
 
 

@@ -35,11 +35,11 @@ EDGE = WIDTH - RIGHT
 def memory_html(shown: Shown, paints: Paints) -> str:
     """Legend and drawing of a plan's on-chip memory."""
     kind = kind_of(shown)
-    found = kind.rows(shown, shown.memories[0])
+    source = kind.rows(shown, shown.memories[0])
     most = MOST if kind.fine else 2 * TOLD
-    rows, told = largest(found.rows(0, shown.steps), most)
-    if isinstance(found, MapRows) and told and kind.banded:
-        rows, told = largest(found.bundles, most)
+    rows, told = largest(source.rows(0, shown.steps), most)
+    if isinstance(source, MapRows) and told and kind.banded:
+        rows, told = largest(source.bundles, most)
         told = told or "pieces are bundled"
     steps = Scale(0, shown.steps, LEFT, EDGE)
     top = BAND if kind.banded else 4
@@ -79,10 +79,10 @@ def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: f
         told = _told(row) if id(row) in full else row["tensor"]
         by_look.setdefault(look, []).append(_stay(row, told, (steps, bytes_), numbers))
     kind = "sw-stays sw-strips" if kind_of(shown).fine else "sw-stays"
-    for (colour, hatch, story), found in by_look.items():
+    for (colour, hatch, story), shapes in by_look.items():
         fill = paints.fill(colour, hatch)
         about = f'data-about="{story}" data-colour="{colour}"'
-        parts.append(f'<g class="{kind}" fill="{fill}" {about}>{"".join(found)}</g>')
+        parts.append(f'<g class="{kind}" fill="{fill}" {about}>{"".join(shapes)}</g>')
     parts += [_label(row, steps, bytes_) for row in rows]
     parts += [_mark(row, steps, bytes_) for row in rows]
     y = bytes_(limit)

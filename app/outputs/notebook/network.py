@@ -116,8 +116,8 @@ def needs(graph: sp.Graph) -> list[int]:
 
 def quick_budgets(graph: sp.Graph) -> list[tuple[str, int]]:
     """MR, and MP where it is proven at once, or else the best known."""
-    found = sp.budgets(graph, time_limit=QUICK_S)
-    return [("MR", found.MR), ("MP" if found.MP_proven else "MP ≤", found.MP)]
+    budgets = sp.budgets(graph, time_limit=QUICK_S)
+    return [("MR", budgets.MR), ("MP" if budgets.MP_proven else "MP ≤", budgets.MP)]
 
 
 def needs_svg(graph: sp.Graph, limits: list[tuple[str, int]]) -> str:

@@ -176,8 +176,8 @@ def change_html(here: Shown, there: Shown, name: str) -> str:
     table = rows_table(["compared", "this plan", name, "difference"], rows)
     if not comparable(here, there):
         return table
-    found = differences(here, there)
-    counts = [(kind, sum(d.kind == kind for d in found)) for kind in KINDS]
+    differing = differences(here, there)
+    counts = [(kind, sum(d.kind == kind for d in differing)) for kind in KINDS]
     words = ", ".join(f"{count} {kind}" for kind, count in counts if count)
     told = words.replace("the pinned", escape(name)) or "every tensor is where it was"
     return f'{table}<p class="sw-rest">Tensors: {told}.</p>'

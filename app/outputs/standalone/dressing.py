@@ -38,11 +38,11 @@ def _set_in(model: Model) -> set[str]:
 def recolouring(figures: Figures) -> dict[str, dict[str, list[Any]]]:
     """By model and property: the value in light and the value in dark, as BokehJS takes them."""
     models = _models(figures)
-    found: dict[str, dict[str, list[Any]]] = {}
+    by_model: dict[str, dict[str, list[Any]]] = {}
     for place, name, of_glyph, *colours in differences():
         values = [{"value": colour} if of_glyph else colour for colour in colours]
-        found.setdefault(models[place].id, {})[name] = values
-    return found
+        by_model.setdefault(models[place].id, {})[name] = values
+    return by_model
 
 
 def _models(figures: Figures) -> list[Model]:

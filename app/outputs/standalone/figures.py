@@ -86,24 +86,24 @@ class Figures:
         self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None
     ) -> dict[str, figure]:
         """The figures that there is something to see in, by the place they have on the page."""
-        found = {
+        figures = {
             "dag": self.dag.figure,
             "map": self.map.figure,
             "occupancy": self.occupancy.figure,
             "timeline": self.timeline.figure,
         }
         if shown.pool is not None:
-            found |= {"ring": self.ring.figure, "bars": self.bars.figure, "ram": self.ram.figure}
+            figures |= {"ring": self.ring.figure, "bars": self.bars.figure, "ram": self.ram.figure}
         if shown.stream is not None and fronts:
-            found["delay"] = self.delay.figure
+            figures["delay"] = self.delay.figure
         if points:
-            found["pareto"] = self.pareto.figure
-        return found
+            figures["pareto"] = self.pareto.figure
+        return figures
 
     def handles(self, shown: Shown) -> dict[str, Model]:
         """The models that the page's script moves, fills and listens to, by its names for them."""
         dag, memory, lanes = self.dag, self.map, self.timeline
-        found: dict[str, Model] = {
+        models: dict[str, Model] = {
             "map_band": memory.cursor,
             "held_band": self.occupancy.cursor,
             "time_band": lanes.cursor,
@@ -129,10 +129,10 @@ class Figures:
             "chosen_lane_groups": lanes.groups.chosen,
         }
         if shown.pool is not None:
-            found |= {
+            models |= {
                 "wedges": self.ring.source,
                 "bars": self.bars.source,
                 "between": self.bars.between,
                 "chosen_bars": self.bars.chosen,
             }
-        return found
+        return models

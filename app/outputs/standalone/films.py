@@ -49,7 +49,7 @@ class Film:
 def state(model: Model) -> dict[str, Any]:
     """The properties of a model that change as plain data."""
     names = next(names for kind, names in PROPERTIES.items() if isinstance(model, kind))
-    found = {name: getattr(model, name) for name in names}
-    if "data" in found:
-        found["data"] = {name: list(values) for name, values in found["data"].items()}
-    return found
+    properties = {name: getattr(model, name) for name in names}
+    if "data" in properties:
+        properties["data"] = {name: list(values) for name, values in properties["data"].items()}
+    return properties

@@ -62,8 +62,8 @@ class Parts:
 @cache
 def bokeh_js() -> str:
     """BokehJS and its WebGL, as text."""
-    found = Resources(mode="inline", components=["bokeh", "bokeh-gl"]).js_raw
-    return "\n".join(text for text in found if text.strip())
+    scripts = Resources(mode="inline", components=["bokeh", "bokeh-gl"]).js_raw
+    return "\n".join(text for text in scripts if text.strip())
 
 
 def page_text(shown: Shown, parts: Parts) -> str:

@@ -59,28 +59,28 @@ def step_rows(
     shown: Shown, look: Look, steps: range, book: RowBook, ahead: Ahead
 ) -> dict[str, list[Any]]:
     """By step: the title of its table, its rows on chip, and its sentences, as numbers of rows."""
-    found: dict[str, list[Any]] = {"title": [], "live": [], "story": []}
+    numbers: dict[str, list[Any]] = {"title": [], "live": [], "story": []}
     memory = kind_of(shown).memory(shown, look.memory)
     for step in steps:
-        found["title"].append(plain(live_title(shown, step, memory)))
+        numbers["title"].append(plain(live_title(shown, step, memory)))
         rows = live_rows(shown, step, "", look.unit)
-        found["live"].append([book.number_with_share(row) for row in rows])
-        found["story"].append(book.numbers(story_rows(shown, step, "")))
+        numbers["live"].append([book.number_with_share(row) for row in rows])
+        numbers["story"].append(book.numbers(story_rows(shown, step, "")))
         if step % 50 == 0:
             ahead((step - steps.start) / len(steps))
-    return found
+    return numbers
 
 
 def detail_numbers(
     shown: Shown, why: Mapping[str, Any], book: RowBook, most: int
 ) -> dict[str, list[Any]]:
     """By selection, and for none: the rows of the table of details."""
-    found: dict[str, list[Any]] = {}
+    numbers: dict[str, list[Any]] = {}
     for selection in selections(shown):
-        if len(found) > most:
+        if len(numbers) > most:
             break
-        found[selection] = book.numbers(detail_rows(shown, selection, why))
-    return found
+        numbers[selection] = book.numbers(detail_rows(shown, selection, why))
+    return numbers
 
 
 def selections(shown: Shown) -> Iterator[str]:
@@ -125,11 +125,11 @@ def graph_json(shown: Shown) -> dict[str, Any]:
 
 def first_steps(shown: Shown) -> dict[str, int]:
     """The first step that runs each operator."""
-    found: dict[str, int] = {}
+    firsts: dict[str, int] = {}
     for step, names in enumerate(shown.ran):
         for name in names:
-            found.setdefault(name, step)
-    return found
+            firsts.setdefault(name, step)
+    return firsts
 
 
 def plain(html: str) -> str:

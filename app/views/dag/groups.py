@@ -48,7 +48,7 @@ class Drawing:
 
 def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
     """The regions of groups, where `group_of` has the group of each operator by position."""
-    found = Regions()
+    areas = Regions()
     inside = [groups_in(node, group_of) for node in drawn.nodes]
     places = {
         (drawn.x[i], _row(drawn.y[i])): groups[0]
@@ -57,14 +57,14 @@ def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
     }
     for i, groups in enumerate(inside):
         if len(groups) == 1:
-            _region(found, drawn, i, groups[0], places)
+            _region(areas, drawn, i, groups[0], places)
         elif groups:
-            _stripes(found, drawn, i, groups)
+            _stripes(areas, drawn, i, groups)
     for k, (a, b) in enumerate(drawn.ends):
         if len(inside[a]) == 1 and inside[a] == inside[b]:
             curve = [drawn.curves[name][k] for name in LINK_COLUMNS]
-            _add(found.links, (*curve, group_colour(inside[a][0])))
-    return found
+            _add(areas.links, (*curve, group_colour(inside[a][0])))
+    return areas
 
 
 def group_words(groups: Sequence[int]) -> str:

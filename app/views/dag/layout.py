@@ -93,8 +93,8 @@ def _neighbours(links: Iterable[Edge]) -> tuple[dict[int, list[int]], dict[int, 
 def _real_first(neighbours: dict[int, list[int]], count: int) -> dict[int, list[int]]:
     """Nodes follow nodes where they can: a long edge bends, the chain beside it stays straight."""
     kept = defaultdict(list, neighbours)
-    for node, found in neighbours.items():
-        if node < count and (real := [n for n in found if n < count]):
+    for node, adjacent in neighbours.items():
+        if node < count and (real := [n for n in adjacent if n < count]):
             kept[node] = real
     return kept
 

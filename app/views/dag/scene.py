@@ -118,9 +118,9 @@ def group_lines(shown: Shown, nodes: Sequence[BlockNode], why: Mapping[str, Any]
     group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
     told = []
     for node in nodes:
-        found = groups_in(node, group_of)
-        several = f"in {group_words(found)}" if found else ""
-        told.append(lines[found[0]] if len(found) == 1 else several)
+        groups = groups_in(node, group_of)
+        several = f"in {group_words(groups)}" if groups else ""
+        told.append(lines[groups[0]] if len(groups) == 1 else several)
     return told
 
 
@@ -137,13 +137,13 @@ def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
 def _edges(shown: Shown, home: dict[int, int]) -> dict[tuple[int, int], frozenset[str]]:
     """Tensors that run between two visible nodes, parameters left out."""
     graph = shown.graph
-    found: dict[tuple[int, int], set[str]] = {}
+    edges: dict[tuple[int, int], set[str]] = {}
     for position, operator in enumerate(graph.operators):
         for name in operator.inputs:
             writer = graph.producer.get(name)
             if writer is not None and home[writer] != home[position]:
-                found.setdefault((home[writer], home[position]), set()).add(name)
-    return {edge: frozenset(names) for edge, names in sorted(found.items())}
+                edges.setdefault((home[writer], home[position]), set()).add(name)
+    return {edge: frozenset(names) for edge, names in sorted(edges.items())}
 
 
 def _curves(
@@ -269,8 +269,8 @@ def _paint(
         legend = dict(sorted((fact.family, fact.colour) for fact in facts))
         return (lambda fact: fact.colour), list(legend.items())
     if colour == "difference":
-        found = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
-        told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in found]
+        kinds = [kind for kind in MARKS if any(fact.differs == kind for fact in facts)]
+        told = [(f"{MARKS[kind][0]} {kind}", MARKS[kind][1]) for kind in kinds]
         pale = theme.grid
         return (lambda fact: MARKS.get(fact.differs, ("", pale))[1]), [*told, (SAME, pale)]
     highest = max((fact.value(colour) for fact in facts), default=0.0)

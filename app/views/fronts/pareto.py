@@ -321,7 +321,7 @@ def point_columns(
     What is not proven is an open marker.
     """
     winners = best(points, across, metric)
-    found: dict[str, dict[str, list[Any]]] = {}
+    by_planner: dict[str, dict[str, list[Any]]] = {}
     for name, own in by_series(points).items():
         columns: dict[str, list[Any]] = {column: [] for column in COLUMNS}
         for i in own:
@@ -333,8 +333,8 @@ def point_columns(
             words += [joules_text(p["energy_j"]), proof_text(p)]
             for column, item in zip(COLUMNS, (*row, *words), strict=True):
                 columns[column].append(item)
-        found[name] = columns
-    return found
+        by_planner[name] = columns
+    return by_planner
 
 
 def here_columns(shown: Shown | None, across: str, metric: str) -> dict[str, list[Any]]:

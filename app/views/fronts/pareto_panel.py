@@ -251,10 +251,10 @@ label { display: inline-flex !important; align-items: center; margin: 0 10px 2px
 def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
     """Now, with more, the gain and its share; or what is needed where there is no plan."""
     cells: list[str] = []
-    for size, found in ((budget, row.now), (budget + more, row.more)):
+    for size, amount in ((budget, row.now), (budget + more, row.more)):
         lacks = row.need is not None and size < row.need
         cells.append(
-            finely(found, of) if found is not None else
+            finely(amount, of) if amount is not None else
             f"needs {format_bytes(row.need)}" if lacks and row.need else "…"
         )  # fmt: skip
     if row.gain is None:
@@ -309,8 +309,8 @@ def state_html(work: Any, counted: bool | None) -> str:
 def listed(points: Sequence[dict[str, Any]], across: str) -> list[dict[str, Any]]:
     """Points as the list has them: by planner, then as the chart has them from the left."""
     order = list(dict.fromkeys(p["series"] for p in points))
-    found = sorted(points, key=lambda p: (order.index(p["series"]), value(p, across)))
-    return found[:LISTED]
+    ordered = sorted(points, key=lambda p: (order.index(p["series"]), value(p, across)))
+    return ordered[:LISTED]
 
 
 def finely(value: float, of: str, *, sign: bool = False) -> str:

@@ -212,7 +212,7 @@ def ring_columns(shown: Shown, pool: PoolRuns, step: int) -> dict[str, list[Any]
 def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """What is there since this step, and what was there in the step before and is not any more."""
     run = pool.run_at(step)
-    found = []
+    columns = []
     for steps, old in ((step, step - 1), (step - 1, step)):
         rows: dict[str, list[Any]] = {"start": [], "end": []}
         kept = set(shown.live(old)) if 0 <= old < shown.steps else set()
@@ -223,8 +223,8 @@ def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any
                 start, end = wedge(span.start, span.stop, pool.size_bytes)
                 rows["start"].append(start)
                 rows["end"].append(end)
-        found.append(rows)
-    return found[0], found[1]
+        columns.append(rows)
+    return columns[0], columns[1]
 
 
 def _inner(pool: PoolRuns, tensor: str) -> bool:

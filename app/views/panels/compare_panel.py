@@ -209,14 +209,14 @@ class Comparison(pn.viewable.Viewer):
             return
         here, there = work.shown, work.pinned
         same = comparable(here, there)
-        found = differences(here, there, look.aligned) if same else []
-        counts = Counter(item.kind for item in found)
-        options = {f"{ALL} ({len(found)})": ALL}
+        changed = differences(here, there, look.aligned) if same else []
+        counts = Counter(item.kind for item in changed)
+        options = {f"{ALL} ({len(changed)})": ALL}
         options |= {f"{MARKS[k][0]} {k} ({counts[k]})": k for k in KINDS if counts[k]}
         chosen = self.kind.value if self.kind.value in options.values() else ALL
         if self.kind.options != options:
             self.kind.param.update(options=options, value=chosen)
-        wanted = [item for item in found if chosen in (ALL, item.kind)]
+        wanted = [item for item in changed if chosen in (ALL, item.kind)]
         self.tensors.empty = empty_text(here, there)
         self.tensors.head = ["tensor", "size", "pinned", "here", "difference"] if wanted else []
         ordered = sorted(wanted, key=lambda item: SORTS[self.sort.value](item, here))

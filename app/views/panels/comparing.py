@@ -103,15 +103,15 @@ def compare_rows(
         rows.append({"text": name, "cells": cells})
     if not comparable(here, there):
         return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
-    found = differences(here, there, by)
-    for item in found[:LISTED]:
+    differing = differences(here, there, by)
+    for item in differing[:LISTED]:
         mark, colour = MARKS[item.kind]
         key = tensor_selection(item.tensor)
         both = [format_bytes(item.there_bytes), format_bytes(item.here_bytes)]
         cells = [*both, signed(item.delta_bytes, "B")]
         row = {"text": f"{item.tensor}: {item.kind}", "cells": cells, "key": key, "chip": colour}
         rows.append({**row, "mark": mark, "ink": ink_on(colour), "on": key == selection})
-    rest = len(found) - LISTED
+    rest = len(differing) - LISTED
     return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
 
 

@@ -22,15 +22,15 @@ LETTER = 5.6  # the width of one in the drawing's type
 
 def level_points(history: Sequence[Moment], name: str, end_s: float) -> list[Point]:
     """Time and value of a line that stays level until the next moment that has one."""
-    found: list[Point] = []
+    points: list[Point] = []
     for moment in history:
         value = moment[name]
         if value is None:
             continue
-        if found:
-            found.append((moment["at_s"], found[-1][1]))
-        found.append((moment["at_s"], float(value)))
-    return [*found, (max(end_s, found[-1][0]), found[-1][1])] if found else []
+        if points:
+            points.append((moment["at_s"], points[-1][1]))
+        points.append((moment["at_s"], float(value)))
+    return [*points, (max(end_s, points[-1][0]), points[-1][1])] if points else []
 
 
 def spark_svg(history: Sequence[Moment], end_s: float, width: int, height: int) -> str:

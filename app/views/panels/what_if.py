@@ -186,15 +186,15 @@ class WhatIfPanel(pn.viewable.Viewer):
 def sections(session: Session) -> list[Section]:
     """Everything that the panel says now."""
     work, problem = session.work, session.problem
-    found = [in_the_way(work.infeasible)] if work.infeasible.get("wishes") else []
+    parts = [in_the_way(work.infeasible)] if work.infeasible.get("wishes") else []
     if work.picking:
-        found.append(picking(work.picking))
+        parts.append(picking(work.picking))
     else:
-        found.append(of_selection(session, work.shown))
-    found.append(wishes_section(session))
+        parts.append(of_selection(session, work.shown))
+    parts.append(wishes_section(session))
     if problem.wishes and work.shown_for.get("wishes"):
-        found += cost(work.shown, work.wished, work.pricing)
-    return found
+        parts += cost(work.shown, work.wished, work.pricing)
+    return parts
 
 
 def picking(waiting: Mapping[str, Any]) -> Section:
@@ -208,8 +208,8 @@ def of_selection(session: Session, shown: Shown) -> Section:
     selection, planner = session.look.selection, session.problem.planner
     if not selection:
         return {"text": EMPTY}
-    found = offers(shown, selection, session.problem.wishes, planner)
-    buttons = [button_of(offer) for offer in found]
+    offered = offers(shown, selection, session.problem.wishes, planner)
+    buttons = [button_of(offer) for offer in offered]
     operator = wished_operator(shown, selection)
     if operator and cuts(session.problem):
         text = "✂ No break here" if operator in session.breaks.nodes else "✂ Break here"

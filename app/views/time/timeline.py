@@ -228,18 +228,18 @@ class TimelineView:
 def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
     """Outlines of bars (lane, left, right), one for narrow ones side by side: many would hide what
     they are about. `pixel` is how long about a pixel takes."""
-    found: list[tuple[str, float, float]] = []
+    joined: list[tuple[str, float, float]] = []
     for lane, left, right in sorted(bars):
         if (
-            found
-            and found[-1][0] == lane
-            and left - found[-1][2] < 2 * pixel
+            joined
+            and joined[-1][0] == lane
+            and left - joined[-1][2] < 2 * pixel
             and right - left < 8 * pixel
         ):
-            _, first, last = found.pop()
+            _, first, last = joined.pop()
             left, right = first, max(last, right)
-        found.append((lane, left, right))
-    lanes, lefts, rights = zip(*found, strict=True) if found else ((), (), ())
+        joined.append((lane, left, right))
+    lanes, lefts, rights = zip(*joined, strict=True) if joined else ((), (), ())
     return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
 
 
