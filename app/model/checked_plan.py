@@ -84,8 +84,8 @@ class Shown:
         at, intervals = 0.0, []
         for item in self.trace.intervals:
             stop = at + item.stop_s - item.start_s
-            alone = {"start_s": at, "stop_s": stop, "stall_s": 0.0, "cause": "", "blocker": None}
-            intervals.append(replace(item, **alone))
+            alone = replace(item, stall_s=0.0, cause="", blocker=None)
+            intervals.append(replace(alone, start_s=at, stop_s=stop))
             at = stop
         return replace(self.trace, serial=True, makespan_s=at, intervals=tuple(intervals))
 

@@ -12,7 +12,7 @@ from typing import Any
 import planners as sp
 from app.model.constraints import asked
 from app.model.option_keys import keyed, own_of, spec_of, type_of, unusual
-from app.model.state import Problem
+from app.model.state import Problem, problem_with
 from planners.core.options import Options
 from planners.core.registry import AUTO as AUTO
 from planners.core.registry import COSMA
@@ -71,7 +71,7 @@ def why_not(problem: Problem) -> dict[str, str]:
 
 def that_count(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a problem without its options, and the planner's options that apply, by key."""
-    problem = Problem(**fields)
+    problem = problem_with(fields)
     taken = {name: value for name, value in options(problem).items() if name != WISHES}
     rest = {name: value for name, value in fields.items() if name != "options"}
     return rest | unusual(keyed(problem.planner, taken))

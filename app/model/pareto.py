@@ -148,7 +148,8 @@ def floor(points: Sequence[Point], axis: str, macs: int, machine: Machine) -> fl
     if axis == "energy":
         offchip = [m for m in machine.memories if m.name != machine.onchip]
         cheapest = min((min(m.read_pj_per_byte, m.write_pj_per_byte) for m in offchip), default=0.0)
-        return (macs * machine.mac_pj + owed * cheapest) * 1e-12
+        energy: float = (macs * machine.mac_pj + owed * cheapest) * 1e-12
+        return energy
     if any(p.get("own_times") for p in points):
         return None
     through = sum(engine.bytes_per_s for engine in machine.engines)

@@ -27,7 +27,7 @@ class Problem(param.Parameterized):
     model = param.String("vit_b_16", doc="A name of the catalogue, timm:NAME, or an upload's.")
     upload = param.String("", doc="Of an uploaded model: the name under which its file is kept.")
     input_shape = param.String("", doc="Such as 1x3x224x224, or 8 for a batch; empty: its own.")
-    granularity = param.Selector(
+    granularity: param.Selector[str] = param.Selector(
         default="fused",
         objects=list(GRANULARITIES),
         doc="How much one operator holds: fused activations, folded batch norms, or aten calls.",
@@ -86,6 +86,11 @@ class Problem(param.Parameterized):
 FIELDS = tuple(name for name in Problem.param if name != "name")
 
 
+def problem_with(fields: Mapping[str, Any]) -> Problem:
+    """The default problem, except for some fields."""
+    return Problem(**fields)  # type: ignore[no-untyped-call]
+
+
 class Look(param.Parameterized):
     """How the plan is viewed: one cursor and one selection for all views."""
 
@@ -94,15 +99,17 @@ class Look(param.Parameterized):
         "", doc="'tensor:', 'operator:', 'group:' with a NAME, 'run:A+B', or ''."
     )
     expanded = param.List(default=[], item_type=str, doc="Blocks of the model that are opened.")
-    colour = param.Selector(
+    colour: param.Selector[str] = param.Selector(
         default="kind", objects=list(COLOURS), doc="What colours say in the graph."
     )
-    unit = param.Selector(default="KiB", objects=list(UNITS), doc="How addresses are written.")
+    unit: param.Selector[str] = param.Selector(
+        default="KiB", objects=list(UNITS), doc="How addresses are written."
+    )
     serial = param.Boolean(False, doc="Show the timeline with nothing overlapped.")
-    metric = param.Selector(
+    metric: param.Selector[str] = param.Selector(
         default="latency", objects=list(METRICS), doc="What is up and down in the Pareto chart."
     )
-    across = param.Selector(
+    across: param.Selector[str] = param.Selector(
         default="memory", objects=list(METRICS), doc="What is left and right in it."
     )
     swept = param.List(
@@ -113,7 +120,7 @@ class Look(param.Parameterized):
     more_bytes = param.Integer(
         65536, bounds=(1, 2**40), doc="How much more memory the table of gains is about."
     )
-    aligned = param.Selector(
+    aligned: param.Selector[str] = param.Selector(
         default="operator",
         objects=list(ALIGNED),
         doc="Which steps of two compared plans lie above each other.",
@@ -123,10 +130,10 @@ class Look(param.Parameterized):
     taps_pin = param.Boolean(False, doc="Whether a tap on a point pins its plan to compare with.")
     wide = param.Boolean(False, doc="Whether the chart of all planners is opened over the views.")
     memory = param.String("", doc="Which memory the address map shows; empty: all on chip.")
-    weighed = param.Selector(
+    weighed: param.Selector[str] = param.Selector(
         default="delay", objects=list(WEIGHED), doc="What resolutions are weighed against."
     )
-    panel = param.Selector(
+    panel: param.Selector[str] = param.Selector(
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
     by_hand = param.Boolean(False, doc="Whether rectangles of the address map can be moved.")

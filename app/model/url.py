@@ -18,7 +18,7 @@ from app.model.machines import fields_text, numbers_in
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import BREAKS, SOLVER, WISHES, always_counts, solver_names
 from app.model.sizes import format_exact, plain_shape
-from app.model.state import FIELDS, WIDTHS, Look, Problem, Work
+from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
 from planners.core.machine import changed_numbers
 from planners.study.budgets import plain_budget
@@ -143,7 +143,7 @@ def pinned_in(
     if wrong:  # else the comparison would be with another problem than the pinned one
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
     both = {**problem.get("options", {}), **options}
-    return {**Problem(**problem).values_by_name(), **fields, "options": unusual(both)}, []
+    return {**problem_with(problem).values_by_name(), **fields, "options": unusual(both)}, []
 
 
 def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -250,7 +250,7 @@ def _text(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _value(spec: param.Parameter, text: str) -> Any:
+def _value(spec: param.Parameter[Any], text: str) -> Any:
     if isinstance(spec, param.Boolean):
         if text not in ("0", "1"):
             raise ValueError(text)

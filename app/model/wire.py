@@ -16,10 +16,10 @@ from app.model.checked_plan import Shown
 from planners.core.boxes import around
 from planners.core.program import Compute, Instruction, Operand, Piece, Program, Region, Span
 
-REPORT = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
-REPORT += ("extent_bytes", "macs", "instructions", "occupancy")
-TRACE = ("machine", "serial", "makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes")
-TRACE += ("energy", "busy_s", "times")
+TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
+REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
+COSTS = ("makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes", "energy")
+TRACE = ("machine", "serial", *COSTS, "busy_s", "times")
 STAY = ("start_step", "stop_step", "start_instruction", "stop_instruction", "origin", "ending")
 
 

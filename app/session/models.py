@@ -113,11 +113,6 @@ class Models:
         return int(self.work.under or self.budget_bytes)
 
 
-def problem_with(fields: Mapping[str, Any]) -> Problem:
-    """The default problem, except for some fields."""
-    return Problem(**fields)  # type: ignore[no-untyped-call]
-
-
 def answered(problem: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a problem that a plan answers."""
     return {name: value for name, value in problem.items() if name != "time_limit"}

@@ -13,10 +13,10 @@ from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown
 from app.model.options import WISHES, that_count, usual, word
 from app.model.packing import unpacked
-from app.model.state import Problem, moved
+from app.model.state import Problem, moved, problem_with
 from app.model.url import problem_of
 from app.session.asking import Ask, SessionPart, setter
-from app.session.models import Models, answered, problem_with
+from app.session.models import Models, answered
 from app.session.sweeping import fields_of_point
 from planners.core.units import format_bytes
 

@@ -157,8 +157,8 @@ class OrderSpace:
         """Run all operators that no continuation can be worse for having run now.
 
         Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
-        larger, or costs more to evict, than one resident input that dies with it: the output stands for
-        that input. Inputs that are not resident die too: their reload is paid for already. What
+        larger, or costs more to evict, than one resident input that dies with it: the output stands
+        for that input. Inputs that are not resident die too: their reload is paid for already. What
         is to be spilled is neither used nor resident: other operators might still use it for free.
         """
         again = True
