@@ -1,4 +1,4 @@
-"""The lower right corner: what is selected, the solver's way, two plans, what if."""
+"""The lower right corner: the selection, the solver's progress, two plans, what if."""
 
 from __future__ import annotations
 
