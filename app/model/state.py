@@ -8,13 +8,13 @@ from typing import Any
 import param
 
 from app.model.option_keys import keyed, spec_of, unusual
+from app.model.panels import PANELS
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic", "difference")
 WIDTHS = (1, 2, 4, 8)
 UNITS = ("KiB", "hex")
 METRICS = ("memory", "peak", "latency", "traffic", "energy")
-PANELS = ("details", "solver", "compare", "what if")
 ALIGNED = ("operator", "time", "steps")
 WEIGHED = ("delay", "memory")
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"

@@ -16,7 +16,6 @@ from planners.core.machine import changed_numbers
 
 OF_THE_RUN = ("parameters", "time_limit")
 """Options that a script names separately from the planner's own."""
-READERS = {".onnx": "sp.from_onnx", ".cfg": "sp.from_darknet", ".pt2": "sp.from_pt2"}
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
 trace = sp.simulate(plan)
@@ -45,7 +44,7 @@ def as_python(problem: Problem, file: str = "") -> str:
 
 
 def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
-    """A script for a plan, with every option that its planner had.
+    """The same of a plan, with every option that its planner had.
 
     Graph and machine come from the catalogue and the presets, or else from `file`, the plan.
     """
@@ -77,7 +76,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
 
 
 class _Name(str):
-    """A name in the script, not a text."""
+    """A word of the script, not a text."""
 
     __slots__ = ()
 
@@ -99,7 +98,7 @@ def _machine_line(preset: str, numbers: Mapping[str, float]) -> str:
 
 
 def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:
-    """What the script expects, and how it gets its graph."""
+    """What the script expects, and how it comes by its graph."""
     p, width = problem, {"bytes_per_element": problem.bytes_per_element}
     shape = plain_shape(p.input_shape)
     how: dict[str, Any] = {"granularity": p.granularity}
@@ -121,11 +120,11 @@ def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:
         return about, [f"graph = {read}.with_bytes_per_element({p.bytes_per_element})"]
     if isinstance(shape, list):
         how["input_shape"] = shape
-    return about, [_call(f"graph = {READERS.get(ending, 'sp.load')}", [repr(file)], how | width)]
+    return about, [_call("graph = sp.load", [repr(file)], how | width)]
 
 
 def _call(function: str, arguments: list[str], named: Mapping[str, Any]) -> str:
-    """A call on one line, or with one argument per line where that is too long."""
+    """A call on one line, or with an argument a line where that is too long."""
     items = [*arguments, *(f"{name}={value!r}" for name, value in named.items())]
     line = f"{function}({', '.join(items)})"
     if len(line) <= WIDTH:

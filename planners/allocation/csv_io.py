@@ -69,8 +69,8 @@ def _decode(name: str, data: bytes) -> str:
 def _parse(rows: csv._reader, name: str) -> list[Lifetime]:  # type: ignore[name-defined,unused-ignore]
     header = [cell.strip() for cell in next(rows, [])]
     if sorted(header) != sorted(COLUMNS):
-        found = ",".join(header) or "nothing"
-        raise BadInput(f"{name}, line 1: the header must be {','.join(COLUMNS)}, found {found!r}")
+        given = ",".join(header) or "nothing"
+        raise BadInput(f"{name}, line 1: the header must be {','.join(COLUMNS)}, found {given!r}")
     lifetimes: list[Lifetime] = []
     first_line: dict[str, int] = {}
     for row in rows:

@@ -93,10 +93,10 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
 
 
 def _quick(instance: Instance, clock: Clock) -> Verdict:
-    if (found := heuristics.list_placement(instance, clock)) is not None:
-        return Verdict(True, found, "order")
-    found = heuristics.promotion(instance, clock.part(0.02), 10)
-    return Verdict(None if found is None else True, found or [], "promotion")
+    if (offsets := heuristics.list_placement(instance, clock)) is not None:
+        return Verdict(True, offsets, "order")
+    offsets = heuristics.promotion(instance, clock.part(0.02), 10)
+    return Verdict(None if offsets is None else True, offsets or [], "promotion")
 
 
 def _validate(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> None:

@@ -42,14 +42,14 @@ def pack_tightest(
     capacity = bound
     while tried < extent and not clock.expired():
         limit = min(MOST_S, SHARE * clock.left_s)
-        found = pack(
+        packing = pack(
             lifetimes, capacity, time_limit_s=limit, explain=False, should_stop=should_stop
         )
-        if found.status == "packed":
-            offsets, extent = found.offsets, found.extent_bytes
+        if packing.status == "packed":
+            offsets, extent = packing.offsets, packing.extent_bytes
         else:
             tried = capacity + unit
-            if found.status == "infeasible":
+            if packing.status == "infeasible":
                 bound = max(bound, tried)
         capacity = tried + (extent - tried) // (2 * unit) * unit
     return Tightest(offsets, extent, min(bound, extent))

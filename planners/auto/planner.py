@@ -82,10 +82,10 @@ def plan(
         if share_s < LEAST_S and (best or clock.stopped):
             tried.append(Tried(candidate, reason="not tried: no time was left"))
             continue
-        found = _try(candidate, (graph, machine, budget_bytes), objective, clock, share_s, best)
-        tried.append(found)
-        if found.value is not None and (best is None or _key(found) < _key(best)):
-            best = found
+        attempt = _try(candidate, (graph, machine, budget_bytes), objective, clock, share_s, best)
+        tried.append(attempt)
+        if attempt.value is not None and (best is None or _key(attempt) < _key(best)):
+            best = attempt
     if best is None:
         raise _none(tried, budget_bytes, clock)
     return _chosen(best, tried, objective)

@@ -60,7 +60,7 @@ def load(
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     name = str(name_or_path)
-    if Path(name_or_path).suffix == ".cfg":  # Its graph is kept on disk.
+    if Path(name_or_path).suffix.lower() == ".cfg":  # Its graph is kept on disk.
         return load_darknet(name_or_path, input_shape, granularity, bytes_per_element, progress)
     if file := format_of(name_or_path):
         _report(Clock(inf, progress), "read", name)
@@ -182,7 +182,7 @@ def _shipped(name: str, shapes: names.Shapes | None, granularity: str) -> Graph 
 
 def _is_file(name: str) -> bool:
     known = name in names.CATALOGUE or name.startswith("timm:")
-    return not known and (Path(name).suffix == ".json" or "/" in name)
+    return not known and (Path(name).suffix.lower() == ".json" or "/" in name)
 
 
 def _from_file(path: Path) -> Graph:

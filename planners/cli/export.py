@@ -75,14 +75,14 @@ def _written(
 
     said("checking every byte", 0.0)
     seen = page.seen_of(made, theme=theme)
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     if html is not None:
         write_text(html, page.page_html(seen, said))
-        found["html"] = html
+        paths["html"] = html
     for name, path in wanted.items():
         write_text(path, files.written(name, seen.shown))
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def _part(name: str) -> ModuleType:

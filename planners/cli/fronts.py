@@ -34,16 +34,16 @@ def winners(
     from planners.study.fronts import winners as find
 
     rows = read_table(table)
-    found, shares = find(rows, by), hypervolumes(rows, against, by)
+    best, shares = find(rows, by), hypervolumes(rows, against, by)
     counts, kept = wins(rows, by), fronts(rows, against, by)
-    text = report(rows, found, counts, shares, (against, by))
+    text = report(rows, best, counts, shares, (against, by))
     if out is not None:
         write_text(out, text)
     facts: dict[str, Any] = {
         "wins": json.loads(counts.to_json(orient="index")),
         "hypervolume": json.loads(shares.to_json(orient="records")),
         "front": len(kept),
-        "winners": json.loads(found.to_json(orient="records")),
+        "winners": json.loads(best.to_json(orient="records")),
     }
     CommandAnswer(as_json).give(facts, text)
 

@@ -67,8 +67,8 @@ def _of_network(
 
     rows = []
     for method, need in overlap.methods().items():
-        found = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
-        rows.append(_row(method, "image", found))
+        answer = overlap.largest(overlap.measured(build, need, limit), sizes, limit)
+        rows.append(_row(method, "image", answer))
     if rows[0]["size"] is None:
         sp.plan(build(sizes[0]), OVERLAP, limit)  # says what binds
         raise BadInput(f"{model} fits at no size tried")
@@ -91,15 +91,15 @@ def _of_module(name: str, limit: int | None, reporter: Reporter) -> dict[str, An
     for axis in overlap.AXES:
         for method, need in methods.items():
             reporter.say(f"{axis}, {method}")
-            found = overlap.module_headroom(module, axis, need, limit)
-            rows.append(_row(method, axis, found))
+            answer = overlap.module_headroom(module, axis, need, limit)
+            rows.append(_row(method, axis, answer))
     if limit is not None and all(row["size"] is None for row in rows):
         sp.plan(sp.load(PREFIX + name), OVERLAP, limit)  # says what binds
     return {
         "model": PREFIX + name,
         "image": module.size,
         "channels": module.c_in,
-        "ram_limit_bytes": found.limit_bytes,
+        "ram_limit_bytes": answer.limit_bytes,
         "rows": rows,
     }
 

@@ -169,10 +169,10 @@ def streaming_fact(plan: Plan) -> dict[str, Any]:
     """Rings, delays and the front of a plan whose parameters stream."""
     if plan.details.streamed is None:
         return {}
-    found = plain(plan.details.streamed)
+    streamed = plain(plan.details.streamed)
     names = ("pipeline", "times", "slices", "rings", "activation_bytes", "delay_s", "preload_s")
     more = ("kernel_s", "bound_s", "band", "front")
-    return {name: found[name] for name in (*names, *more)}
+    return {name: streamed[name] for name in (*names, *more)}
 
 
 def _streaming_lines(plan: Plan) -> dict[str, str]:

@@ -57,14 +57,14 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """Import a model and save its graph as JSON."""
-    found = load(model, shape, granularity, width, as_json)
-    found.save(out)
+    network = load(model, shape, granularity, width, as_json)
+    network.save(out)
     facts = {
-        "model": found.name,
-        "operators": len(found.operators),
-        "tensors": len(found.tensors),
-        "macs": found.macs,
-        "parameters": found.parameter_count,
+        "model": network.name,
+        "operators": len(network.operators),
+        "tensors": len(network.tensors),
+        "macs": network.macs,
+        "parameters": network.parameter_count,
         "out": str(out),
     }
     CommandAnswer(as_json).give(facts, print_table(facts))
@@ -81,17 +81,17 @@ def budgets(
     as_json: AsJson = False,
 ) -> None:
     """Print MR, MH and MP: the least budget, the mean, and the budget that needs no spill."""
-    found = load(model, shape, granularity, width, as_json)
-    b = sp.budgets(found, parameters=parameters, time_limit=time_limit)
+    network = load(model, shape, granularity, width, as_json)
+    b = sp.budgets(network, parameters=parameters, time_limit=time_limit)
     facts = {
-        "model": found.name,
+        "model": network.name,
         "MR": b.MR,
         "MH": b.MH,
         "MP": b.MP,
         "MP_proven": b.MP_proven,
         "MP_bound": b.MP_bound,
         "default_peak": b.default_peak,
-        "operators": len(found.operators),
+        "operators": len(network.operators),
         "binding_operator": b.binding_operator,
         "parameters_counted": parameters,
     }
@@ -122,13 +122,15 @@ def plan(
 ) -> None:
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     chosen = options_for(planner, options) | ({"parameters": True} if parameters else {})
-    found = load(model, shape, granularity, width, as_json)
+    network = load(model, shape, granularity, width, as_json)
     if export_lp or export_mps:
-        _export(found, budget, chosen | {"time_limit": time_limit}, export_lp, export_mps, as_json)
+        _export(
+            network, budget, chosen | {"time_limit": time_limit}, export_lp, export_mps, as_json
+        )
         return
-    with Reporter(as_json, f"planning {found.name}") as reporter:
+    with Reporter(as_json, f"planning {network.name}") as reporter:
         made = sp.plan(
-            found, planner, budget, machine, time_limit, progress=reporter.progress, **chosen
+            network, planner, budget, machine, time_limit, progress=reporter.progress, **chosen
         )
     sp.check(made)
     if out is not None:

@@ -96,12 +96,12 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
             if paper == "cosma":
                 options = (("MR", "MH", "MP"), "folded", 10.0 if quick else 60.0, 0 if quick else 9)
                 names = QUICK_COSMA if quick else ()
-                found = _cosma(names, (*options, not quick), kept, tell)
+                outcome = _cosma(names, (*options, not quick), kept, tell)
             elif paper == "demand-layering":
-                found = _demand_layering((), quick, kept, tell)
+                outcome = _demand_layering((), quick, kept, tell)
             else:
-                found = _timed(paper, (), quick, 60.0, kept, tell)
-        facts[paper], texts[paper] = found
+                outcome = _timed(paper, (), quick, 60.0, kept, tell)
+        facts[paper], texts[paper] = outcome
     text = one_report(texts, quick)
     if out is not None:
         write_text(out, text)

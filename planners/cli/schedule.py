@@ -80,18 +80,18 @@ def schedule(
         tasks = several.tasks_of(
             entries, graphs, board, usual, stages=stages, slices=slices, spread=spread
         )
-        found = several.answer(tasks, policy, size, stages, clock, jobs)
+        answer = several.answer(tasks, policy, size, stages, clock, jobs)
         own = sum(pack_activations(graph, Clock(2 * PACK_S), PACK_S).size_bytes for graph in graphs)
-        drawn = several.drawn_responses(found.analysis, 1 / (1 + spread), draws, seed)
-    facts = several.facts(found) | {"machine": board.name, "slices": slices, "spread": spread}
+        drawn = several.drawn_responses(answer.analysis, 1 / (1 + spread), draws, seed)
+    facts = several.facts(answer) | {"machine": board.name, "slices": slices, "spread": spread}
     facts["activation_bytes"] = own
     _add_drawn(facts, drawn)
-    if found.analysis.met:
+    if answer.analysis.met:
         CommandAnswer(as_json).give(facts, _table(facts))
         return
     if not as_json:
         print(_table(facts))
-    raise typer.Exit(fail(several.verdict(found), facts, as_json, 3))
+    raise typer.Exit(fail(several.verdict(answer), facts, as_json, 3))
 
 
 def _add_drawn(facts: Mapping[str, Any], drawn: Sequence[Sequence[float]]) -> None:

@@ -169,21 +169,21 @@ def pack(
 
     items = read_lifetimes(lifetimes)
     with Reporter(as_json, f"packing {len(items)} lifetimes"):
-        found = find_offsets(items, sp.parse_size(capacity), time_limit_s=time_limit)
+        packing = find_offsets(items, sp.parse_size(capacity), time_limit_s=time_limit)
     facts: dict[str, Any] = {
-        "status": found.status,
-        "offsets": dict(found.offsets),
-        "extent_bytes": found.extent_bytes,
-        "conflict": list(found.conflict),
-        "solver": found.solver,
-        "pack_s": found.seconds,
+        "status": packing.status,
+        "offsets": dict(packing.offsets),
+        "extent_bytes": packing.extent_bytes,
+        "conflict": list(packing.conflict),
+        "solver": packing.solver,
+        "pack_s": packing.seconds,
     }
-    lines = [f"status,{found.status}", *(f"{id},{at}" for id, at in found.offsets.items())]
-    if found.conflict:
-        lines.append(f"these cannot fit together: {', '.join(found.conflict)}")
+    lines = [f"status,{packing.status}", *(f"{id},{at}" for id, at in packing.offsets.items())]
+    if packing.conflict:
+        lines.append(f"these cannot fit together: {', '.join(packing.conflict)}")
     CommandAnswer(as_json).give(facts, "\n".join(lines))
-    if found.status != "packed":
-        raise typer.Exit(3 if found.status == "infeasible" else 1)
+    if packing.status != "packed":
+        raise typer.Exit(3 if packing.status == "infeasible" else 1)
 
 
 @app.command()

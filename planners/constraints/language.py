@@ -50,11 +50,11 @@ def parse(texts: Any, graph: Graph) -> tuple[Wish, ...]:
     """
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise BadInput(f"wishes must be a list of texts such as {FORMS}, not {texts!r:.60}")
-    found: dict[object, Wish] = {}
+    wishes: dict[object, Wish] = {}
     for text in texts:
         wish = _parsed(text, graph)
-        found.setdefault(wish.about, wish)
-    return tuple(found.values())
+        wishes.setdefault(wish.about, wish)
+    return tuple(wishes.values())
 
 
 def _parsed(text: str, graph: Graph) -> Wish:

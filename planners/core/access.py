@@ -35,8 +35,8 @@ def needs(
     With `sums`, to add the products of these channels, out of `reduced` many, to the box; what
     follows the sum is read by the `last` part only.
     """
-    found = _needs(graph, op, output, box)
-    return found if sums is None else _summed(graph, op, output, found, sums, last)
+    reads = _needs(graph, op, output, box)
+    return reads if sums is None else _summed(graph, op, output, reads, sums, last)
 
 
 def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str, Box]]:
@@ -48,17 +48,17 @@ def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str,
     if not is_local(graph, op, out):
         return [(t.name, full(t.shape)) for t in operands]
     main = graph.tensors[op.inputs[0]] if op.inputs else None
-    found = []
+    reads = []
     for tensor in operands:
         if tensor.kind == "parameter":
-            found.append((tensor.name, _parameter_box(op, tensor, out, box)))
+            reads.append((tensor.name, _parameter_box(op, tensor, out, box)))
         elif op.kernel and tensor is main:
-            found.append((tensor.name, _window_box(op, tensor, out, box)))
+            reads.append((tensor.name, _window_box(op, tensor, out, box)))
         elif op.kind == "linear":
-            found.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
+            reads.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
         else:
-            found.append((tensor.name, broadcast(tensor.shape, out.shape, box)))
-    return found
+            reads.append((tensor.name, broadcast(tensor.shape, out.shape, box)))
+    return reads
 
 
 def detailed(op: Operator) -> bool:
@@ -74,8 +74,8 @@ def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, B
     for part in reversed(op.parts):
         if part.name in wanted:
             operands = [shapes[name] for name in part.reads]
-            found = boxes(part.relation, part.shape, operands, wanted[part.name], op.slide)
-            for name, read in zip(part.reads, found, strict=True):
+            operand_boxes = boxes(part.relation, part.shape, operands, wanted[part.name], op.slide)
+            for name, read in zip(part.reads, operand_boxes, strict=True):
                 if read is not None:
                     wanted[name] = around(wanted.get(name), read)
     return wanted

@@ -100,18 +100,18 @@ def volume(boxes: Collection[Box]) -> int:
 
 def joined(boxes: Iterable[Box]) -> list[Box]:
     """The same elements in fewer boxes: those that differ along one axis and touch become one."""
-    found = list(dict.fromkeys(boxes))
-    for axis in range(len(found[0]) if found else 0):
+    merged = list(dict.fromkeys(boxes))
+    for axis in range(len(merged[0]) if merged else 0):
         rows: dict[tuple[Box, Box], list[tuple[int, int]]] = defaultdict(list)
-        for box in found:
+        for box in merged:
             rows[box[:axis], box[axis + 1 :]].append(box[axis])
-        found = []
+        merged = []
         for (front, back), ranges in rows.items():
             start, stop = min(ranges)
             for a, b in sorted(ranges):
                 if a > stop:
-                    found.append((*front, (start, stop), *back))
+                    merged.append((*front, (start, stop), *back))
                     start = a
                 stop = max(stop, b)
-            found.append((*front, (start, stop), *back))
-    return found
+            merged.append((*front, (start, stop), *back))
+    return merged

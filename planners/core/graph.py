@@ -142,11 +142,11 @@ class Graph(Displayed):
     @cached_property
     def consumers(self) -> Mapping[str, tuple[int, ...]]:
         """Positions of the operators that read each tensor, ascending; empty where none does."""
-        found: dict[str, list[int]] = {name: [] for name in self.tensors}
+        positions: dict[str, list[int]] = {name: [] for name in self.tensors}
         for i, op in enumerate(self.operators):
             for name in (*op.inputs, *op.parameters):
-                found[name].append(i)
-        return {name: tuple(uses) for name, uses in found.items()}
+                positions[name].append(i)
+        return {name: tuple(uses) for name, uses in positions.items()}
 
     @property
     def macs(self) -> int:

@@ -92,21 +92,21 @@ class Machine:
 
     def numbers(self) -> dict[str, float]:
         """Every quantity by the name that `sources` has for it."""
-        found: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
+        quantities: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
         items: tuple[MemoryLevel | Engine, ...] = (*self.memories, *self.engines)
         for item in items:
             for name, value in asdict(item).items():
                 if name not in ("name", "shares"):
-                    found[f"{item.name}.{name}"] = value
-        return found
+                    quantities[f"{item.name}.{name}"] = value
+        return quantities
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads."""
-        found = asdict(self)
-        for engine in found["engines"]:
+        data = asdict(self)
+        for engine in data["engines"]:
             if not engine["shares"]:
                 del engine["shares"]
-        return found
+        return data
 
     def to_toml(self) -> str:
         """The text of a machine file, as the presets are written."""
@@ -227,12 +227,12 @@ def _to_toml(table: Mapping[str, Any]) -> str:
 @cache
 def presets() -> Mapping[str, Machine]:
     """All machines that come with Spillway, by name."""
-    found = {}
+    machines = {}
     for entry in (resources.files("planners") / "machines").iterdir():
         if entry.name.endswith(".toml"):
             machine = Machine.from_json(tomllib.loads(entry.read_text(encoding="utf-8")))
-            found[machine.name] = machine
-    return dict(sorted(found.items()))
+            machines[machine.name] = machine
+    return dict(sorted(machines.items()))
 
 
 def load_machine(machine: str | Path | Machine) -> Machine:

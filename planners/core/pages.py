@@ -30,12 +30,12 @@ def plan_text_in(page: str, most_bytes: int = MOST_BYTES) -> str:
 
     Raises `BadInput` where it carries none, a broken one, or one of more than `most_bytes`.
     """
-    found = EMBEDDED.search(page)
-    if found is None or not found[1].strip():
+    match = EMBEDDED.search(page)
+    if match is None or not match[1].strip():
         raise BadInput("the page carries no plan: export it again, or load the plan's JSON")
     unpacker = zlib.decompressobj(GZIP)
     try:
-        data = unpacker.decompress(base64.b64decode(found[1]), most_bytes)
+        data = unpacker.decompress(base64.b64decode(match[1]), most_bytes)
         if unpacker.unconsumed_tail:
             raise BadInput(f"the plan in the page has more than {most_bytes} bytes")
         if not unpacker.eof:

@@ -109,24 +109,24 @@ def program_from_json(data: Any) -> Program:
 def _sums(items: list[Any]) -> tuple[int, int] | None:
     if not items:
         return None
-    found = items[0] if len(items) == 1 else None
-    if not isinstance(found, list) or [type(n) for n in found] != [int, int]:
+    pair = items[0] if len(items) == 1 else None
+    if not isinstance(pair, list) or [type(n) for n in pair] != [int, int]:
         raise ValueError(f"the sums of a compute must be two whole numbers, not {items!r:.60}")
-    return found[0], found[1]
+    return pair[0], pair[1]
 
 
 def _parts(items: list[Any], writes: int) -> tuple[Box, ...]:
     if len(items) > 2 or items[0] is not None:
         raise ValueError(f"a compute has sums or parts, not both: {items!r:.60}")
-    found = items[1]
+    boxes = items[1]
     if not (
-        isinstance(found, list)
-        and len(found) == writes > 0
-        and all(isinstance(box, list) and all(map(_is_axis, box)) for box in found)
+        isinstance(boxes, list)
+        and len(boxes) == writes > 0
+        and all(isinstance(box, list) and all(map(_is_axis, box)) for box in boxes)
     ):
         reason = f"one box of whole numbers for each of its {writes} writes"
-        raise ValueError(f"the parts of a compute must be {reason}, not {found!r:.60}")
-    return tuple(tuple((start, stop) for start, stop in box) for box in found)
+        raise ValueError(f"the parts of a compute must be {reason}, not {boxes!r:.60}")
+    return tuple(tuple((start, stop) for start, stop in box) for box in boxes)
 
 
 def _is_axis(item: Any) -> bool:
@@ -136,7 +136,8 @@ def _is_axis(item: Any) -> bool:
 def _memory(data: Any) -> Memory:
     memory = Memory(**data)
     numbers = (memory.base, 0 if memory.size_bytes is None else memory.size_bytes)
-    texts = (memory.name, memory.parent or "", memory.level or "")
+    others = tuple(text for text in (memory.parent, memory.level) if text is not None)
+    texts = (memory.name, *others)
     flags = (memory.circular, memory.offchip, memory.addressed)
     if not all(
         type(value) is kind

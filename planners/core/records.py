@@ -44,14 +44,14 @@ def read(kind: type[T], data: Any, where: str) -> T:
     """
     if not isinstance(data, Mapping):
         raise _wrong(where, data, "an object")
-    found = {}
+    values = {}
     for item, wanted in _fields_of(cast(Any, kind)):
         key = item.metadata.get(KEY, item.name)
         if key in data:
-            found[item.name] = read_value(wanted, data[key], f"{where}.{key}" if where else key)
+            values[item.name] = read_value(wanted, data[key], f"{where}.{key}" if where else key)
         elif _default(item) is MISSING:
             raise BadInput(f"{where}: {key!r} is missing")
-    return kind(**found)
+    return kind(**values)
 
 
 def read_value(kind: Any, data: Any, where: str) -> Any:

@@ -58,11 +58,11 @@ def boxes(
     if not relation:
         return [full(operand) for operand in operands]
     word, *numbers = relation
-    found = _WORDS.get(str(word))
-    if found is None or not all(type(n) is int for n in numbers):
+    rule = _WORDS.get(str(word))
+    if rule is None or not all(type(n) is int for n in numbers):
         raise ValueError(f"unknown relation {relation!r:.60}")
     try:
-        wanted = found(_Call(shape, tuple(operands), box, numbers, slide, str(word)))
+        wanted = rule(_Call(shape, tuple(operands), box, numbers, slide, str(word)))
         return [_clipped(part, operand) for part, operand in zip(wanted, operands, strict=True)]
     except (IndexError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ValueError(f"relation {relation!r:.60} does not suit its operands") from error
@@ -134,15 +134,15 @@ def _pad(c: _Call) -> list[Box | None]:
 
 def _cat(c: _Call) -> list[Box | None]:
     (axis,) = c.numbers
-    found: list[Box | None] = []
+    parts: list[Box | None] = []
     at = 0
     for size in (operand[axis] for operand in c.operands):
         start, stop = max(c.box[axis][0] - at, 0), min(c.box[axis][1] - at, size)
-        found.append(_with(c.box, axis, (start, stop)) if start < stop else None)
+        parts.append(_with(c.box, axis, (start, stop)) if start < stop else None)
         at += size
     if at != c.shape[axis]:
         raise IndexError
-    return found
+    return parts
 
 
 def _along(c: _Call) -> list[Box | None]:
@@ -264,14 +264,14 @@ def _flat(sizes: Shape, index: list[int]) -> int:
 
 def _span(sizes: Shape, first: int, last: int) -> list[tuple[int, int]]:
     """The box around elements first to last of these axes."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     rest = prod(sizes)
     for n in sizes:
         rest //= n
         a, b = first // rest, last // rest
-        found.append((a, b + 1))
+        ranges.append((a, b + 1))
         first, last = (first % rest, last % rest) if a == b else (0, rest - 1)
-    return found
+    return ranges
 
 
 def _with(box: Box, axis: int, part: tuple[int, int]) -> Box:

@@ -33,8 +33,8 @@ class Service(Generic[F]):
 
     def function(self) -> F:
         """The function, imported now if it was not yet."""
-        found: F = load_target(self.target)
-        return found
+        function: F = load_target(self.target)
+        return function
 
 
 def load_target(target: str) -> Any:

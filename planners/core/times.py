@@ -56,17 +56,17 @@ class GivenTimes:
             _require_once(op.name, parts[op.name], whole(graph.tensors[op.outputs[0]]).box)
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = plain(self)
-        return found
+        data: dict[str, Any] = plain(self)
+        return data
 
     @staticmethod
     def from_json(data: Any, graph: Graph) -> GivenTimes:
         """The times that `to_json` wrote. Raises `BadInput` that names the place."""
-        found = read(GivenTimes, data, "times")
-        if not found.source.isprintable():
-            raise BadInput(f"times.source is {found.source!r:.60}, not a line of text")
-        found.require(graph)
-        return found
+        times = read(GivenTimes, data, "times")
+        if not times.source.isprintable():
+            raise BadInput(f"times.source is {times.source!r:.60}, not a line of text")
+        times.require(graph)
+        return times
 
 
 def times_of_older(data: Mapping[str, Any], details: Details, graph: Graph) -> GivenTimes | None:

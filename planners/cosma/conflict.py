@@ -22,7 +22,7 @@ QUESTION_S = 3.0
 
 
 class LeastMemoryNeed(NamedTuple):
-    """The least memory known to do for some wishes, and where it is wanted."""
+    """The least memory known to be enough for some wishes, and the operator that needs it."""
 
     size_bytes: int
     operator: str = ""
@@ -36,10 +36,10 @@ def conflict_of(
     objective: str,
     error: BudgetTooSmall,
 ) -> BudgetTooSmall:
-    """A minimal set of wishes in the way; the error itself where there is no plan without either.
+    """A minimal set of conflicting wishes; the error itself where even without them no plan exists.
 
-    `problem_of` makes the problem with some wishes only. Spills want no room of their own, so
-    what is asked of each set is what must be kept, beside each operator, in the best order.
+    `problem_of` makes the problem with some wishes only. Spills need no room of their own, so
+    each set is tested by what must be kept beside each operator, in the best order.
     """
     have = error.have_bytes
 
@@ -50,7 +50,7 @@ def conflict_of(
         return error
     least = smallest(wishes, lambda some: need_of(some).size_bytes <= have)
     need = need_of(least)
-    if need.size_bytes <= have:  # It is there, but was not found.
+    if need.size_bytes <= have:  # A plan exists, but was not found.
         need = LeastMemoryNeed(max(error.need_bytes, have + 1), error.operator, error.tensors)
     texts = tuple(str(wish) for wish in least)
     return WishesConflict(texts, need.size_bytes, have, need.operator, need.tensors)
@@ -73,16 +73,16 @@ def _without_spills(problem: ScheduleProblem, schedule: str) -> LeastMemoryNeed:
     enough = replace(problem, budget_bytes=1 << 62)
     any_order = schedule != "default"
     try:
-        found = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
+        least = least_memory(enough, Clock(QUESTION_S), any_order=any_order)
     except BudgetTooSmall as error:
         return LeastMemoryNeed(error.need_bytes, error.operator, error.tensors)
-    return LeastMemoryNeed(found[1].cost_bytes)
+    return LeastMemoryNeed(least[1].cost_bytes)
 
 
 def _best_order(problem: ScheduleProblem, schedule: str, clock: Clock) -> tuple[int, ...]:
     """The order that a schedule stands for: where it is free, the one that fits what must be kept.
 
-    That is the order of least peak, where all else is there for its operators only.
+    That is the order of least peak, where all else is resident for its operators only.
     """
     graph, parameters, wished = problem.graph, problem.parameters, problem.wished
     if schedule == "mpmf":

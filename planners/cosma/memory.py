@@ -42,10 +42,10 @@ def least_memory(
     best: tuple[ScheduleProblem, Solution] | None = None
     for order in orders:
         ordered = replace(problem, schedule=order.schedule)
-        found = _packed(ordered, order.bound_bytes, clock)
-        if best is None or found.cost_bytes < best[1].cost_bytes:
-            best = ordered, found
-        if found.cost_bytes == order.bound_bytes:
+        solution = _packed(ordered, order.bound_bytes, clock)
+        if best is None or solution.cost_bytes < best[1].cost_bytes:
+            best = ordered, solution
+        if solution.cost_bytes == order.bound_bytes:
             break
     assert best is not None
     if best[1].cost_bytes > problem.budget_bytes:
@@ -83,17 +83,17 @@ def _packed(problem: ScheduleProblem, bound_bytes: int, clock: Clock) -> Solutio
     """The tightest packing in the order; its own bound where no other is given."""
     stays = runs(problem, frozenset())
     clock.report("packing")
-    found = pack_tightest(
+    packed = pack_tightest(
         lifetimes(problem, stays), time_limit_s=clock.left_s, should_stop=clock.expired
     )
-    bound = bound_bytes or found.bound_bytes
-    clock.report("packing", found.extent_bytes, min(bound, found.extent_bytes))
-    offsets = {run: found.offsets[str(i)] for i, run in enumerate(stays)}
-    return Solution(offsets, found.extent_bytes, bound, "least peak, tightest packing")
+    bound = bound_bytes or packed.bound_bytes
+    clock.report("packing", packed.extent_bytes, min(bound, packed.extent_bytes))
+    offsets = {run: packed.offsets[str(i)] for i, run in enumerate(stays)}
+    return Solution(offsets, packed.extent_bytes, bound, "least peak, tightest packing")
 
 
 def _too_small(problem: ScheduleProblem, solution: Solution) -> BudgetTooSmall:
-    """What is needed without spills, and the operator with the most beside it."""
+    """The memory needed without spills, and the operator that needs the most."""
     stays = list(solution.offsets)
     live = [
         [run for run in stays if run.first <= step <= run.last]

@@ -3,8 +3,8 @@
 The whole method, in the order in which it decides (Li, Gupta, Malik; sections of the paper):
 
 1. `model/problem` turns a graph in an order into uses of tensors and gaps between them; a tensor is
-   kept over a gap or dropped, and a drop costs its store and its load. `model/constraints` says
-   what wishes ask of that, `model/net` what the search over orders sees.
+   kept over a gap or dropped, and a drop costs its store and its load. `model/constraints`
+   applies wishes to that, `model/net` is what the search over orders sees.
 2. The order, by `schedule`: the graph's own; the least peak (`order/peak`, eqs. 13–15); all orders
    at once, as a shortest path over what has run, is resident and is written (`order/joint`,
    `order/shortest_path` on `order/space`, pruned by `order/bounds` and `order/suffix_bounds`); or
@@ -140,7 +140,7 @@ def _problem(
 def _wishful(
     graph: Graph, wishes: Sequence[Wish], budget_bytes: int, chosen: CosmaOptions
 ) -> ScheduleProblem:
-    """The problem with wishes; what no plan could do is told at once."""
+    """The problem with wishes; what no plan could satisfy is reported at once."""
     require_known(wishes, KNOWN, "cosma")
     require_counted(wishes, graph, chosen.parameters)
     spills = [str(wish) for wish in wishes if wish.kind == "spill"]
@@ -152,7 +152,7 @@ def _wishful(
 
 
 def _with_order_told(graph: Graph, solved: _Solved, chosen: CosmaOptions) -> _Solved:
-    """A note where the order given does not respect the wishes, and another stands for it."""
+    """A note where the order given does not respect the wishes and another replaces it."""
     names = [op.name for op in solved.problem.graph.operators]
     if chosen.schedule != "default" or names == list(graph.index):
         return solved
@@ -192,17 +192,19 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
     by_ilp = chosen.method == "ilp"
     everywhere = "over all schedules"
     scope = f"for the {schedule} schedule"
-    # What is sought after a plan of least traffic takes some of the time.
+    # The search for latency, after that for traffic, takes some of the time.
     part = clock
     if chosen.objective == "traffic_then_latency":
         part = clock.share(TRAFFIC_SHARE)
     if chosen.objective == "peak":
         any_order = schedule != "default"
-        found = least_memory(problem, clock, any_order=any_order, solver=solver if by_ilp else None)
-        return _Solved(*found, everywhere if any_order else scope)
+        solved = least_memory(
+            problem, clock, any_order=any_order, solver=solver if by_ilp else None
+        )
+        return _Solved(*solved, everywhere if any_order else scope)
     if by_ilp:
-        found = plan_by_ilp(problem, schedule, part, solver)
-        return _Solved(*found, everywhere if schedule == "joint" else scope)
+        solved = plan_by_ilp(problem, schedule, part, solver)
+        return _Solved(*solved, everywhere if schedule == "joint" else scope)
     if schedule == "joint":
         return _Solved(*solve_all_orders(problem, part), everywhere)
     if schedule == "dnc":
@@ -239,12 +241,15 @@ def _program(
 
     clock.report("latency", solved.solution.cost_bytes, solved.solution.bound_bytes)
     placements = [(solved.problem, solved.solution.offsets), *_equals(solved, chosen, clock)]
-    found = fastest(placements, machine, clock)
-    solution = replace(solved.solution, offsets=dict(found.best.offsets))
+    quickest = fastest(placements, machine, clock)
+    solution = replace(solved.solution, offsets=dict(quickest.best.offsets))
     solved = replace(
-        solved, problem=found.best.problem, solution=solution, notes=(*solved.notes, found.note)
+        solved,
+        problem=quickest.best.problem,
+        solution=solution,
+        notes=(*solved.notes, quickest.note),
     )
-    return found.best.program, solved
+    return quickest.best.program, solved
 
 
 def _equals(
@@ -259,15 +264,15 @@ def _equals(
     for order in (tuple(range(len(problem.schedule))), least.schedule):
         ordered = replace(problem, schedule=order)
         try:
-            found = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
+            solution = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
         except BudgetTooSmall:  # What must be kept does not fit in every order.
             continue
-        if order != problem.schedule and found.cost_bytes == solved.solution.cost_bytes:
-            yield ordered, found.offsets
+        if order != problem.schedule and solution.cost_bytes == solved.solution.cost_bytes:
+            yield ordered, solution.offsets
 
 
 def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -> Account:
-    """What the plan is to move and hold, by the problem alone: `check` compares the program."""
+    """What the plan must move and hold, by the problem alone: `check` compares it."""
     sizes = problem.lines
     compulsory = _compulsory(problem)
     return Account(

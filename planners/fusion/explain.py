@@ -74,15 +74,15 @@ class Neighbour:
 
 def groups_of(plan: Plan) -> tuple[FusedGroup, ...]:
     """The fused groups of a plan, the first to run first; none where it has no such steps."""
-    found: dict[str, _Reading] = {}
+    readings: dict[str, _Reading] = {}
     of_step: list[_Reading | None] = []
     for step, name in enumerate(plan.program.steps):
         match = STEP.fullmatch(name)
         if match:
-            reading = found.setdefault(match[1], _Reading(match[1], step))
+            reading = readings.setdefault(match[1], _Reading(match[1], step))
             reading.stop_step = step + 1
-        of_step.append(found[match[1]] if match else None)
-    if not found:
+        of_step.append(readings[match[1]] if match else None)
+    if not readings:
         return ()
     offchip = {memory.name for memory in plan.program.memories if memory.offchip}
     for item in plan.program.instructions:
@@ -97,9 +97,9 @@ def groups_of(plan: Plan) -> tuple[FusedGroup, ...]:
             _add(group.stores, item.piece.tensor, item.source.size_bytes)
     for memory in plan.program.memories:
         match = LINES.fullmatch(memory.name)
-        if match and match[1] in found:
-            found[match[1]].lines[match[2]] = memory.size_bytes or 0
-    return tuple(reading.group(plan.graph) for reading in found.values())
+        if match and match[1] in readings:
+            readings[match[1]].lines[match[2]] = memory.size_bytes or 0
+    return tuple(reading.group(plan.graph) for reading in readings.values())
 
 
 @dataclass
@@ -214,14 +214,14 @@ class Explainer:
 
     def _cheaper_alone(self, i: int, pairs: Sequence[int]) -> str:
         """What fusing an operator with its best neighbour alone would save, or cost."""
-        found = []
+        changes = []
         for pair in pairs:
             other = (pair & ~(1 << i)).bit_length() - 1
             ways = [self.model.best(m, self.budget_bytes) for m in (pair, 1 << i, 1 << other)]
             if all(ways):
                 fused, *apart = (way.traffic_bytes for way in ways if way)
-                found.append((fused - sum(apart), self.model.graph.operators[other].name))
-        more, name = min(found)
+                changes.append((fused - sum(apart), self.model.graph.operators[other].name))
+        more, name = min(changes)
         size = format_bytes(abs(more))
         if more >= 0:
             return (

@@ -96,20 +96,20 @@ class Live:
 
     def _prepare(self, budget_bytes: int, clock: Clock) -> None:
         """Find the groups, bound them on the grid, and cost those that matter there."""
-        found = self._candidates = Candidates(self.model, self.graph, self.model.traits)
-        found.grow(budget_bytes, None, clock, MOST_GROUPS)
+        candidates = self._candidates = Candidates(self.model, self.graph, self.model.traits)
+        candidates.grow(budget_bytes, None, clock, MOST_GROUPS)
         least = max(1, min(self.least_bytes, budget_bytes))
         ratio = budget_bytes / least
         self._grid = sorted({round(least * ratio ** (k / (GRID - 1))) for k in range(GRID)})
         self._grid[-1] = budget_bytes
-        offers = self._offers = Offers(found, self._grid)
-        dag, groups = found.dag, offers.groups
+        offers = self._offers = Offers(candidates, self._grid)
+        dag, groups = candidates.dag, offers.groups
         narrow = count_downsets(dag) <= MOST_DOWNSETS
         exact = lattice(dag, dag.downsets(), groups, MOST_STEPS) if narrow else None
         in_order = exact or lattice(dag, prefixes(dag), groups, MOST_STEPS)
         assert in_order is not None, "an order has no more steps than groups"
         self._exact, self._lattice = exact is not None, in_order
-        self._floors = np.array([found.floor(mask) for mask in groups], dtype=np.int64)
+        self._floors = np.array([candidates.floor(mask) for mask in groups], dtype=np.int64)
         self._staircases: dict[int, Bytes] = {}
         offers.shortest(self._lattice, clock)
 
@@ -144,15 +144,15 @@ class Live:
         """The least traffic of a group whose staircase is known; `NEVER` where it does not fit."""
         steps = self._staircases.get(row)
         if steps is None:
-            found = self._candidates.cost(self._offers.groups[row])
-            steps = self._staircases[row] = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+            points = self._candidates.cost(self._offers.groups[row])
+            steps = self._staircases[row] = np.array(sorted(points), dtype=np.int64).reshape(-1, 2)
         fitting = int(np.searchsorted(steps[:, 0], budget_bytes, side="right"))
         return int(steps[:fitting, 1].min()) if fitting else NEVER
 
     def _complete(self, budget_bytes: int) -> bool:
         """Whether every group within a budget is there, however early the clock ended."""
-        found = self._candidates
-        if found.complete is None:
+        candidates = self._candidates
+        if candidates.complete is None:
             return True
-        largest = [mask for mask in found.masks if mask.bit_count() == found.complete]
-        return not any(found.room(mask, budget_bytes) for mask in largest)
+        largest = [mask for mask in candidates.masks if mask.bit_count() == candidates.complete]
+        return not any(candidates.room(mask, budget_bytes) for mask in largest)

@@ -94,8 +94,8 @@ def plan(
     if not wishes:
         if chosen.joint:
             return _plan_jointly(model, budget_bytes, chosen, clock)
-        found = _search(model, budget_bytes, clock, chosen)
-        return plan_partition(model, found, budget_bytes, chosen, clock)
+        partition = _search(model, budget_bytes, clock, chosen)
+        return plan_partition(model, partition, budget_bytes, chosen, clock)
     plan = _plan_wished(model, wishes, budget_bytes, chosen, clock)
     if lost := broken(plan, wishes):
         raise AssertionError(f"the plan breaks {', '.join(map(str, lost))}")
@@ -116,8 +116,8 @@ def _plan_wished(
     require_consistent(wishes, graph, budget_bytes)
     if chosen.joint:
         return _plan_jointly(model, budget_bytes, chosen, clock, wishes)
-    found = wished_partition(model, wishes, budget_bytes, clock)
-    return plan_partition(model, found, budget_bytes, chosen, clock)
+    partition = wished_partition(model, wishes, budget_bytes, clock)
+    return plan_partition(model, partition, budget_bytes, chosen, clock)
 
 
 def plan_partition(
@@ -148,14 +148,14 @@ def _plan_jointly(
     wishes: Sequence[Wish] = (),
 ) -> Plan:
     """The plan of groups with tensors on chip between them, or of what is better without."""
-    found = wished_jointly(model, wishes, budget_bytes, clock, chosen.double_buffer)
-    if found.cosma is not None:
-        return _taken_over(found.cosma, found.bound_bytes, chosen, clock)
-    if not found.laid:
-        alone = replace(found.partition, bound_bytes=found.bound_bytes)
+    joint = wished_jointly(model, wishes, budget_bytes, clock, chosen.double_buffer)
+    if joint.cosma is not None:
+        return _taken_over(joint.cosma, joint.bound_bytes, chosen, clock)
+    if not joint.laid:
+        alone = replace(joint.partition, bound_bytes=joint.bound_bytes)
         return plan_partition(model, alone, budget_bytes, chosen, clock)
-    costs = (found.objective_bytes, found.bound_bytes)
-    return _finished(model, found.laid, costs, budget_bytes, chosen, clock)
+    costs = (joint.objective_bytes, joint.bound_bytes)
+    return _finished(model, joint.laid, costs, budget_bytes, chosen, clock)
 
 
 def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> Plan:

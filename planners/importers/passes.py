@@ -129,14 +129,14 @@ def to_graph(
 
 def needed(calls: Mapping[str, Call], wanted: Iterable[str], known: Iterable[str]) -> set[str]:
     """The calls to run to obtain `wanted` where the values named `known` are at hand."""
-    have, found, stack = set(known), set[str](), list(wanted)
+    have, reached, stack = set(known), set[str](), list(wanted)
     while stack:
         name = stack.pop()
-        if name in have or name in found or name not in calls:
+        if name in have or name in reached or name not in calls:
             continue
-        found.add(name)
+        reached.add(name)
         stack += (*calls[name].reads, *calls[name].after)
-    return found
+    return reached
 
 
 def _values(trace: CallTrace, *, aten: bool) -> _Values:

@@ -39,8 +39,8 @@ class Format:
     def reader(self) -> Callable[..., Graph]:
         """Import the reader. Raises `ImportError`."""
         module, _, name = self.target.partition(":")
-        found: Callable[..., Graph] = getattr(import_module(module), name)
-        return found
+        reader: Callable[..., Graph] = getattr(import_module(module), name)
+        return reader
 
 
 FORMATS = (
@@ -59,7 +59,7 @@ FORMATS = (
 
 def format_of(path: str | Path) -> Format | None:
     """The format that a file's suffix says; None for other suffixes."""
-    suffix = Path(path).suffix
+    suffix = Path(path).suffix.lower()
     return next((each for each in FORMATS if each.suffix == suffix), None)
 
 

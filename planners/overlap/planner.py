@@ -122,14 +122,14 @@ def _quick(
 ) -> list[LayoutOffer]:
     """The layout that is quickest on the machine, or the front where only that may have one."""
     cost = Cost(graph, machine, chosen.parameters)
-    found = quick_layout(
+    quick = quick_layout(
         graph, budget_bytes, cost, clock, chosen.fuse, lambda: tractable_distances(graph)
     )
-    if found is None:
+    if quick is None:
         return all_offers(graph, clock, chosen.fuse)
-    layout = found.layout
-    least = found.bound_bytes
-    return [LayoutOffer(layout.pool_bytes, least, found.extra_macs, found.binding, lambda: layout)]
+    layout = quick.layout
+    least = quick.bound_bytes
+    return [LayoutOffer(layout.pool_bytes, least, quick.extra_macs, quick.binding, lambda: layout)]
 
 
 def all_offers(
@@ -174,11 +174,11 @@ def _padded(
 
 def _falling(offers: Sequence[LayoutOffer]) -> list[LayoutOffer]:
     """Those that none beats in both, the one with least repeated work first."""
-    found: list[LayoutOffer] = []
+    falling: list[LayoutOffer] = []
     for offer in sorted(offers, key=lambda offer: (offer.extra_macs, offer.ram_bytes)):
-        if not found or offer.ram_bytes < found[-1].ram_bytes:
-            found.append(offer)
-    return found
+        if not falling or offer.ram_bytes < falling[-1].ram_bytes:
+            falling.append(offer)
+    return falling
 
 
 def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
@@ -186,13 +186,13 @@ def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
 
     Where output and input lie apart, such an operator is one instruction.
     """
-    found = all_distances(graph)
+    distances = all_distances(graph)
     for op in graph.operators:
-        shared = [name for name in op.inputs if (op.outputs[0], name) in found]
+        shared = [name for name in op.inputs if (op.outputs[0], name) in distances]
         if shared and not streams(graph, op) and _too_many(graph, op):
             for name in shared:
-                del found[op.outputs[0], name]
-    return found
+                del distances[op.outputs[0], name]
+    return distances
 
 
 def _too_many(graph: Graph, op: Operator) -> bool:

@@ -56,11 +56,11 @@ def one_report(texts: Mapping[str, str], quick: bool) -> str:
 
 def _deeper(text: str) -> str:
     """Every heading one level down; code is left as it is."""
-    fenced, found = False, []
+    fenced, lines = False, []
     for line in text.splitlines():
         fenced ^= line.startswith("```")
-        found.append("#" + line if not fenced and HEADING.match(line) else line)
-    return "\n".join(found)
+        lines.append("#" + line if not fenced and HEADING.match(line) else line)
+    return "\n".join(lines)
 
 
 def to_html(text: str, title: str) -> str:

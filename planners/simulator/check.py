@@ -105,10 +105,10 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
 
 def _check_claims(claims: Claims, report: CheckReport, onchip: int) -> None:
     for name in ("peak_bytes", "extent_bytes", "compulsory_bytes", "noncompulsory_bytes"):
-        claimed, found = getattr(claims, name), getattr(report, name)
-        if claimed != found:
+        claimed, actual = getattr(claims, name), getattr(report, name)
+        if claimed != actual:
             raise InvalidPlan(
-                f"{name}: the plan claims {claimed}, the program has {found}", kind="claims"
+                f"{name}: the plan claims {claimed}, the program has {actual}", kind="claims"
             )
     # What was minimised is the planner's choice, but it is a number that the replay has too.
     minimised = ("noncompulsory_bytes", "traffic_bytes", "peak_bytes", "extent_bytes")

@@ -299,10 +299,10 @@ class ProgramRunner:
         parts = [(operand, common(operand.piece.box, box)) for operand in pieces]
         values = [(self._value(o)[within(part, o.piece.box)], part) for o, part in parts if part]
         dtype = values[0][0].dtype if values else torch.float32
-        found = torch.zeros(_shape(box), dtype=dtype)
+        assembled = torch.zeros(_shape(box), dtype=dtype)
         for value, part in values:
-            found[within(part, box)] = value
-        return found
+            assembled[within(part, box)] = value
+        return assembled
 
     def _value(self, operand: Operand) -> torch.Tensor:
         memory = operand.region.memory
@@ -321,10 +321,10 @@ class ProgramRunner:
 
 
 def _by_tensor(operands: Sequence[Operand]) -> dict[str, list[Operand]]:
-    found: dict[str, list[Operand]] = {}
+    groups: dict[str, list[Operand]] = {}
     for operand in operands:
-        found.setdefault(operand.piece.tensor, []).append(operand)
-    return found
+        groups.setdefault(operand.piece.tensor, []).append(operand)
+    return groups
 
 
 def _shape(box: Box) -> tuple[int, ...]:

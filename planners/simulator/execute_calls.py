@@ -58,12 +58,12 @@ def _run_whole(op: Operator, wanted: Mapping[str, Box]) -> list[str]:
 
     Some of them write into others, so they run together.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for part in op.parts:
-        known = all(name in found or name in op.parameters for name in part.reads)
+        known = all(name in names or name in op.parameters for name in part.reads)
         if part.name in wanted and known and not part.relation:
-            found[part.name] = None
-    return list(found)
+            names[part.name] = None
+    return list(names)
 
 
 def _cut(value: torch.Tensor, held: Box, box: Box) -> torch.Tensor:
@@ -91,14 +91,14 @@ class _BoxCall:
     def run(self, values: list[torch.Tensor | None]) -> torch.Tensor:
         """The value. Raises `Unknown` where it cannot be made apart."""
         word, *numbers = self.part.relation or ("",)
-        found = [value for value in values if value is not None]
+        known = [value for value in values if value is not None]
         if word == "cat":
-            return torch.cat(found, int(numbers[0]))
-        if not found or (word != "reshape" and len(found) < len(values)):
+            return torch.cat(known, int(numbers[0]))
+        if not known or (word != "reshape" and len(known) < len(values)):
             raise Unknown
-        made = self._view(str(word), [int(n) for n in numbers], found[0])
+        made = self._view(str(word), [int(n) for n in numbers], known[0])
         if made is None:
-            made = self._kernel(str(word), dict(zip(self.part.reads, found, strict=True)))
+            made = self._kernel(str(word), dict(zip(self.part.reads, known, strict=True)))
         if tuple(made.shape) != _sizes(self.box):
             raise Unknown
         return made
@@ -142,13 +142,13 @@ class _BoxCall:
                 return special[word](by_name(target, args, kwargs))
             return target(*args, **kwargs)
 
-        found = self.model.evaluate([self.part.name], known, run)[self.part.name]
+        value = self.model.evaluate([self.part.name], known, run)[self.part.name]
         # What is read whole comes out whole.
         whole = {"": range(len(self.box)), "along": map(int, self.part.relation[1:])}.get(word, ())
         cut = [slice(None)] * len(self.box)
         for axis in whole:
             cut[axis] = slice(*self.box[axis])
-        return found[tuple(cut)]
+        return value[tuple(cut)]
 
     def _window(self, given: Mapping[str, Any]) -> torch.Tensor:
         data = self.reads[0]
@@ -183,11 +183,11 @@ def _resizing(word: str, m: int, n: int) -> torch.Tensor:
     """The n×m matrix that resizes m elements to n."""
     each = torch.eye(m).reshape(1, m, m, 1)
     if word == "nearest":
-        found = functional.interpolate(each, size=(n, 1), mode="nearest")
+        resized = functional.interpolate(each, size=(n, 1), mode="nearest")
     else:
         corners = word == "corners"
-        found = functional.interpolate(each, size=(n, 1), mode="bilinear", align_corners=corners)
-    return found[0, :, :, 0].T
+        resized = functional.interpolate(each, size=(n, 1), mode="bilinear", align_corners=corners)
+    return resized[0, :, :, 0].T
 
 
 def _elements(box: Box) -> int:

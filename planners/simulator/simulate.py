@@ -46,10 +46,10 @@ class Trace(Displayed):
     @property
     def stall_s(self) -> Mapping[str, float]:
         """Seconds that each engine stood free because of a hazard."""
-        found: dict[str, float] = defaultdict(float)
+        seconds: dict[str, float] = defaultdict(float)
         for interval in self.intervals:
-            found[interval.engine] += interval.stall_s
-        return dict(found)
+            seconds[interval.engine] += interval.stall_s
+        return dict(seconds)
 
     def facts(self) -> list[Fact]:
         whole = self.makespan_s or 1.0

@@ -94,7 +94,7 @@ def hypervolumes(table: pd.DataFrame, x: str = "memory", y: str = "latency") -> 
             own = [p for p, n in zip(points, group["planner"], strict=True) if n == name]
             had[name] += bool(own)
             shares[name].append(hypervolume(own, reference) / whole)
-    found = [
+    records = [
         {
             "planner": name,
             "share": sum(shares[name]) / len(groups) if groups else math.nan,
@@ -103,7 +103,7 @@ def hypervolumes(table: pd.DataFrame, x: str = "memory", y: str = "latency") -> 
         }
         for name in names
     ]
-    return pd.DataFrame(found).sort_values("share", ascending=False, ignore_index=True)
+    return pd.DataFrame(records).sort_values("share", ascending=False, ignore_index=True)
 
 
 def winners(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
@@ -117,21 +117,21 @@ def winners(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
 
     column = METRICS[_known(by)]
     rows = planned(table, by)
-    found = []
+    records = []
     for key, whole in table.groupby([*PROBLEM, "budget"], sort=False):
         group = rows.loc[rows.index.intersection(whole.index)]
         best = {str(n): float(g[column].min()) for n, g in group.groupby("planner", sort=False)}
         row = dict(zip([*PROBLEM, "budget"], key, strict=True))
-        found.append(row | _winner(best))
+        records.append(row | _winner(best))
     columns = [*PROBLEM, "budget", "winner", "value", "second", "margin"]
-    return pd.DataFrame(found, columns=columns)
+    return pd.DataFrame(records, columns=columns)
 
 
 def wins(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
     """How often each planner wins, by budget: rows are winners, columns budgets and their sum."""
-    found = winners(table, by)
-    counts = found.groupby(["winner", "budget"], sort=False).size().unstack(fill_value=0)
-    counts = counts[list(dict.fromkeys(found["budget"]))]
+    winning = winners(table, by)
+    counts = winning.groupby(["winner", "budget"], sort=False).size().unstack(fill_value=0)
+    counts = counts[list(dict.fromkeys(winning["budget"]))]
     counts["all"] = counts.sum(axis=1)
     return counts.sort_values("all", ascending=False)
 
@@ -163,8 +163,8 @@ def _winner(best: Mapping[str, float]) -> dict[str, object]:
     if not best:
         return {"winner": "none", "value": None, "second": None, "margin": None}
     value = min(best.values())
-    first = [name for name, found in best.items() if found <= value * (1 + TIE)]
-    rest = sorted((found, name) for name, found in best.items() if name not in first)
+    first = [name for name, figure in best.items() if figure <= value * (1 + TIE)]
+    rest = sorted((figure, name) for name, figure in best.items() if name not in first)
     margin = (rest[0][0] - value) / value if rest and value else None
     second = rest[0][1] if rest else None
     return {"winner": "+".join(first), "value": value, "second": second, "margin": margin}

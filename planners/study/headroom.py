@@ -92,7 +92,7 @@ def largest(measure: Measure, sizes: Sequence[int], limit_bytes: int) -> Headroo
             break
         low = answer
     tried = tuple(known[i] for i in sorted(known))
-    monotone = all(found.fits == (i <= low) for i, found in known.items())
+    monotone = all(attempt.fits == (i <= low) for i, attempt in known.items())
     return Headroom(limit_bytes, known.get(low), tried, monotone)
 
 
@@ -120,16 +120,16 @@ def overlapped(
     Without `repeat` nothing may be computed twice. `known` keeps fronts for others to use.
     """
     chosen = OverlapOptions.of({**options, "time_limit": time_limit})
-    found = {} if known is None else known
+    fronts = {} if known is None else known
 
     def need(graph: Graph, limit_bytes: int) -> tuple[int, int]:
         if not is_chain(graph):
             return _planned(graph, limit_bytes, chosen.values())
         key = graph.digest, chosen.fuse
-        if key not in found:
+        if key not in fronts:
             points = front(graph, all_ways(graph, Clock(time_limit), fuse=chosen.fuse))
-            found[key] = [(point.ram_bytes, point.extra_macs) for point in points]
-        ends = [end for end in found[key] if repeat or not end[1]]
+            fronts[key] = [(point.ram_bytes, point.extra_macs) for point in points]
+        ends = [end for end in fronts[key] if repeat or not end[1]]
         fitting = [end for end in ends if end[0] <= limit_bytes]
         return fitting[0] if fitting and chosen.objective == "macs" else ends[-1]
 

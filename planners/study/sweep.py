@@ -74,8 +74,8 @@ class SweepTask(NamedTuple):
 
     def row(self, status: str, reason: str | None = None) -> dict[str, Any]:
         """A row without a plan."""
-        found = {"budget_bytes": self.budget_bytes, "status": status, "reason": reason}
-        return dict.fromkeys(COLUMNS) | found | self.names
+        facts = {"budget_bytes": self.budget_bytes, "status": status, "reason": reason}
+        return dict.fromkeys(COLUMNS) | facts | self.names
 
 
 def variant(text: str) -> tuple[str, dict[str, Any]]:
@@ -266,7 +266,7 @@ def _row(task: SweepTask) -> dict[str, Any]:
             settings = {**task.options, **own, "time_limit": task.time_limit}
             function = find_planner(name).plan
             plan = function(task.graph, task.machine, task.budget_bytes, settings, None)
-            found = summary(plan)
+            facts = summary(plan)
     except TimeUp:
         return task.row("failed", f"time-out: given up after {task.timeout_s:g} s")
     except BudgetTooSmall as error:
@@ -275,7 +275,7 @@ def _row(task: SweepTask) -> dict[str, Any]:
         if (task.options or own) and isinstance(error, BadInput):
             raise  # Very likely an option that the planner does not have.
         return task.failed(error)
-    return {**found, **task.names, "reason": None}
+    return {**facts, **task.names, "reason": None}
 
 
 def summary(plan: Plan) -> dict[str, Any]:

@@ -62,3 +62,11 @@ def test_claims_of_the_wrong_type_are_refused(field: str, value: Any) -> None:
     claims = {**WHOLE["claims"], field: value}
     with pytest.raises(sp.BadInput, match="claims"):
         Plan.from_json({**WHOLE, "claims": claims})
+
+
+@pytest.mark.parametrize(("field", "value"), [("parent", []), ("level", 0), ("name", None)])
+def test_an_empty_field_of_the_wrong_type_is_no_missing_one(field: str, value: Any) -> None:
+    broken = copy.deepcopy(WHOLE)
+    broken["program"]["memories"][1][field] = value
+    with pytest.raises(sp.BadInput, match="field of the wrong type"):
+        Plan.from_json(broken)

@@ -158,7 +158,7 @@ td:last-child { font-weight: 600; }
 class WhatIfPanel(pn.viewable.Viewer):
     """The board, kept up to date."""
 
-    def __init__(self, session: Session, height: int, **params: Any) -> None:
+    def __init__(self, session: Session, choose: object, height: int, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
         self.board = Board(css_classes=["what-if"], height=height, sizing_mode="stretch_width")

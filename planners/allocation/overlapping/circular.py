@@ -34,28 +34,28 @@ def search(
     for turn in range(rounds):
         for order in _orders(part):
             for pick in PICKS:
-                found = _promote(part, pool, list(order), pick, 1 + turn, random)
-                if found is not None or clock.expired():
-                    return found
+                places = _promote(part, pool, list(order), pick, 1 + turn, random)
+                if places is not None or clock.expired():
+                    return places
     return None
 
 
 def tightest(part: PoolProblem, least: int, clock: Clock) -> tuple[int, Places]:
     """A small pool, `least` bytes if possible, and places in it; something even without time."""
     least = max(least, part.floor)
-    found = search(part, least, clock)
-    if found is not None:
-        return least, found
+    placed = search(part, least, clock)
+    if placed is not None:
+        return least, placed
     low = least
     pool, places = min(part.lowest(order) for order in _orders(part))
     pool = max(pool, least)
     while low + part.unit < pool and not clock.expired():
         middle = low + (pool - low) // (2 * part.unit) * part.unit
-        found = search(part, middle, clock, rounds=1)
-        if found is None:
+        placed = search(part, middle, clock, rounds=1)
+        if placed is None:
             low = middle
         else:
-            pool, places = middle, found
+            pool, places = middle, placed
     return pool, places
 
 

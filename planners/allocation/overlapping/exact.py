@@ -25,9 +25,9 @@ def improve(
     if not available() or len(part.pairs) > MOST_PAIRS or clock.left_s < LEAST_S:
         return pool, places, part.floor
     least = max(least, part.floor)
-    size, found, bound = _solved(part, least, pool, places, clock.left_s, circular=True)
+    size, placed, bound = _solved(part, least, pool, places, clock.left_s, circular=True)
     # The search begins at `least`: that nothing smaller was found says nothing.
-    return size, found, bound if bound > least else part.floor
+    return size, placed, bound if bound > least else part.floor
 
 
 def least_extent(part: PoolProblem, extent: int, places: Places) -> tuple[int, Places, int]:
@@ -53,9 +53,9 @@ def _solved(
     solver.parameters.max_time_in_seconds = limit_s
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return most, places, part.floor
-    found = tuple(int(solver.value(offset)) * unit for offset in offsets)
+    placed = tuple(int(solver.value(offset)) * unit for offset in offsets)
     proven = ceil(solver.best_objective_bound - 1e-6) * unit
-    return int(solver.value(size)) * unit, found, proven
+    return int(solver.value(size)) * unit, placed, proven
 
 
 def _build(

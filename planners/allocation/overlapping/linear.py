@@ -37,9 +37,9 @@ def pack_overlapping(
         return None
     size, places = -1, tuple[int, ...]()
     for order in _orders(part):
-        extent, found = part.lowest(order)
+        extent, placed = part.lowest(order)
         if size < 0 or extent < size:
-            size, places = extent, found
+            size, places = extent, placed
         if size <= max(bound, enough):
             break
     if exact and size > max(bound, enough):

@@ -98,11 +98,11 @@ class PoolProblem:
     @cached_property
     def near(self) -> list[list[tuple[int, int, int]]]:
         """For each block the others that live at the same time: which, gap before, gap after."""
-        found: list[list[tuple[int, int, int]]] = [[] for _ in self.blocks]
+        neighbours: list[list[tuple[int, int, int]]] = [[] for _ in self.blocks]
         for a, b, ab, ba in self.pairs:
-            found[a].append((b, ab, ba))
-            found[b].append((a, ba, ab))
-        return found
+            neighbours[a].append((b, ab, ba))
+            neighbours[b].append((a, ba, ab))
+        return neighbours
 
     @cached_property
     def look(self) -> Hashable:

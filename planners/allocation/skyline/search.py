@@ -123,12 +123,12 @@ class SkylineSearch:
     def _branch(self, part: SkylinePart, choices: list[ValleyChoice], seen: int) -> int:
         blame = seen
         for choice in choices:
-            found = self._solve_all(self._apply(part, choice))
-            if not found:
+            conflict = self._solve_all(self._apply(part, choice))
+            if not conflict:
                 return 0
-            if not found & self.sets.touched(choice):
-                return found  # it would fail all the same with any other choice
-            blame |= found
+            if not conflict & self.sets.touched(choice):
+                return conflict  # it would fail all the same with any other choice
+            blame |= conflict
         return blame
 
     def _solve_all(self, parts: list[SkylinePart]) -> int:
@@ -164,12 +164,12 @@ class SkylineSearch:
         for at, (start, height) in enumerate(steps):
             stop, right = steps[at + 1] if at + 1 < len(steps) else (part.stop, WALL)
             if left > height < right:
-                found = choices_in_valley(self.sets, part, at, left, right)
-                rank = (len(found), start if leftmost else height)
+                choices = choices_in_valley(self.sets, part, at, left, right)
+                rank = (len(choices), start if leftmost else height)
                 if rank < best_rank:
-                    best, best_rank = found, rank
+                    best, best_rank = choices, rank
                     best_seen = span(max(0, start - 1), stop + 1)
-                if len(found) < 2:
+                if len(choices) < 2:
                     break
             left = height
         return self._ordered(best), best_seen

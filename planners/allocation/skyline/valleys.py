@@ -16,25 +16,25 @@ def choices_in_valley(
     start, height = part.steps[at]
     stop = part.steps[at + 1][0] if at + 1 < len(part.steps) else part.stop
     inside = sets.starts_from[start] & sets.stops_by[stop] & part.rest
-    found: list[ValleyChoice] = []
+    choices: list[ValleyChoice] = []
     if left != WALL or right != WALL:
         depth = min(left, right) - height
         if may_be_empty(sets, part, start, stop, depth, inside):
-            found.append(ValleyChoice(at, -1, start, stop, depth))
+            choices.append(ValleyChoice(at, -1, start, stop, depth))
         if not inside:
-            return found
+            return choices
         if not _supported(sets, part, start, stop, depth, inside):
             return []
     full = [end for end in (start, stop - 1) if part.slack[end] == 0]
     if full:
         there = min((inside & sets.covers[end] for end in full), key=int.bit_count)
         members = sets.members(there, part.rest)
-        return found + [ValleyChoice(at, block, start, start, 0) for block in members]
+        return choices + [ValleyChoice(at, block, start, start, 0) for block in members]
     for block in sets.members(inside, part.rest):
         rise, gap_stop = min(left - height, sets.size[block]), sets.start[block]
         if may_be_empty(sets, part, start, gap_stop, rise, inside & ~(1 << block)):
-            found.append(ValleyChoice(at, block, start, gap_stop, rise))
-    return found
+            choices.append(ValleyChoice(at, block, start, gap_stop, rise))
+    return choices
 
 
 def _supported(

@@ -12,7 +12,7 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
     >>> identifiers(["features.0", "features_0", "x"])
     {'features.0': 'features_0', 'features_0': 'features_0_2', 'x': 'x'}
     """
-    found: dict[str, str] = {}
+    identifier_of: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
@@ -21,8 +21,8 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
             number += 1
             word = f"{plain}_{number}"
         taken.add(word)
-        found[name] = word
-    return found
+        identifier_of[name] = word
+    return identifier_of
 
 
 def comment(text: str) -> str:

@@ -17,15 +17,15 @@ def inputs(graph: Graph) -> dict[str, NDArray[np.int8]]:
     The generator is Numerical Recipes' linear congruential one, begun with 1; the high byte of
     each state, less 128, is a value.
     """
-    found = {}
+    arrays = {}
     state = 1
     for name in graph.inputs:
         values = np.empty(graph.tensors[name].elements, np.int8)
         for i in range(values.size):
             state = (state * _FACTOR + _STEP) & 0xFFFFFFFF
             values[i] = (state >> 24) - 128
-        found[name] = values.reshape(stored_shape(graph.tensors[name].shape))
-    return found
+        arrays[name] = values.reshape(stored_shape(graph.tensors[name].shape))
+    return arrays
 
 
 def checksum(data: bytes) -> int:
@@ -34,7 +34,7 @@ def checksum(data: bytes) -> int:
     >>> f"{checksum(b'a'):08x}"
     'e40c292c'
     """
-    found = 2166136261
+    digest = 2166136261
     for byte in data:
-        found = ((found ^ byte) * 16777619) & 0xFFFFFFFF
-    return found
+        digest = ((digest ^ byte) * 16777619) & 0xFFFFFFFF
+    return digest

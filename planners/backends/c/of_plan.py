@@ -33,8 +33,8 @@ class WrittenCode:
     def checksum(self) -> str:
         """What the program must print, by the reference: computed here, whole tensor by tensor."""
         graph = self.net.graph
-        found = run_reference(self.net, inputs(graph))
-        return f"{checksum(b''.join(found[name].tobytes() for name in graph.outputs)):08x}"
+        tensors = run_reference(self.net, inputs(graph))
+        return f"{checksum(b''.join(tensors[name].tobytes() for name in graph.outputs)):08x}"
 
 
 def code_of_plan(

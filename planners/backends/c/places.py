@@ -98,12 +98,12 @@ Range = tuple[str, int, int]
 def _written(graph: Graph, layout: PoolLayout, run: KernelRun) -> list[Range]:
     """What a run writes. Raises `BadInput` where that is more than the pool has."""
     made = [name for op in graph.operators if op.name in run.operators for name in op.outputs]
-    found = [_range(graph, layout, name) for name in made if name in layout.offsets]
-    found += [(b.tensor, b.offset, b.size_bytes) for b in run.buffers]
-    for name, _, size in found:
+    ranges = [_range(graph, layout, name) for name in made if name in layout.offsets]
+    ranges += [(b.tensor, b.offset, b.size_bytes) for b in run.buffers]
+    for name, _, size in ranges:
         if size > layout.pool_bytes:
             raise BadInput(f"tensor {name!r} of {size} bytes is larger than the pool")
-    return found
+    return ranges
 
 
 def _check_ends(graph: Graph, layout: PoolLayout, written: list[list[Range]]) -> None:

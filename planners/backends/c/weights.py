@@ -43,7 +43,7 @@ def _rows(values: NDArray[Any]) -> str:
 
 def as_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
     """The same numbers in another type. Raises `OverflowError` where they do not fit."""
-    found = values.astype(dtype)
-    if not np.array_equal(found, values):
+    converted = values.astype(dtype)
+    if not np.array_equal(converted, values):
         raise OverflowError(f"numbers do not fit {np.dtype(dtype).name}")
-    return found
+    return converted

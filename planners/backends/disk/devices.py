@@ -38,12 +38,12 @@ class Device(Protocol):
 
 def parameters_of(device: Device, layer: Streamed) -> list[torch.Tensor]:
     """A layer's parameters as views of the ring that kernels read, in its order."""
-    found, at = [], layer.offsets[-1]
+    tensors, at = [], layer.offsets[-1]
     for item in layer.held:
         flat = device.bytes[at : at + item.size_bytes].view(_TYPES[item.dtype])
-        found.append(flat.view(item.shape))
+        tensors.append(flat.view(item.shape))
         at += item.size_bytes
-    return found
+    return tensors
 
 
 class OnCpu:

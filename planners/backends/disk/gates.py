@@ -34,7 +34,7 @@ def waits(sizes: Sequence[int], offsets: Sequence[int], ring_bytes: int) -> list
 
     Quadratic where no layer meets another, else linear in layers and laps.
     """
-    found = []
+    waited = []
     for i, size in enumerate(sizes):
         last = -1
         for j in range(i - 1, -1, -1) if size else ():
@@ -43,8 +43,8 @@ def waits(sizes: Sequence[int], offsets: Sequence[int], ring_bytes: int) -> list
             if sizes[j] and (ahead < size or behind < sizes[j]):
                 last = j
                 break
-        found.append(last)
-    return found
+        waited.append(last)
+    return waited
 
 
 def gates_of(
@@ -58,15 +58,15 @@ def gates_of(
     first = waits(sizes, offsets[0], rings[0])
     last = waits(sizes, offsets[-1], rings[-1])
     two = len(rings) == 1
-    found = []
+    gates = []
     for i, size in enumerate(sizes):
         bytes_free = Gate(kernels=first[i] + 1) if two else Gate(copies=first[i] + 1)
         read = bytes_free
         copy = Gate(reads=i + 1, kernels=last[i] + 1)
         kernel = Gate() if not size else Gate(reads=i + 1, copies=0 if two else i + 1)
         extra = _barriers(pipeline, i, len(sizes))
-        found.append(Gates(read | extra.read, copy | extra.copy, kernel | extra.kernel))
-    return tuple(found)
+        gates.append(Gates(read | extra.read, copy | extra.copy, kernel | extra.kernel))
+    return tuple(gates)
 
 
 def _barriers(pipeline: str, i: int, count: int) -> Gates:

@@ -211,9 +211,9 @@ def _end_to_end(
 ) -> tuple[tuple[int, ...], tuple[Streamed, ...]]:
     """Rings of whole pages, layers end to end in them: `planners.streaming.schedule.ring`."""
     rings = tuple(rounded_up(ring, mmap.PAGESIZE) for ring in rings)
-    found, tail = [], 0
+    placed, tail = [], 0
     for layer in layers:
         offsets = tuple(tail % ring if layer.size_bytes else 0 for ring in rings)
-        found.append(replace(layer, offsets=offsets))
+        placed.append(replace(layer, offsets=offsets))
         tail += layer.size_bytes
-    return rings, tuple(found)
+    return rings, tuple(placed)

@@ -72,7 +72,7 @@ def _parameters(
 ) -> tuple[dict[str, torch.Tensor], float]:
     """All parameters by name, and the seconds that reading them took."""
     starts = starts_of(path, layout)
-    found: dict[str, torch.Tensor] = {}
+    parameters: dict[str, torch.Tensor] = {}
     read_s = 0.0
     storage = Storage(path, direct)
     device = OnCpu(layout)  # A layer at a time, where it streams.
@@ -88,17 +88,17 @@ def _parameters(
             read_s += time.perf_counter() - began
             for item, value in zip(layer.held, parameters_of(device, layer), strict=True):
                 tensor = graph.tensors[item.tensor]
-                if item.tensor not in found:
+                if item.tensor not in parameters:
                     dtype = getattr(torch, tensor.dtype)
-                    found[item.tensor] = torch.empty(tensor.shape, dtype=dtype)
-                found[item.tensor][within(item.box, whole(tensor).box)] = value.to(
-                    found[item.tensor].dtype
+                    parameters[item.tensor] = torch.empty(tensor.shape, dtype=dtype)
+                parameters[item.tensor][within(item.box, whole(tensor).box)] = value.to(
+                    parameters[item.tensor].dtype
                 )
         storage.check()
     finally:
         storage.close()
         device.close()
-    return found, read_s
+    return parameters, read_s
 
 
 def _nothing(done: int) -> None:

@@ -80,10 +80,10 @@ def _scheduled(layout: DiskLayout, course: Course) -> float:
 
 
 def _layers(layout: DiskLayout, course: Course) -> tuple[LayerRun, ...]:
-    found = []
+    runs = []
     for i, layer in enumerate(layout.layers):
         streams, copies = layer.size_bytes > 0, len(layout.rings) == 2
-        found.append(
+        runs.append(
             LayerRun(
                 name=layer.name,
                 size_bytes=layer.size_bytes,
@@ -93,7 +93,7 @@ def _layers(layout: DiskLayout, course: Course) -> tuple[LayerRun, ...]:
                 planned_s=(layer.read_s, layer.copy_s, layer.kernel_s),
             )
         )
-    return tuple(found)
+    return tuple(runs)
 
 
 def _notes(layout: DiskLayout, storage: Storage) -> tuple[str, ...]:

@@ -140,10 +140,10 @@ def _parsed(text: bytes, path: str) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) != len(pairs):
         raise ValueError("a name is there twice")
-    return found
+    return by_name
 
 
 def _stored(path: str, name: str, entry: Any, base: int) -> Stored:
@@ -200,7 +200,7 @@ def starts_of(path: str | Path, layout: DiskLayout) -> tuple[int, ...]:
 
 
 def _start(path: str, tensors: Mapping[str, Stored], held: Sequence[Held]) -> int:
-    found = []
+    stored = []
     for item in held:
         tensor = tensors.get(item.stored)
         if tensor is None:
@@ -213,11 +213,11 @@ def _start(path: str, tensors: Mapping[str, Stored], held: Sequence[Held]) -> in
                 f"{path}: tensor {item.stored!r:.80} is {tensor.dtype} of shape "
                 f"{list(tensor.shape)}, the plan needs {item.dtype} of {list(item.shape)}"
             )
-        found.append(tensor)
-    apart = any(before.stop != after.start for before, after in pairwise(found))
-    if apart or (found and found[0].start % BLOCK):
+        stored.append(tensor)
+    apart = any(before.stop != after.start for before, after in pairwise(stored))
+    if apart or (stored and stored[0].start % BLOCK):
         raise BadInput(
             f"{path}: the layer of tensor {held[0].stored!r:.80} does not lie together at a whole "
             f"block of {BLOCK} bytes: write the file anew for this plan"
         )
-    return found[0].start if found else 0
+    return stored[0].start if stored else 0

@@ -206,7 +206,7 @@ def _weight(op: QOp) -> NDArray[np.float64]:
 
 
 def _last(op: QOp, images: tuple[Image, ...], target: Image) -> tuple[Integers, ...]:
-    found = []
+    last_readers = []
     begin = 0
     for i, source in enumerate(images):
         chosen = op.channels_of(i)
@@ -219,5 +219,5 @@ def _last(op: QOp, images: tuple[Image, ...], target: Image) -> tuple[Integers, 
         begin += len(read) if op.kind == "cat" else 0
         last = np.full(source.channels, -1)
         np.maximum.at(last, read, readers)
-        found.append(last)
-    return tuple(found)
+        last_readers.append(last)
+    return tuple(last_readers)

@@ -82,8 +82,8 @@ class BytePool:
 
     def addresses(self, starts: Integers, count: int) -> Integers:
         """[starts, count] addresses in the pool."""
-        found: Integers = (starts[:, None] + np.arange(count)) % self.size
-        return found
+        places: Integers = (starts[:, None] + np.arange(count)) % self.size
+        return places
 
     def read(self, starts: Integers, count: int) -> Integers:
         """[starts, count]: the bytes from each of these addresses on."""

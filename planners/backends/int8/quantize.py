@@ -54,13 +54,13 @@ def quantized(graph: Graph, facts: Calibration) -> QNet:
     tensors = {name: read_as(*facts.ranges[name]) for name in graph.inputs}
     ops = {}
     for op in graph.operators:
-        found = sketch(graph, op)
+        spec = sketch(graph, op)
         output = op.outputs[0]
-        if found.kind == "max_pool" and not found.activations:
-            tensors[output] = tensors[found.inputs[0]]
+        if spec.kind == "max_pool" and not spec.activations:
+            tensors[output] = tensors[spec.inputs[0]]
         else:
             tensors[output] = read_as(*facts.ranges[output])
-        ops[op.name] = _Quantizer(graph, op, found, facts, tensors).op()
+        ops[op.name] = _Quantizer(graph, op, spec, facts, tensors).op()
     return QNet(graph, tensors, ops)
 
 
@@ -92,18 +92,18 @@ class _Quantizer:
         self.sum, self.clamp, self.table = self._activated()
 
     def op(self) -> QOp:
-        found = self.found
+        spec = self.found
         weight, bias, factors, groups = None, None, self._factors(), 1
-        channels = found.channels if any(c is not None for c in found.channels) else ()
-        if found.kind in ("conv", "linear"):
+        channels = spec.channels if any(c is not None for c in spec.channels) else ()
+        if spec.kind in ("conv", "linear"):
             weight, bias, factors = self._weighted()
-            groups = self.source.groups if found.kind == "conv" else 1
+            groups = self.source.groups if spec.kind == "conv" else 1
             channels = channels if groups > 1 else ()
         multiplier, shift = fixed_point(factors)
         return QOp(
             name=self.source.name,
-            kind=found.kind,
-            inputs=found.inputs,
+            kind=spec.kind,
+            inputs=spec.inputs,
             output=self.source.outputs[0],
             weight=weight,
             bias=bias,
@@ -114,10 +114,10 @@ class _Quantizer:
             low=self.clamp[0],
             high=self.clamp[1],
             table=self.table,
-            kernel=found.kernel,
-            stride=found.stride,
-            padding=found.padding,
-            dilation=found.dilation,
+            kernel=spec.kernel,
+            stride=spec.stride,
+            padding=spec.padding,
+            dilation=spec.dilation,
             groups=groups,
             count_include_pad=self._counts_padding(),
             channels=channels,
@@ -183,14 +183,14 @@ class _Quantizer:
             for name in (self.found.inputs[0], self.source.outputs[0])
         )
         counts: list[set[int]] = []
-        found = self.found
+        spec = self.found
         for size, out, *window in zip(
-            source[:2], target[:2], found.kernel, found.stride, found.padding, found.dilation
+            source[:2], target[:2], spec.kernel, spec.stride, spec.padding, spec.dilation
         ):
             spans = [span(at, size, *window) for at in range(out)]
             padded = self._counts_padding()
             counts.append({s.padded if padded else len(s.taps) for s in spans})
-        factors = np.zeros(found.kernel[0] * found.kernel[1] + 1)
+        factors = np.zeros(spec.kernel[0] * spec.kernel[1] + 1)
         for count in {a * b for a in counts[0] for b in counts[1]} - {0}:
             factors[count] = 1 / count
         return factors
@@ -219,15 +219,15 @@ class _Quantizer:
 
     def _folded(self) -> tuple[Floats, Floats]:
         """Real weight and bias, in PyTorch's order, after batch norm."""
-        found, calls = self.found, self.facts.calls
-        given = calls.get(found.main.name, CallFacts()).parameters
+        spec, calls = self.found, self.facts.calls
+        given = calls.get(spec.main.name, CallFacts()).parameters
         if "weight" not in given:
             raise unknown(self.source, "has a weight that is computed")
         weight = given["weight"]
         offset = given.get("bias", np.zeros(len(weight)))
-        if found.norm is None or found.norm.name not in calls:
+        if spec.norm is None or spec.norm.name not in calls:
             return weight, offset
-        norm = calls[found.norm.name]
+        norm = calls[spec.norm.name]
         one, zero = np.ones(len(weight)), np.zeros(len(weight))
         deviation = np.sqrt(norm.parameters["running_var"] + norm.settings.get("eps", 1e-5))
         factor = norm.parameters.get("weight", one) / deviation
@@ -237,15 +237,15 @@ class _Quantizer:
 
     def _in_order(self, real: Floats) -> Floats:
         """The weight as `QOp` has it; channels that are not read get zeros."""
-        found, source = self.found, self.graph.tensors[self.found.inputs[0]]
-        if found.kind == "linear":
-            if found.columns is None:
+        spec, source = self.found, self.graph.tensors[self.found.inputs[0]]
+        if spec.kind == "linear":
+            if spec.columns is None:
                 return real
             wide = np.zeros((len(real), source.elements))
-            wide[:, found.columns] = real
+            wide[:, spec.columns] = real
             return wide
         real = real.transpose(0, 2, 3, 1)
-        chosen = found.channels[0]
+        chosen = spec.channels[0]
         if chosen is None or self.source.groups > 1:
             return real
         wide = np.zeros((*real.shape[:3], image(source.shape).channels))

@@ -30,17 +30,17 @@ def random_calibration(graph: Graph, seed: int) -> Calibration:
     ranges = dict.fromkeys(graph.inputs, (-3.0, 3.0))
     calls: dict[str, CallFacts] = {}
     for op in graph.operators:
-        found = sketch(graph, op)
-        width = _weights(graph, op, found, spread, calls, rng)
+        spec = sketch(graph, op)
+        width = _weights(graph, op, spec, spread, calls, rng)
         low, high = -3 * width, 3 * width
-        if found.kind in ("max_pool", "avg_pool", "cat", "table"):
-            before = [ranges[name] for name in found.inputs]
+        if spec.kind in ("max_pool", "avg_pool", "cat", "table"):
+            before = [ranges[name] for name in spec.inputs]
             low, high = min(r[0] for r in before), max(r[1] for r in before)
-        for part in (found.main, found.norm):
-            if part is not None and found.kind != "table":
+        for part in (spec.main, spec.norm):
+            if part is not None and spec.kind != "table":
                 ranges[part.name] = (low, high)
         values = np.linspace(low, high, 64)
-        for part in found.activations:
+        for part in spec.activations:
             settings = {"min_val": 0.0, "max_val": 6.0} if part.kind == "hardtanh" else {}
             function = function_of(part.kind, settings)
             assert function is not None  # `sketch` has seen to it

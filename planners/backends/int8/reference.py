@@ -29,13 +29,13 @@ def run_reference(net: QNet, inputs: Mapping[str, Bytes]) -> dict[str, Bytes]:
 
     Raises `BadInput` where an input is missing or of another shape or type.
     """
-    found = checked(net.graph, inputs)
+    tensors = checked(net.graph, inputs)
     for op in net.ops.values():
-        images = [_operand(net.graph, op, i, found[name]) for i, name in enumerate(op.inputs)]
+        images = [_operand(net.graph, op, i, tensors[name]) for i, name in enumerate(op.inputs)]
         shape = net.graph.tensors[op.output].shape
         codes = _KINDS[op.kind](op, images, image(shape))
-        found[op.output] = codes.astype(np.int8).reshape(stored_shape(shape))
-    return found
+        tensors[op.output] = codes.astype(np.int8).reshape(stored_shape(shape))
+    return tensors
 
 
 def checked(graph: Graph, inputs: Mapping[str, Bytes]) -> dict[str, Bytes]:
@@ -84,9 +84,9 @@ def _windows(op: QOp, value: NDArray[Any], target: Image, outside: int) -> NDArr
         pad = [(0, 0)] * 3
         pad[axis] = (before, after)
         padded = np.pad(padded, pad, constant_values=outside)
-    found = sliding_window_view(padded, reach, (0, 1))
+    windows = sliding_window_view(padded, reach, (0, 1))
     rows, columns = (slice(None, (target[i] - 1) * op.stride[i] + 1, op.stride[i]) for i in (0, 1))
-    return found[rows, columns, :, :: op.dilation[0], :: op.dilation[1]]
+    return windows[rows, columns, :, :: op.dilation[0], :: op.dilation[1]]
 
 
 def _products(op: QOp, images: list[Integers], target: Image) -> Integers:

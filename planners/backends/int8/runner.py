@@ -22,12 +22,12 @@ class PoolRunner:
 
     def offset(self, tensor: str) -> int:
         """The address of a tensor that lies whole in the pool."""
-        found = self.layout.offsets.get(tensor)
-        if found is None:
+        offset = self.layout.offsets.get(tensor)
+        if offset is None:
             raise BadInput(f"the layout has no place for tensor {tensor!r}")
         if Segments(self.net.graph, tensor).span_bytes(self.pitch(tensor)) > self.pool.size:
             raise BadInput(f"tensor {tensor!r} is larger than the pool of {self.pool.size} bytes")
-        return found
+        return offset
 
     def pitch(self, tensor: str) -> int:
         """Bytes from one pixel of a tensor that lies whole in the pool to the next."""
@@ -64,8 +64,8 @@ class PoolRunner:
     def target(self, run: KernelRun, of: Kernel) -> PixelPlaces:
         """Where a kernel of the run writes."""
         name = of.op.output
-        found = next((b for b in run.buffers if b.tensor == name and not b.sums), None)
-        return self.whole(name, of.target) if found is None else self.ring(found)
+        buffer = next((b for b in run.buffers if b.tensor == name and not b.sums), None)
+        return self.whole(name, of.target) if buffer is None else self.ring(buffer)
 
     def write(
         self, of: Kernel, row: int, column: int, reads: list[PixelPlaces], target: PixelPlaces

@@ -77,7 +77,7 @@ def sketch(graph: Graph, op: Operator) -> Sketch:
     reads = [_ElementRead(graph, op, name) for name in _operands(op, main)]
     if kind == "mul" and reads and reads[0].image.pixels < reads[-1].image.pixels:
         reads.reverse()
-    found = Sketch(
+    spec = Sketch(
         kind,
         main,
         norm,
@@ -87,8 +87,8 @@ def sketch(graph: Graph, op: Operator) -> Sketch:
         reads[0].columns() if kind == "linear" and reads else None,
         **_window(graph, op, kind),
     )
-    _check(graph, op, found, [read.image for read in reads])
-    return found
+    _check(graph, op, spec, [read.image for read in reads])
+    return spec
 
 
 def unknown(op: Operator, why: str) -> BadInput:

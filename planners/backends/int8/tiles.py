@@ -76,18 +76,18 @@ def _tiles(run: KernelRun, expand: Kernel | None, windowed: Kernel, project: Ker
             f"form 'tile' of {run.operators[0]!r} needs channels of one tile, and a depthwise "
             "convolution"
         )
-    found = []
+    tiles = []
     for begin in range(0, channels, run.channels):
         end = min(begin + run.channels, channels)
         whole = expand is not None
-        found.append(
+        tiles.append(
             _Tile(
                 part_of(expand, begin, end, outputs=True, inputs=False) if expand else None,
                 part_of(windowed, begin, end, outputs=True, inputs=whole),
                 part_of(project, begin, end, outputs=False, inputs=True),
             )
         )
-    return found
+    return tiles
 
 
 def _last_step(project: Kernel, add: Sequence[Kernel]) -> Kernel:

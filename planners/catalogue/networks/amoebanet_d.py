@@ -72,13 +72,13 @@ class AmoebaNetD(nn.Module):
 
 def _layout(cells: int, filters: int) -> list[tuple[bool, int]]:
     """Whether each cell is a reduction, and its filters."""
-    found = [(True, filters // 4), (True, filters // 2)]
+    layout = [(True, filters // 4), (True, filters // 2)]
     for index in range(cells):
         if index in (cells // 3, 2 * cells // 3):
             filters *= 2
-            found.append((True, filters))
-        found.append((False, filters))
-    return found
+            layout.append((True, filters))
+        layout.append((False, filters))
+    return layout
 
 
 def _match(channels: int, width: int, halved: bool) -> nn.Module:

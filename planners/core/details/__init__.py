@@ -72,13 +72,13 @@ class Details:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data that `from_json` reads; empty where there is nothing."""
-        found: dict[str, Any] = dict(self.extra)
+        data: dict[str, Any] = dict(self.extra)
         if self.pool:
-            found |= plain(self.pool)
+            data |= plain(self.pool)
         if self.streamed:
-            found[STREAMING] = plain(self.streamed)
+            data[STREAMING] = plain(self.streamed)
         more = {TRIED: self.tried, MOVES: self.moves}
-        return found | {name: plain(value) for name, value in more.items() if value}
+        return data | {name: plain(value) for name, value in more.items() if value}
 
     @staticmethod
     def from_json(data: Any) -> Details:

@@ -54,27 +54,27 @@ class _Stuck(NamedTuple):
 
 
 def _by_size(problem: ScheduleProblem, alignment: int) -> _Arena:
-    """Victims by furthest next use, as sizes ask; then one more for each stay that is stuck.
+    """Victims by furthest next use until sizes fit; then one more for each stay without a gap.
 
-    It ends: with all gaps dropped, each step is packed by itself, without alignment.
+    It terminates: with all gaps dropped, each step is packed by itself, without alignment.
     """
     dropped = _furthest_next_use(problem)
     while True:
-        found = _arrange(problem, dropped, {}, alignment)
-        if not isinstance(found, _Stuck):
-            return _Arena(frozenset(dropped), found)
-        dropped.add(_victim(problem, found, dropped))
+        outcome = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(outcome, _Stuck):
+            return _Arena(frozenset(dropped), outcome)
+        dropped.add(_victim(problem, outcome, dropped))
 
 
 def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
-    """Keep again what was dropped in vain: a later drop let in what an earlier one did not."""
+    """Keep again what need not be dropped: a later drop may have made an earlier one needless."""
     for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
         if clock.expired():
             break
         dropped = arena.dropped - {gap}
-        found = _arrange(problem, dropped, {}, alignment)
-        if not isinstance(found, _Stuck):
-            arena = _Arena(dropped, found)
+        outcome = _arrange(problem, dropped, {}, alignment)
+        if not isinstance(outcome, _Stuck):
+            arena = _Arena(dropped, outcome)
     return arena
 
 
@@ -152,7 +152,7 @@ def _price(problem: ScheduleProblem, gap: UseGap, written: set[int]) -> int:
 
 
 class _Climb:
-    """Takes drops back one by one, for cheaper ones if need be, as long as all can be placed."""
+    """Takes drops back one by one, or swaps them for cheaper ones, while all can be placed."""
 
     def __init__(self, problem: ScheduleProblem, alignment: int, start: _Arena) -> None:
         self.problem, self.alignment, self.best = problem, alignment, start
@@ -173,25 +173,25 @@ class _Climb:
         return self.best
 
     def _round(self, clock: Clock) -> bool:
-        """Try one other set of victims, and say whether it saves anything."""
+        """Try one other set of victims; whether it saves anything."""
         dropped = self._propose()
         cost = self.problem.cost(dropped)
         if cost > self.cost or dropped == self.best.dropped:
             return False
         rank = dict(self.rank)
         for _ in range(REORDERINGS):
-            found = _arrange(self.problem, dropped, rank, self.alignment)
-            if not isinstance(found, _Stuck):
+            outcome = _arrange(self.problem, dropped, rank, self.alignment)
+            if not isinstance(outcome, _Stuck):
                 gain = cost < self.cost
-                self.best, self.cost, self.rank = _Arena(dropped, found), cost, rank
+                self.best, self.cost, self.rank = _Arena(dropped, outcome), cost, rank
                 return gain
             if clock.expired():
                 break
-            self._promote(found, rank)
+            self._promote(outcome, rank)
         return False
 
     def _propose(self) -> frozenset[UseGap]:
-        """Keep a dropped gap; wherever that is too much, drop the cheapest others across it."""
+        """Keep a dropped gap; where that exceeds the budget, drop the cheapest others across it."""
         kept = self.random.choice(sorted(self.best.dropped))
         dropped = set(self.best.dropped) - {kept}
         for step in kept.interior:
@@ -209,7 +209,7 @@ class _Climb:
         return frozenset(dropped)
 
     def _dearness(self, over: int, dropped: set[UseGap]) -> Callable[[UseGap], float]:
-        """What a victim costs for each byte that it frees of those wanted, give or take."""
+        """About what a victim costs for each byte that it frees of those needed."""
         written = {gap.line for gap in dropped}
 
         def price(gap: UseGap) -> float:
@@ -222,7 +222,7 @@ class _Climb:
         return self.problem.lines[gap.line].size_bytes
 
     def _promote(self, stuck: _Stuck, rank: dict[int, float]) -> None:
-        """The stuck stay's tensor goes ahead of one that is in its way, as in Vela."""
+        """The unplaced stay's tensor moves ahead of one that is in its way, as in Vela."""
         rivals = sorted(stuck.rivals)
         if not rivals:
             return

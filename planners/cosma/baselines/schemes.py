@@ -153,7 +153,7 @@ class _Online:
 
 
 def _cheap_sets(order: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Singles, pairs, then ever more from the front: all sets would be two to the power of them."""
+    """Singles, pairs, then prefixes of growing length: trying all sets would be exponential."""
     for count in (1, 2):
         yield from combinations(order, count)
     for count in range(3, len(order) + 1):

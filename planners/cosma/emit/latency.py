@@ -103,7 +103,7 @@ def _variants(
 
 
 def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) -> list[Lifetime]:
-    """Lifetimes that begin up to `ahead` steps before loads and end so late after stores.
+    """Lifetimes that begin up to `ahead` steps before loads and end up to as many after stores.
 
     As far as the memory holds them all; large ones first.
     """
@@ -112,7 +112,7 @@ def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) ->
     for run in stays:
         for step in range(run.first, run.last + 1):
             load[step] += problem.lines[run.line].size_bytes
-    found: dict[int, Lifetime] = {}
+    extended: dict[int, Lifetime] = {}
     order = sorted(range(len(stays)), key=lambda i: -problem.lines[stays[i].line].size_bytes)
     for i in order:
         run, line = stays[i], problem.lines[stays[i].line]
@@ -126,12 +126,12 @@ def _roomy(problem: ScheduleProblem, stays: Sequence[TensorStay], ahead: int) ->
         while stored and last < min(steps - 1, run.last + ahead) and load[last + 1] <= room:
             last += 1
             load[last] += line.size_bytes
-        found[i] = Lifetime(str(i), first, last + 1, line.size_bytes)
-    return [found[i] for i in range(len(stays))]
+        extended[i] = Lifetime(str(i), first, last + 1, line.size_bytes)
+    return [extended[i] for i in range(len(stays))]
 
 
 def bound_s(program: Program, machine: Machine) -> float:
-    """Seconds that no plan of a program's graph and traffic can do without.
+    """A lower bound in seconds on every plan of a program's graph and traffic.
 
     All operators one after the other; or all bytes, over both directions at their full rate.
     """

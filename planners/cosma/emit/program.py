@@ -145,7 +145,7 @@ class _TensorEmitter:
             yield self.places.release(step, line.tensor, self.at.pop(line.tensor))
 
     def _to_store(self, step: int) -> list[TensorLine]:
-        """What only the chip has, and what leaves now or, where stores are early, ever."""
+        """What only the chip has and leaves now or, where stores are early, at any later step."""
         stays = self.starting[step] if self.early_stores else self.ending[step]
         return [
             self.problem.lines[run.line]

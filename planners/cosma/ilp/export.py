@@ -1,4 +1,4 @@
-"""The paper's ILP of a planning problem as a file, for whatever solver somebody has."""
+"""The paper's ILP of a planning problem as a file, for any solver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def export_ilp(
 
     The planner's options choose them: (1)–(12) for `schedule=joint`, (16)–(17) for `default` and
     `mpmf`, (13)–(15) for `objective=peak` with any order. Raises `BudgetTooSmall`, `BadInput`,
-    and `Cancelled` where `progress` says stop.
+    and `Cancelled` where `progress` asks to stop.
     """
     chosen = CosmaOptions.of({**options, "method": "ilp"})
     clock = Clock(chosen.time_limit, progress)

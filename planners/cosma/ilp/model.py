@@ -1,6 +1,6 @@
 """The paper's ILP as it stands: variables C, P, S, R, L, V, u, d; equations (1)–(17) by number.
 
-The reference that the search is measured against, and what users may hand to a solver of theirs.
+The reference that the search is measured against, and what users may give to their own solver.
 Constraints are named by their equation (`eq5_conv2_conv1_t3`); a letter (`eq4a_…`) marks where
 ours differs from the paper's text, in one of these ways:
 
@@ -40,10 +40,10 @@ def build(
 ) -> Ilp:
     """The ILP of a problem: `full` (1)–(12), `mpmf` (13)–(15), `fixed` (16)–(17) for its schedule.
 
-    `paper_strict` takes the paper's equations at their word: inputs too are spilled at their size,
+    `paper_strict` takes the paper's equations literally: spilling an input costs its size too,
     and a tensor is away for a step at least. `tighten` adds rows that (9) and (10) imply, and that
-    spare a solver much: what is resident at a timestep fits in all (`eq14a`). `should_stop` is
-    asked while a large model is written down. Raises `BudgetTooSmall`, and `Cancelled` on a stop.
+    save a solver much time: all that is resident at a timestep fits (`eq14a`). `should_stop` is
+    polled while a large model is built. Raises `BudgetTooSmall`, and `Cancelled` on a stop.
     """
     if kind not in ("full", "mpmf", "fixed"):
         raise BadInput(f"kind={kind!r}: choose one of full, mpmf, fixed")

@@ -16,7 +16,7 @@ from planners.cosma.place.placement import settle
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
 from planners.cosma.replace.optimal import Solution, cost_of
 
-# Shares of the time left: solvers overrun a little, and one that is stopped tells nothing.
+# Shares of the time left: solvers overrun a little, and one that is killed returns nothing.
 SOLVER_SHARE, PEAK_SHARE = 0.85, 0.5
 
 
@@ -27,7 +27,7 @@ def plan_by_ilp(
 
     With capacity rows on top, which change no answer and save much time. The bound holds over all
     schedules for `joint`, else for the one. Where the solver finds nothing in time, or nothing
-    better, the plan is Belady's; but where the paper is taken at its word (`problem.paper_strict`),
+    better, the plan is Belady's; but where the paper is taken literally (`problem.paper_strict`),
     whose rules Belady's does not keep, that is an error. Raises `BudgetTooSmall`, `BadInput` for
     a solver that is missing, and `SpillwayError` for one that fails.
     """
@@ -50,10 +50,10 @@ def plan_by_ilp(
     ordered, stays = decode(ilp, solved)
     cost = cost_of(ordered, stays)
     bound = min(solved.bound_bytes, cost)
-    found = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
+    ilp_plan = ordered, Solution(stays, cost, bound, f"ILP ({solved.solver}){how}")
     if cost == bound or problem.paper_strict or problem.wished.keep:
-        return found
-    return min(found, _online(problem, bound, how, clock), key=lambda item: item[1].cost_bytes)
+        return ilp_plan
+    return min(ilp_plan, _online(problem, bound, how, clock), key=lambda item: item[1].cost_bytes)
 
 
 def schedule_of_least_peak(
@@ -61,7 +61,7 @@ def schedule_of_least_peak(
 ) -> tuple[tuple[int, ...], bool]:
     """The best schedule for (13)–(15) in half of the time, and whether it is proven so.
 
-    The problem's own where none is found.
+    The problem's own schedule where none is found.
     """
     ilp = _build(problem, "mpmf", clock)
     solved = solve(ilp, solver, PEAK_SHARE * clock.left_s, lambda: _stop(clock))

@@ -25,7 +25,7 @@ from planners.cosma.ilp.variables import Ilp, load_pulp
 
 HIGHS = "HiGHS"
 CBC = "COIN_CMD"
-# Names that people use for what PuLP calls otherwise.
+# Common names of solvers that PuLP names differently.
 ALIASES = {
     "cbc": CBC,
     "pulp_cbc_cmd": CBC,
@@ -43,7 +43,7 @@ Status = Literal["optimal", "feasible", "infeasible", "unknown"]
 class Solved:
     """What a solver found: `values` by variable name, objective and proven bound in bytes.
 
-    `values` is None where there is no solution. Solvers other than HiGHS tell their bound only
+    `values` is None where there is no solution. Solvers other than HiGHS report a bound only
     with a proof: it is 0 otherwise. `seconds` are the solver's own, without its start.
     """
 
@@ -61,15 +61,15 @@ class Solved:
 
 
 def solvers() -> tuple[str, ...]:
-    """Names of all solvers that can be used here, as people call them, HiGHS first."""
+    """Common names of all solvers that can be used here, HiGHS first."""
     pulp = load_pulp()
-    found = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
-    usable = [name for name in found if pulp.getSolver(name, msg=False).available()]
+    listed = [name for name in pulp.listSolvers() if name not in (HIGHS, "PULP_CBC_CMD", CBC)]
+    usable = [name for name in listed if pulp.getSolver(name, msg=False).available()]
     return (HIGHS, *(("CBC",) if _cbc(pulp).available() else ()), *usable)
 
 
 def usable(solver: str | None) -> str:
-    """PuLP's name of a solver (HiGHS for None). Raises `BadInput` where it is not here."""
+    """PuLP's name of a solver (HiGHS for None). Raises `BadInput` where it is not installed."""
     pulp = load_pulp()
     known: dict[str, str] = {name.lower(): name for name in pulp.listSolvers()}
     wanted = (solver or HIGHS).lower()
@@ -90,7 +90,7 @@ def solve(
 ) -> Solved:
     """Solve a model within a time limit in seconds; HiGHS unless a solver is named.
 
-    `should_stop` is asked while HiGHS runs. Raises `BadInput` for a solver that is not here, and
+    `should_stop` is polled while HiGHS runs. Raises `BadInput` for a solver not installed, and
     `SpillwayError` for one that fails.
     """
     name = usable(solver)
@@ -224,7 +224,7 @@ def _highs(arrays: _Arrays, limit_s: float, should_stop: Callable[[], bool] | No
 def _wait(
     process: subprocess.Popen[bytes], limit_s: float, should_stop: Callable[[], bool] | None
 ) -> bool:
-    """Whether the process ended by itself; it is ended where time or the caller say so."""
+    """Whether the process ended by itself; it is killed when time is over or on a stop."""
     clock = Clock(limit_s, should_stop=should_stop)
     try:
         while not clock.expired():
@@ -242,9 +242,9 @@ def _wait(
 
 def _cbc(pulp: Any) -> Any:
     """CBC from the path, or else the one that PuLP brings."""
-    found = pulp.COIN_CMD(msg=False)
-    if found.available():
-        return found
+    solver = pulp.COIN_CMD(msg=False)
+    if solver.available():
+        return solver
     return pulp.COIN_CMD(msg=False, path=pulp.apis.coin_api.pulp_cbc_path)
 
 
@@ -265,14 +265,14 @@ def _by_pulp(ilp: Ilp, name: str, limit_s: float) -> Answer:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong; of a command PuLP only says that it did."""
+    """What went wrong; for a command PuLP only reports that it failed."""
     if "use msg=True" in str(error):
         return "its command ended with an error; to see why, run it on what --export-mps writes"
     return str(error)
 
 
 def _exact(pulp: Any, name: str) -> tuple[Any, bool]:
-    """A solver, and whether what it calls optimal is so: most leave a gap of 0.01 % by default."""
+    """A solver, and whether its "optimal" is exact: most leave a gap of 0.01 % by default."""
     if name == CBC:
         solver = _cbc(pulp)
         solver.optionsDict["gapRel"] = 0.0

@@ -21,7 +21,7 @@ Pair = tuple[str, str, int]
 
 
 def load_pulp() -> Any:
-    """PuLP, kept from importing `highspy`: no process can hold that and ortools."""
+    """PuLP, kept from importing `highspy`: one process cannot load both that and ortools."""
     if "pulp" in sys.modules or "highspy" in sys.modules:
         import pulp
     else:
@@ -53,7 +53,7 @@ class TimeWindows:
         if fixed:
             at = {position: step for step, position in enumerate(problem.schedule)}
             self.earliest = self.latest = [at[i] for i in range(self.steps)]
-            # Along one order everything that ran is an ancestor, for what can meet what.
+            # In a fixed order all earlier operators are ancestors, for which tensors coexist.
             self.before = [sum(1 << j for j in at if at[j] < at[i]) for i in range(self.steps)]
         else:
             after = [sum(b >> i & 1 for b in self.before) for i in range(self.steps)]

@@ -36,7 +36,7 @@ class WishedStays:
         )
 
     def inside(self, graph: Graph, part: Iterable[int]) -> WishedStays:
-        """What is about operators of a part alone, by position, and what only they use."""
+        """The wishes about a part alone: its operators, by position, and what only they use."""
         own = set(part)
         names = {graph.operators[i].name for i in own}
         return WishedStays(
@@ -65,17 +65,17 @@ def require_counted(wishes: Iterable[Wish], graph: Graph, parameters: bool) -> N
 
 def positions_before(graph: Graph, before: Iterable[tuple[str, str]]) -> list[int]:
     """For each operator, the mask of those that wishes let run before it."""
-    found = [0] * len(graph.operators)
+    masks = [0] * len(graph.operators)
     for first, then in before:
-        found[graph.index[then]] |= 1 << graph.index[first]
-    return found
+        masks[graph.index[then]] |= 1 << graph.index[first]
+    return masks
 
 
 def reordered(graph: Graph, before: Collection[tuple[str, str]]) -> Graph:
     """The graph with its operators in the nearest order found that can run and respects `before`.
 
     Of two: what has to wait is moved back, or what has to come first is moved ahead; the one that
-    turns round fewer pairs of operators. Together they must have no cycle.
+    reverses fewer pairs of operators. The graph and `before` together must have no cycle.
     """
     at = graph.index
     if all(at[first] < at[then] for first, then in before):
@@ -117,7 +117,7 @@ def _earliest(waits: list[int]) -> list[int]:
 
 
 def turned_round(order: Iterable[int]) -> int:
-    """Pairs of operators that an order has the other way round than the graph's."""
+    """How many pairs of operators an order reverses against the graph's."""
     seen: list[int] = []
     count = 0
     for i in order:

@@ -54,40 +54,40 @@ class Net:
     @cached_property
     def producer(self) -> tuple[int, ...]:
         """The operator that makes each tensor; −1 where none does."""
-        found = [-1] * len(self.sizes)
+        producers = [-1] * len(self.sizes)
         for i, op in enumerate(self.ops):
             for tensor in op.writes:
-                found[tensor] = i
-        return tuple(found)
+                producers[tensor] = i
+        return tuple(producers)
 
     @cached_property
     def consumers(self) -> tuple[int, ...]:
         """Mask of the operators that read each tensor."""
-        found = [0] * len(self.sizes)
+        masks = [0] * len(self.sizes)
         for i, op in enumerate(self.ops):
             for tensor in op.reads:
-                found[tensor] |= 1 << i
-        return tuple(found)
+                masks[tensor] |= 1 << i
+        return tuple(masks)
 
     @cached_property
     def before(self) -> tuple[int, ...]:
         """All ancestors of each operator."""
-        found: list[int] = []
+        ancestors: list[int] = []
         for op in self.ops:
             mask = op.after
             for near in bits(op.after):
-                mask |= found[near]
-            found.append(mask)
-        return tuple(found)
+                mask |= ancestors[near]
+            ancestors.append(mask)
+        return tuple(ancestors)
 
     @cached_property
     def behind(self) -> tuple[int, ...]:
         """All descendants of each operator."""
-        found = [0] * len(self.ops)
+        descendants = [0] * len(self.ops)
         for i in range(len(self.ops) - 1, -1, -1):
             for near in bits(self.ops[i].after):
-                found[near] |= found[i] | 1 << i
-        return tuple(found)
+                descendants[near] |= descendants[i] | 1 << i
+        return tuple(descendants)
 
     @cached_property
     def around(self) -> tuple[UnorderedTensors, ...]:

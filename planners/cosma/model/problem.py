@@ -19,7 +19,7 @@ class TensorLine:
 
     `host_copy` says that the host has it whenever it is dropped without a store of its own:
     graph inputs, parameters, and graph outputs, whose store is compulsory; nothing where the
-    paper is taken at its word.
+    paper is taken literally.
     """
 
     tensor: str
@@ -47,7 +47,7 @@ class ScheduleProblem:
     """Which tensors to keep over which gaps, for one schedule and budget.
 
     `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
-    `wished`: what people want kept, dropped or first; the schedule is one that respects it.
+    `wished`: what the user wants kept, dropped or first; the schedule respects it.
     """
 
     graph: Graph
@@ -149,12 +149,12 @@ class TensorStay(NamedTuple):
 
 def runs(problem: ScheduleProblem, dropped: frozenset[UseGap]) -> tuple[TensorStay, ...]:
     """The stays that remain when these gaps are dropped and all others kept."""
-    found = []
+    stays = []
     for i, line in enumerate(problem.lines):
         first = line.uses[0]
         for before, after in pairwise(line.uses):
             if UseGap(i, before, after) in dropped:
-                found.append(TensorStay(i, first, before))
+                stays.append(TensorStay(i, first, before))
                 first = after
-        found.append(TensorStay(i, first, line.uses[-1]))
-    return tuple(found)
+        stays.append(TensorStay(i, first, line.uses[-1]))
+    return tuple(stays)

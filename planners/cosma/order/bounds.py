@@ -1,9 +1,9 @@
 """Lower bounds on what a state still has to pay, each from a part of the problem.
 
-`Overflow`: tensors that must live across an operator and do not fit beside it; and those that are
-wished away, where some operator surely runs between two uses. `Largest`: the
-problem of the largest tensors alone, solved exactly from each state that is asked for, and
-remembered. Tails, which need a search each, are in `tails.py`.
+`Overflow`: tensors that must live across an operator and do not fit beside it; and those that a
+wish spills, where some operator surely runs between two uses. `Largest`: the problem of the largest
+tensors alone, solved exactly from each state that is queried, and cached. Bounds on suffixes, which
+need a search each, are in `suffix_bounds.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planners.cosma.order.space import OrderSpace, OrderState
 
 Bound: TypeAlias = Callable[[OrderState], int]
 
-# States that one question about the largest tensors may cost; then the bound so far is the answer.
+# States that one query about the largest tensors may expand; then the bound so far is the answer.
 MAX_STATES = 500
 
 
@@ -64,15 +64,15 @@ class Overflow:
         return total
 
     def _crowds_ahead(self, done: int, before: int | None) -> list[tuple[int, int, int]]:
-        """What is to come of the crowds, without their operators."""
+        """The crowds still to come, without their operators."""
         asked = self.operators & ~done
         if before is not None:
             asked &= (1 << before) - 1
-        found = self._ahead.get(asked)
-        if found is None:
-            found = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
-            self._ahead[asked] = found
-        return found
+        ahead = self._ahead.get(asked)
+        if ahead is None:
+            ahead = [crowd[1:] for crowd in self.crowds if crowd.operator & asked]
+            self._ahead[asked] = ahead
+        return ahead
 
     def _crowds(self) -> Iterator[_Crowd]:
         space, net = self.space, self.space.net
@@ -83,7 +83,7 @@ class Overflow:
             if over + most <= 0:
                 continue
             around = net.around[position]
-            # What is to be spilled is not there in any case.
+            # What is to be spilled is not resident in any case.
             possible = around.read_after & around.made_not_after & ~step.touches & ~space.spill
             if over + space.bytes(possible) > 0:
                 always = possible & around.made_before
@@ -115,9 +115,9 @@ def _spills(space: OrderSpace) -> Iterator[_Spill]:
         for i in bits(users):
             after |= net.behind[i]
         uses = ((1 << i, net.before[i] & after & ~users) for i in bits(net.consumers[t]))
-        found = tuple((use, between) for use, between in uses if between)
-        if found:
-            yield _Spill(1 << t, space.size[t], found)
+        pairs = tuple((use, between) for use, between in uses if between)
+        if pairs:
+            yield _Spill(1 << t, space.size[t], pairs)
 
 
 _Key: TypeAlias = tuple[int, int, int]
@@ -130,8 +130,8 @@ def _key(state: OrderState) -> _Key:
 class Largest:
     """What the part of a net about its largest tensors has to pay, by search.
 
-    Each answer is kept, for its state and for all states on the way to the goal; for those beside
-    the way a bound is: the best cost less what it took to come there (adaptive A*).
+    Each answer is cached for its state and for all states on the way to the goal; for the other
+    expanded states a bound is: the best cost less the cost of reaching them (adaptive A*).
     """
 
     def __init__(self, net: Net, smallest: int, base: Bound | None = None) -> None:
@@ -147,11 +147,11 @@ class Largest:
         space = self.space
         parts = (state.resident & space.tensors, state.written & space.tensors)
         asked = (state.done | space.skipped, *parts)
-        found = self.answers.get(asked)
-        if found is None:
+        bound = self.answers.get(asked)
+        if bound is None:
             seen = space.settle(space.seen(state), [])
-            found = self.answers[asked] = self._solve(seen)
-        return found
+            bound = self.answers[asked] = self._solve(seen)
+        return bound
 
     def _left(self, state: OrderState) -> int:
         key = _key(state)

@@ -48,7 +48,7 @@ def find_breaks(graph: Graph, most: int, before: Pairs = ()) -> tuple[str, ...]:
     """Break nodes whose cuts the fewest bytes cross, for parts of at most `most` operators.
 
     A shortest path over the nested sets of operators that end with one node; where no node is
-    near enough to the next, the part is as little too large as can be.
+    near enough to the next, the part exceeds `most` by as little as possible.
     """
     count = len(graph.operators)
     everything = (1 << count) - 1
@@ -72,7 +72,7 @@ def find_breaks(graph: Graph, most: int, before: Pairs = ()) -> tuple[str, ...]:
 def _arrivals(
     sets: Sequence[int], best: Sequence[tuple[int, int, int]], price: int, at: int, most: int
 ) -> Iterable[tuple[int, int, int]]:
-    """Ways to reach a set from the smaller ones within it: all near ones, and one that is far."""
+    """Ways to reach a set from smaller ones within it: all near ones, and one that is far."""
     for before in range(at - 1, -1, -1):
         if sets[before] & ~sets[at]:
             continue

@@ -3,8 +3,8 @@
 First come plans of the whole, in the order given and in the one of least peak. Then each part is
 planned by the search over orders, with what crosses it in its place; the joined order is solved as
 a whole, so the plan is valid and its replacement the best for that order. What is lost is only
-what orders across the break nodes could have saved. Break nodes that are found are found for ever
-larger parts, as time allows: fewer cuts lose less. Those start from the best order of the former.
+what orders across the break nodes could have saved. With `auto`, break nodes are found for larger
+and larger parts, as time allows: fewer cuts lose less. Each starts from the best order so far.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FIRST_OPERATORS = 48
 # for the order of least peak, for one order of the whole, for one choice of parts, and for the
 # orders of its parts.
 ORDERS_SHARE, PEAK_SHARE, WHOLE_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.1, 0.15, 0.6, 0.7
-# Of the time left for parts, what one may take at least: few are hard, and they are anywhere.
+# Of the time left for parts, the least share of one: few are hard, and it is not known which.
 PART_SHARE = 0.4
 # Operators in the parts that bounds are sought on; larger ones are seldom settled.
 BOUND_OPERATORS = 200
@@ -55,7 +55,7 @@ def solve_parts(
     replace(problem, wished=NO_WISHES).assert_feasible()
     levels = _levels(problem) if breaks is None else iter([tuple(breaks)])
     bounding = next(levels)
-    _parts(problem, bounding)  # wrong names are told at once
+    _parts(problem, bounding)  # wrong names are reported at once
     working = clock.part(ORDERS_SHARE * clock.left_s)
     best = _solve_uncut(problem, bounding, working, clock)
     cuts: list[Divided] = []
@@ -79,14 +79,14 @@ def solve_parts(
 def _solve_uncut(
     problem: ScheduleProblem, names: tuple[str, ...], working: Clock, clock: Clock
 ) -> Divided:
-    """The better of two plans for orders of the whole; and before them, one at once."""
+    """The better of two plans for orders of the whole, after an immediate one."""
     best = _uncut(problem, names, clock.part(0.0))
     for ordered in _known_orders(problem, working):
         if best.solution.cost_bytes == 0:
             break
         clock.report("an order of the whole", _told(best), 0)
-        found = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
-        best = min(best, found, key=_cost)
+        candidate = _uncut(ordered, names, working.part(WHOLE_SHARE * working.left_s))
+        best = min(best, candidate, key=_cost)
     return best
 
 
@@ -109,7 +109,7 @@ def _uncut(ordered: ScheduleProblem, names: tuple[str, ...], clock: Clock) -> Di
 
 
 def _solved(ordered: ScheduleProblem, clock: Clock) -> Solution:
-    """The plan of an order; nothing where it has no place for what must be kept."""
+    """The plan of an order; nothing where what must be kept cannot be placed in it."""
     try:
         return solve_fixed(ordered, clock)
     except BudgetTooSmall:
@@ -153,7 +153,7 @@ def _solve_level(problem: ScheduleProblem, names: tuple[str, ...], clock: Clock)
 
 
 def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tuple[int, ...]:
-    """The best orders found for the parts one after the other; as known where time is over."""
+    """The best orders found for the parts one after the other; the known ones once time is over."""
     until_s = clock.elapsed_s + PARTS_SHARE * clock.left_s
     boundary, order = Boundary(), list[int]()
     for at, part in enumerate(parts):
@@ -169,7 +169,7 @@ def _joined(problem: ScheduleProblem, parts: Sequence[Part], clock: Clock) -> tu
 
 
 def _bound(problem: ScheduleProblem, names: Sequence[str], cost_bytes: int, clock: Clock) -> int:
-    """A bound on every order: that of the dearest part, or the sum over parts that share nothing.
+    """A bound on every order: the largest of any part, or the sum over parts that share nothing.
 
     To add up, each tensor counts in the first part that uses it, and is gone from all others.
     """
@@ -206,7 +206,7 @@ def _least(problem: ScheduleProblem, clock: Clock) -> int:
 
 
 def _all_orders(problem: ScheduleProblem, clock: Clock) -> tuple[ScheduleProblem, Solution]:
-    """The best order of a part; without what must be kept, where that is not found a place."""
+    """The best order of a part; what must be kept is ignored where no place is found for it."""
     try:
         return solve_all_orders(problem, clock)
     except BudgetTooSmall:

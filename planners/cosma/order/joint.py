@@ -1,9 +1,9 @@
 """Order, replacement and addresses together, with one bound over all schedules.
 
 Fixed schedules give plans at once; a search over orders proves one of them best or finds a better
-order, whose runs are then given addresses. It is tried with ever dearer bounds on what is left to
-pay. The search knows sizes only: where its order cannot be placed for its cost, the gap that is
-left is due to fragmentation, and is stated.
+order, whose runs are then given addresses. It is tried with ever more expensive bounds on the cost
+to go. The search knows sizes only: where its order cannot be placed at its cost, the gap that is
+left is due to fragmentation, and is reported.
 
 Where tensors must be kept, an order may have no plan at all; then there is none to begin with.
 """
@@ -35,17 +35,17 @@ Order: TypeAlias = tuple[int, ...]
 # Where there is no plan yet; and where it is proven that an order has none.
 NOTHING = Solution({}, NEVER, 0, "nothing")
 NOWHERE = Solution({}, NEVER, NEVER, "nothing")
-# What a search may cost before anything dearer is tried, in states; and between two reports.
+# States expanded before more expensive bounds are tried; and between two reports.
 FIRST_STATES, REPORT_STATES = 2000, 512
-# With the bound of the largest tensors: where it is a good part of the cost at once, and else.
+# With the bound of the largest tensors: where it is at once a large share of the cost, and else.
 LARGEST_STATES, DOUBTFUL_STATES, GOOD_SHARE = 40_000, 1000, 0.4
-# How many tensors that bound is about, coarse and fine.
+# How many tensors that bound considers, coarse and fine.
 COARSE, FINE = 12, 50
-# Widths of beams, and how much they mind what is live: none is best everywhere.
+# Widths of beams, and their weights of live bytes: none is best everywhere.
 BEAMS = ((3, 0.0), (10, 0.0), (10, 1.0))
 GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
 # Where the best order cannot be placed: how many others are tried, each for so many states; and
-# for how many operators each is placed with all means.
+# up to how many operators each is placed with full effort.
 PLACINGS, PLACING_STATES, SMALL = 8, 5000, 60
 # All orders are placed where there are no more than so many.
 MAX_ORDERS = 1000
@@ -175,8 +175,8 @@ class _Hunt:
             search = self._again(limit, seed=seed)
             search.run(self.clock, PLACING_STATES)
             if route := search.route():
-                found = route if self._along is None else route.along(self._along)
-                self._try(found.schedule, quick=not small)
+                full_route = route if self._along is None else route.along(self._along)
+                self._try(full_route.schedule, quick=not small)
         if not (self._placed or small):
             self._try(first, quick=False)
         if self.proven and not self._placed:
@@ -262,15 +262,15 @@ class _Hunt:
         share = min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0
         clock = self.clock.share(share, bounds=False)
         try:
-            found = _solved(self.problem, schedule, clock, quick=quick)
+            solved = _solved(self.problem, schedule, clock, quick=quick)
         except BudgetTooSmall as error:
             # Of what must be kept: proven to have no place in this order, or none found.
             return NOTHING if error.remedy == AS_FAR else NOWHERE
-        if found[1].cost_bytes < self.best[1].cost_bytes:
-            self.best = found
-        if found[1].cost_bytes < self.route.cost_bytes:
-            self.route = OrderRoute(schedule, found[1].cost_bytes)
-        return found[1]
+        if solved[1].cost_bytes < self.best[1].cost_bytes:
+            self.best = solved
+        if solved[1].cost_bytes < self.route.cost_bytes:
+            self.route = OrderRoute(schedule, solved[1].cost_bytes)
+        return solved[1]
 
     def _tell(self, stage: str) -> None:
         cost = self.best[1].cost_bytes

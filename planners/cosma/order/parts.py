@@ -2,7 +2,7 @@
 
 To be planned, a part begins with an operator that makes (or loads) what is resident when it
 begins, and ends with one that reads what must live on: so tensors that cross the part take their
-space in it, and leave it at their price only.
+space in it, and are evicted only at their cost.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def induced(
             op,
             inputs=tuple(t for t in op.inputs if t not in without),
             parameters=tuple(t for t in op.parameters if t not in without),
-            parts=(),  # They would name what is left out.
+            parts=(),  # They would name tensors that are left out.
         )
         for op in (graph.operators[i] for i in part)
     ]

@@ -38,8 +38,8 @@ class Footprints:
     """Live bytes of a set of executed operators, and what running one more makes of them.
 
     Pairs of operators `before` run in that order. Where `kept` is given, only those tensors stay
-    between their uses: all others are there for their operators, and no longer. What `shares`
-    says of an operator takes no bytes while it runs.
+    between their uses: all others are there for their operators, and no longer. The bytes
+    that `shares` gives for an operator are not counted while it runs.
     """
 
     def __init__(

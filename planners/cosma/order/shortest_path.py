@@ -17,7 +17,7 @@ from planners.core.progress import Clock
 from planners.cosma.order.bounds import Bound, Overflow
 from planners.cosma.order.space import OrderSpace, OrderState
 
-# The time is looked at after so many states.
+# The clock is read after so many states.
 BREATH = 64
 # Cost, resident and written of a state that was expanded, by what it has executed.
 Expanded: TypeAlias = dict[int, list[tuple[int, int, int]]]
@@ -45,7 +45,7 @@ def beam(
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
-    live. Once the time is over one state a number is kept. None where a stop is asked for, and
+    live. Once the time is over one state a number is kept. None where a stop is requested, and
     where what must be kept leads into dead ends.
     """
     left = bound or Overflow(space)
@@ -89,9 +89,9 @@ class _OrderNode(NamedTuple):
 class OrderSearch:
     """The least cost below `limit` (units) of finishing a space, and a bound on it meanwhile.
 
-    Children wait as their operator leaves them, with a cheap bound (`Overflow`); what is forced
-    then, and the dear bound, are worked out when their turn comes. A `seed` chooses among states
-    that are equally good and equally far at random, so that another best schedule may be found.
+    Children are queued as their operator leaves them, with a cheap bound (`Overflow`); forced moves
+    and the expensive bound are worked out when their turn comes. A `seed` breaks ties between
+    equally good, equally advanced states at random, so that another best schedule may be found.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class OrderSearch:
         self._random = None if seed is None else Random(seed)
         self.cheap = Overflow(space)
         self.left: Bound = bound or self.cheap
-        self.least = 0  # Proven: nothing below it.
+        self.least = 0  # The proven lower bound.
         self.states = 0
         self.expanded: Expanded = {}
         self._nodes: list[_OrderNode] = []
@@ -158,7 +158,7 @@ class OrderSearch:
             self._wait(after, node.cost + paid, (position,), at)
 
     def _wait(self, state: OrderState, cost: int, order: tuple[int, ...], parent: int) -> None:
-        """Queue a state as an operator leaves it, unless it is known or too dear.
+        """Queue a state as an operator leaves it, unless it is known or too expensive.
 
         One that costs no more than what is proven has its turn at once: it is settled, so that
         of all such states the one furthest ahead comes next.

@@ -87,10 +87,10 @@ class OrderSpace:
 
     def bytes(self, mask: int) -> int:
         """Units that the tensors of a mask take; the same few masks come again and again."""
-        found = self._bytes.get(mask)
-        if found is None:
-            found = self._bytes[mask] = sum(self.size[t] for t in bits(mask))
-        return found
+        total = self._bytes.get(mask)
+        if total is None:
+            total = self._bytes[mask] = sum(self.size[t] for t in bits(mask))
+        return total
 
     def start(self) -> OrderState:
         """Nothing has run, but for what is forced."""
@@ -104,12 +104,12 @@ class OrderSpace:
         return OrderState(done, self._ready_after(done), resident, absent, written, used)
 
     def _ready_after(self, done: int) -> int:
-        found = self._ready.get(done)
-        if found is None:
+        ready = self._ready.get(done)
+        if ready is None:
             rest = bits(self.everything & ~done)
-            found = sum(1 << i for i in rest if not self.steps[i].predecessors & ~done)
-            self._ready[done] = found
-        return found
+            ready = sum(1 << i for i in rest if not self.steps[i].predecessors & ~done)
+            self._ready[done] = ready
+        return ready
 
     def moves(self, state: OrderState) -> Iterator[tuple[int, OrderState, int]]:
         """Each ready operator with each minimal set of victims: cost, state and position.
@@ -157,7 +157,7 @@ class OrderSpace:
         """Run all operators that no continuation can be worse for having run now.
 
         Such an operator, or the chain that it begins, fits, and leaves nothing behind that is
-        larger or dearer to evict than one resident input that dies with it: the output stands for
+        larger, or costs more to evict, than one resident input that dies with it: the output stands for
         that input. Inputs that are not resident die too: their reload is paid for already. What
         is to be spilled is neither used nor resident: other operators might still use it for free.
         """
@@ -255,12 +255,12 @@ class OrderSpace:
     @cached_property
     def forceable(self) -> int:
         """Operators whose chain ever leaves no more than one of their inputs takes."""
-        found = 0
+        mask = 0
         for position, step in enumerate(self.steps):
             left = min(self.steps[follower].kept for follower in self.chains[position])
             if not left or any(size >= left for _, size, _ in step.operands):
-                found |= 1 << position
-        return found
+                mask |= 1 << position
+        return mask
 
     def _victims(self, state: OrderState, candidates: int, need: int) -> Iterator[int]:
         """Minimal sets of at least `need` units, without those that a better choice rules out."""
@@ -288,14 +288,14 @@ class OrderSpace:
     def _to_go_before(self, state: OrderState, tensors: list[int]) -> dict[int, int]:
         """For each tensor, those that go before it does.
 
-        Let b have one use left, and a none before that one; let a be as large and no dearer to
-        evict. Whoever evicts b and keeps a does no worse the other way round: a comes back when
-        b is used, into the room that it had.
+        Let b have one use left, and a none before that one; let a be as large and cost no more to
+        evict. Evicting a in place of b is then no worse: a comes back when b is used, into the room
+        that b had.
         """
         have = state.written | self.host
         left = {t: self.consumers[t] & ~state.done for t in tensors}
         price = {t: self.size[t] * (1 if have >> t & 1 else 2) for t in tensors}
-        found = dict.fromkeys(tensors, 0)
+        before = dict.fromkeys(tensors, 0)
         for b in tensors:
             use = left[b]
             if use & (use - 1):
@@ -308,5 +308,5 @@ class OrderSpace:
                     continue
                 alike = left[a] == use and self.size[a] == self.size[b] and price[a] == price[b]
                 if not alike or a < b:
-                    found[b] |= 1 << a
-        return found
+                    before[b] |= 1 << a
+        return before

@@ -1,7 +1,7 @@
 """Bounds from the end: the least cost of what comes after each of some points of an order.
 
-The part of a net from a point of the order on is searched with the bounds of later points at
-hand, so each search has to find out little. A state that has executed nothing behind a point pays
+The part of a net from a point of the order on is searched with the bounds of later points,
+so each search has little left to do. A state that has executed nothing behind a point pays
 at least that part's least cost; one that has, at least what the part's search knows of it.
 """
 
@@ -17,8 +17,8 @@ from planners.cosma.order.shortest_path import Expanded, OrderSearch
 from planners.cosma.order.space import OrderSpace, OrderState
 
 NO_LIMIT = 1 << 62
-# Operators from one point to the next, where nothing costs anything and else: short ways leave each
-# search little to find out. And what one may cost in states.
+# Operators from one point to the next, where nothing costs anything and else: short steps leave a
+# search little to do. And the most states that one search may expand.
 FREE_STRIDE, STRIDE, MAX_STATES = 32, 8, 12_000
 
 
@@ -76,7 +76,7 @@ class Tails:
 def _known(
     space: OrderSpace, state: OrderState, tail: _Tail, known: Sequence[tuple[int, int, int]]
 ) -> int:
-    """What a tail's search knows of a state: less than the least is not left after what was paid.
+    """What a suffix's search proves of a state: at least the least cost less what was paid remains.
 
     From a state that it expanded this one can be reached by evicting what is resident there only
     and writing what is written here only.

@@ -4,7 +4,7 @@ One offset a use, one literal a gap: kept gaps join the offsets of their two use
 over the steps between; everything goes into one two-dimensional no-overlap. The objective is the
 relaxation's, from the relaxation's bound upward.
 
-Addresses may be asked for within some windows of steps only. What is over-full elsewhere counts by
+Addresses may be required within some windows of steps only. What is over-full elsewhere counts by
 its bytes, so it is still a relaxation, and its bound is one on the whole.
 """
 
@@ -178,7 +178,7 @@ class _Model:
 def _watcher(
     cp_model: Any, clock: Clock, unit: int, complete: bool, stop: Callable[[], None]
 ) -> Any:
-    """Passes incumbents and bounds on to the clock, and stops the search when it is asked to.
+    """Passes incumbents and bounds on to the clock, and stops the search on request.
 
     Solutions are plans where the model is `complete`. By the solver's own `stop`: the callback's
     works from the first solution on, bounds come before.

@@ -86,9 +86,9 @@ def _around(
     wanted: dict[TensorStay, float] = {}
     for run in group:
         uses = (use for use in problem.lines[run.line].uses if run.first <= use <= run.last)
-        found = [known[run.line, use] for use in uses if (run.line, use) in known]
-        if found:
-            wanted[run] = found[0]
+        addresses = [known[run.line, use] for use in uses if (run.line, use) in known]
+        if addresses:
+            wanted[run] = addresses[0]
     sunk = settle(problem, wanted) if wanted else None
     if sunk is None:
         return None

@@ -12,7 +12,7 @@ from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
 from planners.cosma.place.placement import gaps_within, lifetimes, place
 
 PACKING_S = 1.0
-# What an error says of the memory that stays need: proven or not.
+# How an error describes the memory that stays need: proven or not.
 PROVEN, AS_FAR = "no less is enough", "as far as found"
 
 
@@ -21,7 +21,7 @@ def plan_at_once(
 ) -> tuple[dict[TensorStay, int] | None, str]:
     """Addresses of all stays of some plan, and what made them.
 
-    None where the tensors that must be kept are in the way: a place for them may yet be found.
+    None where the tensors that must be kept do not fit this way; another search may place them.
     """
     if not problem.kept:
         stays = replace_online(problem, "belady", 1)
@@ -31,7 +31,7 @@ def plan_at_once(
 
 
 def loose(problem: ScheduleProblem) -> tuple[TensorStay, ...]:
-    """The stays that remain where nothing is kept but what must be: shorter ones there are not."""
+    """The stays that remain where nothing is kept but what must be: the shortest possible."""
     return runs(problem, frozenset(problem.gaps) - problem.kept)
 
 

@@ -24,15 +24,15 @@ from planners.cosma.replace.repair import repair
 
 # Windows hold the steps this full or fuller; and the seconds to pack the outcome in.
 ROUNDS = ((0.9, 0.1), (0.7, 0.2), (0.4, 0.5))
-# Of the time, for the relaxation: without a proof it still says what to drop.
+# Of the time, for the relaxation: even without a proof it tells what to drop.
 RELAX_SHARE = 0.6
 # What one window may take, as a share of the time left and in seconds: most take a tenth of one.
 WINDOW_SHARE, WINDOW_S = 0.15, 3.0
 # Seconds for the last try to pack, before all addresses join the model.
 PACKING_S = 5.0
-# How often a stop is asked for, and how long after one the relaxation's outcome is waited for.
+# Polling interval for a stop, and how long after one the relaxation's result is awaited.
 POLL_S, GRACE_S = 0.1, 0.5
-# What a plan costs that there is not yet: where tensors must be kept, one has to be found.
+# The cost while there is no plan yet: where tensors must be kept, one has to be found.
 NEVER = 1 << 62
 T = TypeVar("T")
 
@@ -135,23 +135,23 @@ class _GapSearch:
         self.best = replace(self.best, bound_bytes=bound)
 
     def _tell(self, stage: str) -> bool:
-        """Tell of the best plan and bound, and say whether that is all there will be."""
+        """Report the best plan and bound; whether the search is finished."""
         cost = None if self.best.cost_bytes == NEVER else self.best.cost_bytes
         self.clock.report(stage, cost, self.best.bound_bytes)
         return self.best.cost_bytes == self.best.bound_bytes or self.clock.expired()
 
 
 def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
-    """The outcome of work that cannot be stopped, or None where the clock says so first.
+    """The result of work that cannot be interrupted, or None where the clock expires first.
 
-    It is left to end by itself then. What it raises, and what the clock's callback does, come out.
+    It is then left to end by itself. What it or the clock's callback raises is raised here.
     """
-    found: list[T] = []
+    results: list[T] = []
     failed: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(work())
+            results.append(work())
         except BaseException as error:
             failed.append(error)
 
@@ -164,7 +164,7 @@ def _watched(clock: Clock, work: Callable[[], T]) -> T | None:
     thread.join(GRACE_S)
     if failed:
         raise failed[0]
-    return found[0] if found else None
+    return results[0] if results else None
 
 
 def _windows(

@@ -38,14 +38,14 @@ def repair(
     address: dict[tuple[int, int], int] = {}  # of a line at one of its uses
     start, total = 0, len(problem.schedule)
     while start < total:
-        stop, found = _longest_window(problem, stays, start, clock)
+        stop, packed = _longest_window(problem, stays, start, clock)
         if stop < total:
             earliest = max(start + 1, stop - LOOK_BACK)
             choice = range(stop, earliest - 1, -1)
             stop = min(choice, key=lambda b: _cost(problem, _crossing(stays, b)))
             extra |= {_gap_at(problem, run, stop) for run in _crossing(stays, stop)}
-        # Past `stop` the next window will say otherwise.
-        for part, offset in found.items():
+        # Past `stop` the next window overwrites it.
+        for part, offset in packed.items():
             uses = problem.lines[part.line].uses
             address |= {(part.line, use): offset for use in uses if part.first <= use <= part.last}
         start = stop
@@ -56,7 +56,7 @@ def repair(
 def _from_loose(
     problem: ScheduleProblem, dropped: frozenset[UseGap], clock: Clock
 ) -> dict[TensorStay, int] | None:
-    """From stays that drop all that may go: where gaps must be kept, nothing can be cut."""
+    """From stays that drop all that may be dropped: where gaps must be kept, nothing can be cut."""
     stays = loose(problem)
     offsets = _pack(problem, stays, clock)
     if offsets is None:
@@ -121,7 +121,7 @@ def _longest_window(
 
 
 def _parts(stays: Sequence[TensorStay], start: int, stop: int) -> list[TensorStay]:
-    """What of the stays lies within steps `[start, stop)`."""
+    """The parts of the stays within steps `[start, stop)`."""
     return [
         TensorStay(run.line, max(run.first, start), min(run.last, stop - 1))
         for run in stays
@@ -130,7 +130,7 @@ def _parts(stays: Sequence[TensorStay], start: int, stop: int) -> list[TensorSta
 
 
 def _stacked(problem: ScheduleProblem, stays: Sequence[TensorStay]) -> dict[TensorStay, int]:
-    """One above the other: what a single step holds fits so."""
+    """One above the other: what a single step needs fits that way."""
     sizes = [problem.lines[run.line].size_bytes for run in stays]
     return dict(zip(stays, accumulate(sizes, initial=0), strict=False))
 

@@ -70,7 +70,7 @@ def _walk(dag: Dag, known: dict[int, _Best]) -> tuple[int, ...]:
 
 def _firsts(dag: Dag, left: int) -> set[int]:
     """All non-empty groups that nothing else of what is left comes before."""
-    layer, found = {0}, set[int]()
+    layer, groups = {0}, set[int]()
     while layer:
         layer = {
             mask | 1 << i
@@ -78,5 +78,5 @@ def _firsts(dag: Dag, left: int) -> set[int]:
             for i in bits(left & ~mask)
             if not dag.predecessors[i] & left & ~mask
         }
-        found |= layer
-    return found
+        groups |= layer
+    return groups

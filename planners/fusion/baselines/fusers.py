@@ -84,8 +84,8 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
         traits: Traits | None = None,
     ) -> Partition:
         known = Candidates(model, graph, traits or traits_of(model))
-        found = [_best(known, graph, budget_bytes, *choice) for choice in rule(known.dag)]
-        return min(found, key=lambda partition: partition.objective_bytes)
+        partitions = [_best(known, graph, budget_bytes, *choice) for choice in rule(known.dag)]
+        return min(partitions, key=lambda partition: partition.objective_bytes)
 
     return plan
 
@@ -195,12 +195,12 @@ def _best(
 
 def _parts(known: Candidates, run: list[int], budget_bytes: int) -> dict[int, int | None]:
     """Costs of the parts of two operators or more that a run has in one piece and that may fit."""
-    found: dict[int, int | None] = {}
+    costs: dict[int, int | None] = {}
     for start, first in enumerate(run):
         mask = 1 << first
         for i in run[start + 1 :]:
             mask |= 1 << i
             if not known.room(mask, budget_bytes):
                 break
-            found[mask] = least_traffic(known.cost(mask), budget_bytes)
-    return found
+            costs[mask] = least_traffic(known.cost(mask), budget_bytes)
+    return costs

@@ -66,8 +66,8 @@ def _read_bytes(graph: Graph, member: OperatorRows, k: int) -> int:
 def _covered(window: RowWindow, count: int) -> int:
     """How many are read: none before the first and past the last needed, nor between windows that
     follow each other."""
-    found = reached = 0
+    total = reached = 0
     for start, upto in zip(window.start[:-1], window.upto[1:], strict=True):
-        found += max(0, int(upto) - max(reached, int(start)))
+        total += max(0, int(upto) - max(reached, int(start)))
         reached = max(reached, int(upto))
-    return min(found, count)
+    return min(total, count)

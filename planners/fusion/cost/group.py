@@ -129,22 +129,20 @@ class GroupModel:
         return min(cheapest(ways, budget_bytes), key=_clumsiness, default=None)
 
     def _evaluate(self, group: Group, held: frozenset[str]) -> Sequence[GroupPlan]:
-        found: Staircase = undominated(self._ways(group, held))
+        staircase: Staircase = undominated(self._ways(group, held))
         if self._free and len(group.members) == 1 and _is_local_layer(self.graph, group.members[0]):
-            return (replace(found[0], traffic_bytes=0),)
-        return found
+            return (replace(staircase[0], traffic_bytes=0),)
+        return staircase
 
     def _ways(self, group: Group, held: frozenset[str]) -> list[GroupWays]:
         options = heights(self.graph, group)
         flows = self._choices(group, held, options)
         counts = [1 << k for k in range(self._most_bands.bit_length())]
         bandings = [b for n in counts if (b := bands(self.graph, group, n)) is not None]
-        found = [
-            strip_ways(self.graph, group, held, options, flows, bandings, self._least_channels)
-        ]
+        ways = [strip_ways(self.graph, group, held, options, flows, bandings, self._least_channels)]
         if len(group.members) == 1:
-            found += pass_ways(self.graph, group, held, self._least_channels)
-        return found
+            ways += pass_ways(self.graph, group, held, self._least_channels)
+        return ways
 
     def _choices(self, group: Group, held: frozenset[str], options: tuple[int, ...]) -> list[Flow]:
         """What to hold by the channel: with something held whole, the choices for nothing held and
@@ -153,10 +151,10 @@ class GroupModel:
         graph = self.graph
         able = candidates(graph, self._dag, group, frozenset())
         outputs = flow(graph, group, options, frozenset(t for t in able if t in group.sinks))
-        found = self._sliced(group, outputs, able)
+        choices = self._sliced(group, outputs, able)
         if held:
-            found += self._sliced(group, outputs, [t for t in able if not group.outside(t)])
-        more = [sliced for sliced in dict.fromkeys(found) if sliced != outputs.sliced]
+            choices += self._sliced(group, outputs, [t for t in able if not group.outside(t)])
+        more = [sliced for sliced in dict.fromkeys(choices) if sliced != outputs.sliced]
         return [outputs, *(flow(graph, group, options, sliced) for sliced in more)]
 
     def _sliced(self, group: Group, outputs: Flow, able: Sequence[str]) -> list[frozenset[str]]:
@@ -197,7 +195,7 @@ def _content(group: Group) -> object:
 def _sharing(graph: Graph) -> list[int]:
     """Sets of operators that read the same parameter."""
     readers = (graph.consumers[t] for t, x in graph.tensors.items() if x.kind == "parameter")
-    return [sum(1 << i for i in found) for found in readers if len(found) > 1]
+    return [sum(1 << i for i in users) for users in readers if len(users) > 1]
 
 
 def _shared_parameter(members: list[OperatorRows]) -> str:

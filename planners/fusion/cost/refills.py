@@ -99,12 +99,12 @@ class Refills:
 
     def _with(self, paces: dict[int, Pace], i: int) -> dict[int, Pace]:
         """The paces with an operator that none of the others comes before."""
-        found = dict(paces)
+        extended = dict(paces)
         out, rows = self._outs[i], self._rows[i]
-        if out not in found:
+        if out not in extended:
             most = np.minimum(-(-rows // self._fewest) + 1, rows)
-            found[out] = Pace(-(-rows // self._levels), most, most, rows, 0)
-        made = found[out]
+            extended[out] = Pace(-(-rows // self._levels), most, most, rows, 0)
+        made = extended[out]
         for read in self._reads[i]:
             pace = Pace(
                 read.upto[made.least],
@@ -113,7 +113,7 @@ class Refills:
                 int(read.upto[-1]),
                 int(read.start[made.skipped]),
             )
-            other = found.get(read.tensor)
+            other = extended.get(read.tensor)
             if other is not None:
                 pace = Pace(
                     np.maximum(pace.least, other.least),
@@ -122,18 +122,18 @@ class Refills:
                     max(pace.needed, other.needed),
                     max(pace.skipped, other.skipped),
                 )
-            found[read.tensor] = pace
-        return found
+            extended[read.tensor] = pace
+        return extended
 
 
 def _levels(rows: int) -> Counts:
     """Numbers of strips that are told apart: those between two are taken for the larger."""
-    found = {1, 2, 3, rows}
+    levels = {1, 2, 3, rows}
     step = 4
     while step < rows:
-        found |= {step, step + step // 2}
+        levels |= {step, step + step // 2}
         step *= 2
-    return np.array(sorted(n for n in found if n <= rows), dtype=np.int64)
+    return np.array(sorted(n for n in levels if n <= rows), dtype=np.int64)
 
 
 def _read(tensor: int, window: RowWindow) -> _RefillRead:

@@ -93,8 +93,8 @@ class Arranger:
         low, high = 0, budget_bytes
         while low < high:
             middle = (low + high + 1) // 2
-            found = self.layout(Room(room.ahead, room.tiles, middle))
-            low, high = (middle, high) if found.size_bytes <= budget_bytes else (low, middle - 1)
+            layout = self.layout(Room(room.ahead, room.tiles, middle))
+            low, high = (middle, high) if layout.size_bytes <= budget_bytes else (low, middle - 1)
         return self.layout(Room(room.ahead, room.tiles, low))
 
     def layout(self, room: Room) -> GroupLayout:
@@ -199,9 +199,9 @@ class Arranger:
         if self.plan.channel_passes == 1:
             return {}
         out = self.group.made[0]
-        found = dict.fromkeys(self.group.loaded, 0)
+        widest = dict.fromkeys(self.group.loaded, 0)
         for part in self.passes():
             assert part is not None
             for name, (start, stop) in input_channels(self.graph, self.group, part).items():
-                found[name] = max(found[name], stop - start)
-        return found | {out: self.plan.pass_channels}
+                widest[name] = max(widest[name], stop - start)
+        return widest | {out: self.plan.pass_channels}

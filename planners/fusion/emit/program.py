@@ -70,12 +70,12 @@ def lay_out(
     double_buffer: bool = True,
 ) -> tuple[LaidGroup, ...]:
     """Addresses for each group within the budget."""
-    found = []
+    laid = []
     for number, (group, plan) in enumerate(groups):
         arranger = Arranger(graph, group, plan)
         layout = arranger.arrange(budget_bytes, double_buffer)
-        found.append(LaidGroup(f"g{number}", group, plan, layout, arranger))
-    return tuple(found)
+        laid.append(LaidGroup(f"g{number}", group, plan, layout, arranger))
+    return tuple(laid)
 
 
 def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int) -> Program:
@@ -262,8 +262,8 @@ class GroupEmitter:
         if member.parameter_bytes and not parameters:
             if kept:  # For all strips: some parameters, of positions, have rows too.
                 wanted = needs(self.graph, op, out.name, box_of(out, (0, rows_of(out)), channels))
-            found = {name: piece for name, piece in wanted if name in op.parameters}
-            parameters = self._parameters(index, found, channels if member.sliced else None)
+            boxes = {name: piece for name, piece in wanted if name in op.parameters}
+            parameters = self._parameters(index, boxes, channels if member.sliced else None)
             for operand in parameters:
                 yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)
             if kept:
@@ -383,13 +383,13 @@ class GroupEmitter:
         else:
             at = self.layout.tiles[self.tile % len(self.layout.tiles)]
             self.tile += 1
-        found = []
+        operands = []
         for name, box in boxes.items():
             piece = Piece(name, box)
             size = piece_bytes(self.graph, piece)
-            found.append(Operand(piece, Region(self.machine.onchip, at, size)))
+            operands.append(Operand(piece, Region(self.machine.onchip, at, size)))
             at += size
-        return tuple(found)
+        return tuple(operands)
 
     def _drop_parameters(self) -> Iterator[Instruction]:
         for operands in self.parameters.values():

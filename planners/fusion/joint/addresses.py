@@ -38,7 +38,7 @@ class Turn:
 def turns(costs: HeldCosts, legs: Sequence[Leg]) -> list[Turn]:
     """What a route does with tensors, group by group."""
     done = resident = clean = 0
-    found = []
+    steps = []
     for leg in legs:
         reads = costs.around(leg.group).reads
         done |= leg.group
@@ -48,8 +48,8 @@ def turns(costs: HeldCosts, legs: Sequence[Leg]) -> list[Turn]:
         clean |= reads & ~resident | costs.tensors.host
         resident = there & costs.tensors.live(done)
         clean &= resident
-        found.append(Turn(leg, stored, dropped, loaded, there, there & ~resident))
-    return found
+        steps.append(Turn(leg, stored, dropped, loaded, there, there & ~resident))
+    return steps
 
 
 def lay_out_jointly(

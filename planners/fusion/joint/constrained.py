@@ -32,9 +32,9 @@ def wished_jointly(
         asked = Asked.of(some, model.graph)
         return best_joint(model, budget_bytes, within, double_buffer, asked)
 
-    found = search(wishes, clock)
-    if found.objective_bytes < NEVER:
-        return found
+    best = search(wishes, clock)
+    if best.objective_bytes < NEVER:
+        return best
 
     def possible(some: Sequence[Wish]) -> bool:
         return search(some, Clock(QUESTION_S)).objective_bytes < NEVER

@@ -239,16 +239,16 @@ class _Joint:
             "time_limit": max(COSMA_S, COSMA_SHARE * self.clock.left_s),
         }
         try:
-            found = PLAN_WHOLE_TENSORS.function()(
+            plan = PLAN_WHOLE_TENSORS.function()(
                 self.graph, self.model.machine, self.budget, options, lambda _: not self._stopped()
             )
         except BudgetTooSmall:
             return
         if _shares_parameters(self.model):
-            self.least_whole = found.claims.bound_bytes + found.claims.compulsory_bytes
-        if found.claims.offchip_bytes < self.best.objective_bytes:
-            alone, traffic = self.best.partition, found.claims.offchip_bytes
-            self.best = JointFusion(alone, traffic, self.bound, cosma=found)
+            self.least_whole = plan.claims.bound_bytes + plan.claims.compulsory_bytes
+        if plan.claims.offchip_bytes < self.best.objective_bytes:
+            alone, traffic = self.best.partition, plan.claims.offchip_bytes
+            self.best = JointFusion(alone, traffic, self.bound, cosma=plan)
 
     def _stopped(self) -> bool:
         return self.clock.stopped

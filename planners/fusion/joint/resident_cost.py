@@ -65,10 +65,10 @@ class Tensors:
 
     def bytes(self, tensors: int) -> int:
         """Bytes of all of them; the same few sets come again and again."""
-        found = self._bytes.get(tensors)
-        if found is None:
-            found = self._bytes[tensors] = sum(self.size[k] for k in bits(tensors))
-        return found
+        total = self._bytes.get(tensors)
+        if total is None:
+            total = self._bytes[tensors] = sum(self.size[k] for k in bits(tensors))
+        return total
 
     def live(self, done: int) -> int:
         """What is there once these operators ran, and is still read."""
@@ -111,10 +111,10 @@ class HeldCosts:
 
     def around(self, mask: int) -> GroupBoundary:
         """The tensors around a group."""
-        found = self._around.get(mask)
-        if found is None:
-            found = self._around[mask] = self._find_around(mask)
-        return found
+        boundary = self._around.get(mask)
+        if boundary is None:
+            boundary = self._around[mask] = self._find_around(mask)
+        return boundary
 
     def _find_around(self, mask: int) -> GroupBoundary:
         tensors = self.tensors
@@ -132,17 +132,17 @@ class HeldCosts:
 
     def steps(self, mask: int, held: int) -> Steps:
         """The staircase of a group that holds these tensors, all of them around it."""
-        found = self._steps.get((mask, held))
-        if found is None:
+        steps = self._steps.get((mask, held))
+        if steps is None:
             key = self._key(mask, held)
-            found = self._known.get(key)
-            if found is None:
+            steps = self._known.get(key)
+            if steps is None:
                 points = self.model.staircase(mask, frozenset(self.tensors.named(held)))
-                found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
-                self._known[key] = found
+                steps = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
+                self._known[key] = steps
                 self.evaluated += 1
-            self._steps[mask, held] = found
-        return found
+            self._steps[mask, held] = steps
+        return steps
 
     def _key(self, mask: int, held: int) -> object:
         if not self._looks:

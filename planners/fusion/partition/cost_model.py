@@ -61,8 +61,8 @@ class Traits:
 
 def traits_of(model: GroupCosts) -> Traits:
     """The traits that a model says that it has, or those of any."""
-    found = getattr(model, "traits", None)
-    return found if isinstance(found, Traits) else Traits()
+    traits = getattr(model, "traits", None)
+    return traits if isinstance(traits, Traits) else Traits()
 
 
 Status = Literal["optimal", "feasible", "bound"]

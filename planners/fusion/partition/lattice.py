@@ -121,7 +121,7 @@ class Dag:
 
     def downsets(self) -> list[int]:
         """All downsets from the empty one up, by size."""
-        layer, found = {0: self.sources()}, [0]
+        layer, downsets = {0: self.sources()}, [0]
         while layer:
             grown: dict[int, int] = {}
             for done, ready in layer.items():
@@ -130,8 +130,8 @@ class Dag:
                     if larger not in grown:
                         grown[larger] = self.ready_after(ready, larger, i)
             layer = grown
-            found += layer
-        return found
+            downsets += layer
+        return downsets
 
 
 def count_downsets(dag: Dag) -> int:

@@ -50,7 +50,7 @@ def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) ->
         for i in bits(mask):
             needs |= dag.predecessors[i]
         at[(mask & -mask).bit_length() - 1].append((mask, needs & ~mask, number))
-    found = Lattice(downsets, [[] for _ in downsets], [[] for _ in downsets])
+    steps = Lattice(downsets, [[] for _ in downsets], [[] for _ in downsets])
     total = 0
     ready = {0: dag.sources()}
     for k, done in enumerate(downsets):
@@ -62,12 +62,12 @@ def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) ->
             for mask, needs, number in at[i]:
                 if not mask & done and not needs & ~done and (done | mask) in index:
                     end = index[done | mask]
-                    found.begins[end].append(k)
-                    found.groups[end].append(number)
+                    steps.begins[end].append(k)
+                    steps.groups[end].append(number)
                     total += 1
         if total > limit:
             return None
-    return found
+    return steps
 
 
 def shortest_paths(way: Lattice, costs: Bytes) -> tuple[Bytes, list[list[int]]]:
@@ -84,14 +84,14 @@ def cheapest_through(way: Lattice, costs: Bytes) -> Bytes:
     far, _ = _from_nothing(way, costs)
     left = np.full(far.shape, NEVER, dtype=np.int64)
     left[-1] = 0
-    found = np.full(costs.shape, NEVER, dtype=np.int64)
+    through = np.full(costs.shape, NEVER, dtype=np.int64)
     for end in range(len(way.downsets) - 1, 0, -1):
         begins, groups = way.begins[end], way.groups[end]
         if begins:
             beyond = np.minimum(costs[groups] + left[end], NEVER)
             left[begins] = np.minimum(left[begins], beyond)
-            found[groups] = np.minimum(found[groups], np.minimum(far[begins] + beyond, NEVER))
-    return found
+            through[groups] = np.minimum(through[groups], np.minimum(far[begins] + beyond, NEVER))
+    return through
 
 
 def _from_nothing(way: Lattice, costs: Bytes) -> tuple[Bytes, Bytes]:

@@ -88,16 +88,16 @@ class Candidates:
     def cost(self, mask: int) -> Steps:
         """The staircase of a group, asked of the model once for all groups that look alike."""
         key = self.key(mask)
-        found = self._known.get(key)
-        if found is None:
+        steps = self._known.get(key)
+        if steps is None:
             points = self.model.staircase(mask)
             if isinstance(points, Staircase):
-                found = points.steps
+                steps = points.steps
             else:
-                found = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
-            self._known[key] = found
+                steps = tuple((point.buffer_bytes, point.traffic_bytes) for point in points)
+            self._known[key] = steps
             self.evaluated += 1
-        return found
+        return steps
 
     def fits(self, mask: int, budget_bytes: int) -> bool:
         """Whether there is a way to run a group within a budget."""
@@ -145,10 +145,10 @@ class Candidates:
         if self._floors is None or mask.bit_count() == 1:
             return 0
         key = self.key(mask)
-        found = self._low.get(key)
-        if found is None:
-            found = self._low[key] = self._floors(mask)
-        return found
+        floor = self._low.get(key)
+        if floor is None:
+            floor = self._low[key] = self._floors(mask)
+        return floor
 
     def least_traffic(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
         """Bytes that no way to run a group within each budget is below; None where none fits."""
@@ -160,10 +160,10 @@ class Candidates:
 
     def _can_be_one(self, mask: int) -> bool:
         key = self.key(mask)
-        found = self._fuses.get(key)
-        if found is None:
-            found = self._fuses[key] = self.model.fuses(mask)
-        return found
+        fuses = self._fuses.get(key)
+        if fuses is None:
+            fuses = self._fuses[key] = self.model.fuses(mask)
+        return fuses
 
     def key(self, mask: int) -> object:
         """Equal for groups that look alike."""
@@ -198,7 +198,7 @@ def looks(graph: Graph) -> tuple[int, ...]:
     Its kind, window and sizes, who wrote what it reads and who reads what it writes, as distances.
     """
     numbers: dict[object, int] = {}
-    found = []
+    look_ids = []
     for i, op in enumerate(graph.operators):
         wrote = tuple(
             i - graph.producer[t] if t in graph.producer else (t, graph.size_bytes(t))
@@ -215,5 +215,5 @@ def looks(graph: Graph) -> tuple[int, ...]:
         shapes = tuple(graph.tensors[t].shape for t in (*op.inputs, *op.outputs))
         window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
         look = (op.kind, op.look, window, wrote, own, read, shapes)
-        found.append(numbers.setdefault(look, len(numbers)))
-    return tuple(found)
+        look_ids.append(numbers.setdefault(look, len(numbers)))
+    return tuple(look_ids)

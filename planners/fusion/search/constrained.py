@@ -29,9 +29,9 @@ def wished_partition(
     Raises `WishesConflict` where none does within the budget, or none is found in time.
     """
     graph = model.graph
-    found = _best(model, WishedGroups.of(wishes, graph), budget_bytes, clock)
-    if found is not None:
-        return found
+    partition = _best(model, WishedGroups.of(wishes, graph), budget_bytes, clock)
+    if partition is not None:
+        return partition
 
     def possible(some: Sequence[Wish]) -> bool:
         return (
@@ -44,18 +44,18 @@ def wished_partition(
 def _best(
     model: GroupModel, wished: WishedGroups, budget_bytes: int, clock: Clock
 ) -> Partition | None:
-    found = best_partition(model, model.graph, budget_bytes, clock, wished=wished)
-    if all(wished.allows(mask) for mask in found.groups):
-        return found
+    partition = best_partition(model, model.graph, budget_bytes, clock, wished=wished)
+    if all(wished.allows(mask) for mask in partition.groups):
+        return partition
     groups = least_groups(model, wished)
     costs = [least_traffic(_points(model, mask), budget_bytes) for mask in groups]
     if None in costs:
         return None
     total = sum(cost for cost in costs if cost is not None)
-    bound = min(found.bound_bytes, total)
+    bound = min(partition.bound_bytes, total)
     status: Status = "optimal" if bound == total else "feasible"
     return replace(
-        found, groups=groups, objective_bytes=total, bound_bytes=bound, status=status, cap=None
+        partition, groups=groups, objective_bytes=total, bound_bytes=bound, status=status, cap=None
     )
 
 

@@ -121,10 +121,10 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     """The best partition into these groups for each of their budgets."""
     candidates = offers.candidates
     banded = candidates.traits.bands > 1
-    found = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
+    covers = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
     judged = [
         _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
-        for cover, budget in zip(found, offers.budgets, strict=True)
+        for cover, budget in zip(covers, offers.budgets, strict=True)
     ]
     if not banded or all(partition.status == "optimal" for partition in judged):
         return judged

@@ -77,14 +77,14 @@ def online_partition(
     known = Candidates(model, graph, Traits("any"))
     known.masks = dict.fromkeys(allowed_groups(known.dag, table.limit(budget_bytes)))
     offers = Offers(known, [budget_bytes])
-    (found,) = solve(offers, clock)
-    assert found.groups is not None
-    floor = min(compulsory_bytes(graph), found.objective)
+    (cover,) = solve(offers, clock)
+    assert cover.groups is not None
+    floor = min(compulsory_bytes(graph), cover.objective)
     return Partition(
-        groups=found.groups,
-        objective_bytes=found.objective,
+        groups=cover.groups,
+        objective_bytes=cover.objective,
         bound_bytes=floor,
-        status="optimal" if floor == found.objective else "feasible",
+        status="optimal" if floor == cover.objective else "feasible",
         considered=len(offers.groups),
     )
 

@@ -48,10 +48,10 @@ def prices(count: int, groups: Sequence[int], costs: Sequence[int], clock: Clock
 
     They are the duals of set partitioning, rounded so that they hold exactly.
     """
-    found = duals(incidence(count, groups), np.array(costs, dtype=np.int64), clock)
-    if found is None:
+    fractional = duals(incidence(count, groups), np.array(costs, dtype=np.int64), clock)
+    if fractional is None:
         return _fair_shares(count, groups, costs)
-    return made_exact([floor(x) for x in found], groups, costs)
+    return made_exact([floor(x) for x in fractional], groups, costs)
 
 
 def incidence(count: int, groups: Sequence[int]) -> csr_array:
@@ -119,9 +119,9 @@ def cheapest_cover(
     best = PartitionFound(None, known, search.whole(known, search.root))
     width = FIRST_WIDTH
     while best.bound < best.objective and width <= widest and not clock.expired():
-        found = search.run(width, best.objective, clock)
-        bound = search.whole(found.objective, max(best.bound, found.bound))
-        best = PartitionFound(found.groups or best.groups, found.objective, bound)
+        cover = search.run(width, best.objective, clock)
+        bound = search.whole(cover.objective, max(best.bound, cover.bound))
+        best = PartitionFound(cover.groups or best.groups, cover.objective, bound)
         clock.report(f"covers, {width} wide", best.objective, best.bound)
         width *= 4
     return best
@@ -230,26 +230,26 @@ class _LayeredSearch:
         Where one of its own does, no convex group can hold both.
         """
         key = (mask, before, after)
-        found = self._news.get(key)
-        if found is None:
-            found = any(after & ~self._beyond(mask, i) for i in bits(before))
-            self._news[key] = found
-        return found
+        is_news = self._news.get(key)
+        if is_news is None:
+            is_news = any(after & ~self._beyond(mask, i) for i in bits(before))
+            self._news[key] = is_news
+        return is_news
 
     def _beyond(self, mask: int, i: int) -> int:
         """What comes after those of a group that come after an operator."""
-        found = 0
+        beyond = 0
         for j in bits(mask & self.dag.descendants[i]):
-            found |= self.dag.descendants[j]
-        return found
+            beyond |= self.dag.descendants[j]
+        return beyond
 
     def _groups(self, layers: list[_Layer]) -> tuple[int, ...]:
-        found: list[int] = []
+        chosen: list[int] = []
         key: _Key | None = (self.dag.everything, frozenset())
         while key is not None:
             covered = key[0]
             to = (~covered & (covered + 1)).bit_length() - 1
             _, key, mask = layers[to][key]
             if mask:
-                found.append(mask)
-        return tuple(found)
+                chosen.append(mask)
+        return tuple(chosen)

@@ -52,14 +52,14 @@ def wide_cover(offers: Offers, column: int, clock: Clock, known: PartitionFound)
         if mask.bit_count() == 1 and mask not in alone:
             groups.append(mask)
             costs.append(int(offers.costs[row, column]))
-    found = cheapest_cover(offers.candidates.dag, groups, costs, clock, known.objective, price)
+    cover = cheapest_cover(offers.candidates.dag, groups, costs, clock, known.objective, price)
     # What was not costed in time may be in a better one.
-    proven = found.bound if len(usable) == len(near) else min(bound, found.bound)
-    if found.groups is None:
+    proven = cover.bound if len(usable) == len(near) else min(bound, cover.bound)
+    if cover.groups is None:
         return PartitionFound(known.groups, known.objective, min(proven, known.objective))
-    order = executable(offers.candidates.dag, found.groups)
+    order = executable(offers.candidates.dag, cover.groups)
     assert order is not None, "a cover without cycles has an order"
-    return PartitionFound(order, found.objective, proven)
+    return PartitionFound(order, cover.objective, proven)
 
 
 def _prices(
@@ -72,10 +72,10 @@ def _prices(
     price = np.zeros(count)
     while True:
         rows = np.flatnonzero(inside)
-        found = duals(matrix[rows], offers.costs[rows, column], clock)
-        if found is None:
+        solution = duals(matrix[rows], offers.costs[rows, column], clock)
+        if solution is None:
             break
-        price = found
+        price = solution
         beyond = matrix @ price - offers.costs[:, column]
         beyond[inside] = 0
         over = np.flatnonzero(beyond > 1e-6 * max(1.0, price.max()))
@@ -95,9 +95,9 @@ def _prices(
 
 
 def _rows(rows: Bytes, count: int) -> NDArray[np.bool_]:
-    found = np.zeros(count, dtype=bool)
-    found[rows] = True
-    return found
+    mask = np.zeros(count, dtype=bool)
+    mask[rows] = True
+    return mask
 
 
 def _slack(offers: Offers, column: int, price: list[int]) -> Bytes:

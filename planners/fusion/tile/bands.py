@@ -51,31 +51,31 @@ def bands(graph: Graph, group: Group, count: int) -> Bands | None:
         return None
     if min(columns_of(graph.tensors[t]) for t in group.sinks) < count:
         return None
-    found: dict[str, list[Range]] = {}
+    ranges_of: dict[str, list[Range]] = {}
     for tensor in group.sinks:
         width = columns_of(graph.tensors[tensor])
         ends = [-(-width * k // count) for k in range(count + 1)]
-        found[tensor] = list(zip(ends, ends[1:]))
+        ranges_of[tensor] = list(zip(ends, ends[1:]))
     for member in reversed(group.members):
         out = member.op.outputs[0]
-        found[out] = _joined(found[out], columns_of(graph.tensors[out]))
+        ranges_of[out] = _joined(ranges_of[out], columns_of(graph.tensors[out]))
         for window in member.columns:
             wanted = [
-                (int(window.start[start]), int(window.upto[stop])) for start, stop in found[out]
+                (int(window.start[start]), int(window.upto[stop])) for start, stop in ranges_of[out]
             ]
-            before = found.get(window.tensor)
+            before = ranges_of.get(window.tensor)
             if before is not None:
                 wanted = [(min(a, c), max(b, d)) for (a, b), (c, d) in zip(wanted, before)]
-            found[window.tensor] = wanted
-    if any(start >= stop for ranges in found.values() for start, stop in ranges):
+            ranges_of[window.tensor] = wanted
+    if any(start >= stop for ranges in ranges_of.values() for start, stop in ranges):
         return None
-    return Bands(count, {name: tuple(ranges) for name, ranges in found.items()})
+    return Bands(count, {name: tuple(ranges) for name, ranges in ranges_of.items()})
 
 
 def _joined(ranges: list[Range], width: int) -> list[Range]:
     """The same without gaps, so that all columns are made."""
-    found: list[Range] = []
+    joined: list[Range] = []
     for start, stop in ranges:
-        found.append((min(start, found[-1][1]) if found else 0, stop))
-    found[-1] = (found[-1][0], width)
-    return found
+        joined.append((min(start, joined[-1][1]) if joined else 0, stop))
+    joined[-1] = (joined[-1][0], width)
+    return joined

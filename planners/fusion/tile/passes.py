@@ -158,12 +158,12 @@ def input_channels(
     (member,) = group.members
     out = graph.tensors[member.op.outputs[0]]
     box = box_of(out, (0, rows_of(out)), channels)
-    found = {}
+    read_channels = {}
     for name, part in needs(graph, member.op, out.name, box):
         tensor = graph.tensors[name]
         if name in member.op.inputs:
-            found[name] = channels_in(tensor, part)
-    return found
+            read_channels[name] = channels_in(tensor, part)
+    return read_channels
 
 
 def _input_channels(
@@ -181,8 +181,8 @@ def _input_channels(
     uneven = own.keys() - dense - member.by_channel
     if uneven:
         tiles = tiles[tiles * MOST_UNEVEN_PASSES >= channels]
-    found = {name: (tiles, np.full_like(tiles, channels)) for name in member.by_channel}
-    found |= {t: (np.full_like(tiles, own[t]), -(-channels // tiles) * own[t]) for t in dense}
+    counts = {name: (tiles, np.full_like(tiles, channels)) for name in member.by_channel}
+    counts |= {t: (np.full_like(tiles, own[t]), -(-channels // tiles) * own[t]) for t in dense}
     widest = {name: np.zeros_like(tiles) for name in uneven}
     moved = {name: np.zeros_like(tiles) for name in uneven}
     for at, tile in enumerate(tiles if uneven else ()):
@@ -191,7 +191,7 @@ def _input_channels(
                 if name in uneven:
                     widest[name][at] = max(widest[name][at], stop - start)
                     moved[name][at] += stop - start
-    return tiles, found | {name: (widest[name], moved[name]) for name in uneven}
+    return tiles, counts | {name: (widest[name], moved[name]) for name in uneven}
 
 
 def channel_row(graph: Graph, name: str) -> int:

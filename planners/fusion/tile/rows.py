@@ -231,10 +231,10 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
     def needed(part: tuple[int, int]) -> list[tuple[int, int]]:
         box = box_of(out, part) if axis == 2 else box_of(out, (0, rows_of(out)), columns=part)
         boxes = dict(needs(graph, op, out.name, box))
-        found = [(source, boxes.get(source.name)) for source in sources]
+        pairs = [(source, boxes.get(source.name)) for source in sources]
         return [
             (count(source), 0) if box is None else rows_in(source, box) if axis == 2 else box[3]
-            for source, box in found
+            for source, box in pairs
         ]
 
     for y in range(size):
@@ -283,16 +283,16 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
     if axis is None or len(op.outputs) > 1 or out.shape[axis] == 1:
         return frozenset()
     channels = out.shape[axis]
-    found = {name for name in op.inputs if channels_of(graph.tensors[name]) == channels}
+    names = {name for name in op.inputs if channels_of(graph.tensors[name]) == channels}
     half = channels // 2
     parts = {(0, 1), (0, half), (half, channels), (channels - 1, channels)}
     if detailed(op):  # Calls that move elements may give channels another order.
         parts |= {(c, c + 1) for c in range(channels)}
     for part in sorted(parts):
         boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
-        own = {t for t in found & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
-        found &= own
-    return frozenset(found)
+        own = {t for t in names & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
+        names &= own
+    return frozenset(names)
 
 
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:

@@ -91,12 +91,12 @@ class Section:
 
     def sources(self, option: str, index: int) -> tuple[int, ...]:
         """Layers by number; below zero they count back from this one, which is `index`."""
-        found = tuple(n if n >= 0 else index + n for n in self.numbers(option))
-        for given, number in zip(self.numbers(option), found):
+        layers = tuple(n if n >= 0 else index + n for n in self.numbers(option))
+        for given, number in zip(self.numbers(option), layers):
             if not 0 <= number < index:
                 there = f"layers 0 to {index - 1} come before" if index else "none comes before"
                 raise self.bad(f"{option}={given} is no earlier layer: {there}", option)
-        return found
+        return layers
 
     def stride(self) -> tuple[int, int]:
         """Down and across."""
@@ -126,24 +126,24 @@ def read_cfg(path: str | Path) -> str:
 
 def sections(text: str, file: str) -> list[Section]:
     """The sections of a file in order, `[net]` first. Raises `BadInput` with file and line."""
-    found: list[Section] = []
+    parsed: list[Section] = []
     for number, raw in enumerate(text.split("\n"), 1):
         line = re.sub(r"[ \t\r]", "", re.split(r"[#;]", raw, maxsplit=1)[0])
         if line.startswith("["):
             if not re.fullmatch(r"\[\w+\]", line):
                 raise BadInput(f"{file}:{number}: {line!r:.40} is no [section]; is the file cut?")
             kind = line[1:-1]
-            found.append(Section(_ALIASES.get(kind, kind), file, number))
-            _check_kind(found)
+            parsed.append(Section(_ALIASES.get(kind, kind), file, number))
+            _check_kind(parsed)
         elif line:
-            _add_option(found, line, file, number)
-    if not found:
+            _add_option(parsed, line, file, number)
+    if not parsed:
         raise BadInput(f"{file}:1: no [net] section: give a Darknet .cfg file")
-    if len(found) == 1:
-        raise BadInput(f"{file}:{found[0].line}: no layers come after [net]; is the file cut?")
-    for section in found:
+    if len(parsed) == 1:
+        raise BadInput(f"{file}:{parsed[0].line}: no layers come after [net]; is the file cut?")
+    for section in parsed:
         _check_options(section)
-    return found
+    return parsed
 
 
 def parse(text: str, file: str, name: str, size: tuple[int, int] | None = None) -> Network:

@@ -92,8 +92,8 @@ def section_of(operator: Operator) -> tuple[int, str] | None:
 
     A section has one operator or several, or none: routes of one layer, heads, dropout.
     """
-    found = re.match(r"(\d+)_([a-z]+)", operator.block)
-    return (int(found.group(1)), found.group(2)) if found else None
+    match = re.match(r"(\d+)_([a-z]+)", operator.block)
+    return (int(match.group(1)), match.group(2)) if match else None
 
 
 def _shape(given: Any, network: Network, name: str | Path) -> list[int]:

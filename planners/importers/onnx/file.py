@@ -137,36 +137,36 @@ def _bytes(path: Path) -> bytes:
 
 
 def _opsets(model: Any, path: Path) -> dict[str, int]:
-    found = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
+    opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in model.opset_import}
     newest = onnx.defs.onnx_opset_version()
-    if "" not in found:
+    if "" not in opsets:
         raise BadInput(f"{path} does not say which version of ONNX's operators it uses")
-    if found[""] < OLDEST_OPSET:
+    if opsets[""] < OLDEST_OPSET:
         raise BadInput(
-            f"{path} uses opset {found['']}, and {OLDEST_OPSET} is the oldest that can be read: "
+            f"{path} uses opset {opsets['']}, and {OLDEST_OPSET} is the oldest that can be read: "
             "export it anew, or use onnx.version_converter"
         )
-    if found[""] > newest:
+    if opsets[""] > newest:
         raise BadInput(
-            f"{path} uses opset {found['']}; onnx {onnx.__version__} knows those up to {newest}: "
+            f"{path} uses opset {opsets['']}; onnx {onnx.__version__} knows those up to {newest}: "
             "pip install -U onnx, or export it for an older one"
         )
-    return found
+    return opsets
 
 
 def _constants(graph: Any, path: Path) -> dict[str, Any]:
     """The initialisers by name; sparse ones by the tensor of their values, in their full shape."""
-    found: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
     for tensor in graph.initializer:
-        _once(tensor.name, found, path)
+        _once(tensor.name, constants, path)
         check_location(tensor, path)
-        found[tensor.name] = tensor
+        constants[tensor.name] = tensor
     for sparse in graph.sparse_initializer:
-        _once(sparse.values.name, found, path)
+        _once(sparse.values.name, constants, path)
         dense = onnx.TensorProto(name=sparse.values.name, data_type=sparse.values.data_type)
         dense.dims.extend(sparse.dims)
-        found[dense.name] = dense
-    return found
+        constants[dense.name] = dense
+    return constants
 
 
 def _all_names(graph: Any) -> Iterator[Any]:

@@ -40,12 +40,12 @@ def _slice(a: Sequence[Any], attributes: Mapping[str, Any], _: Any, __: Any) -> 
     else:
         starts, ends = attributes["starts"], attributes["ends"]
         axes, steps = attributes.get("axes", range(len(starts))), [1] * len(starts)
-    found = a[0]
+    value = a[0]
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if step < 0 and end < -found.shape[axis]:
+        if step < 0 and end < -value.shape[axis]:
             end = None
-        found = found[(slice(None),) * (axis % found.ndim) + (slice(start, end, step),)]
-    return found
+        value = value[(slice(None),) * (axis % value.ndim) + (slice(start, end, step),)]
+    return value
 
 
 def _constant_of_shape(a: Sequence[Any], attributes: Mapping[str, Any], _: Any, value: Any) -> Any:
@@ -66,10 +66,10 @@ def _one(function: Callable[[Any], Any]) -> Fold:
 
 def _all(function: Callable[[Any, Any], Any]) -> Fold:
     def folded(a: Sequence[Any], _: Any, __: Any, ___: Any) -> Any:
-        found = a[0]
+        value = a[0]
         for item in a[1:]:
-            found = function(found, item)
-        return found
+            value = function(value, item)
+        return value
 
     return folded
 

@@ -46,9 +46,9 @@ class OnnxNode:
     @cached_property
     def attributes(self) -> dict[str, Any]:
         """Its attributes as plain data; text is decoded."""
-        found = {a.name: onnx.helper.get_attribute_value(a) for a in self.proto.attribute}
+        values = {a.name: onnx.helper.get_attribute_value(a) for a in self.proto.attribute}
         return {
-            k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in found.items()
+            k: v.decode(errors="replace") if isinstance(v, bytes) else v for k, v in values.items()
         }
 
     @property

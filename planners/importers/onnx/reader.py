@@ -65,17 +65,17 @@ def _trace(
 
     file = read_onnx(path)
     values = infer(file, input_shape)
-    found = read_calls(file, values)
+    traced = read_calls(file, values)
     names = [v.name for v in file.graph.input if v.name not in file.constants]
     inputs = [Tensor(n, values.of[n].shape, "input", values.of[n].dtype) for n in names]
-    known = {*names, *found.calls, *found.parameters}
-    outputs = tuple(found.resolve(value.name) for value in file.graph.output)
+    known = {*names, *traced.calls, *traced.parameters}
+    outputs = tuple(traced.resolve(value.name) for value in file.graph.output)
     outputs = tuple(name for name in outputs if name in known)
     source: dict[str, Any] = {
         "onnx": {"file": file.path.name, "sha256": file.digest, "opset": file.opset},
         "input_shape": [list(tensor.shape) for tensor in inputs],
     }
-    calls = combine(found, outputs)
-    parameters = tuple(found.parameters.values())
+    calls = combine(traced, outputs)
+    parameters = tuple(traced.parameters.values())
     trace = CallTrace(file.path.stem, tuple(inputs), parameters, calls, outputs)
-    return trace, source, frozenset(found.opaque)
+    return trace, source, frozenset(traced.opaque)

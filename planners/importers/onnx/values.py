@@ -97,7 +97,7 @@ def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value
     inputs = [value for value in file.graph.input if value.name not in file.constants]
     shapes = _given(given, len(inputs), file)
     sizes: dict[str, int] = {}
-    found = {}
+    values = {}
     for value, shape in zip(inputs, shapes, strict=True):
         tensor = value.type.tensor_type
         if not value.type.HasField("tensor_type") or not tensor.elem_type:
@@ -120,10 +120,10 @@ def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value
             raise BadInput(
                 f"{file.path}: the input {value.name!r:.80} has more than {LARGEST_INPUT} elements"
             )
-        found[value.name] = Value(
+        values[value.name] = Value(
             sized, _dtype(tensor.elem_type, value.name, file), tensor.elem_type
         )
-    return found
+    return values
 
 
 def _given(given: Any, count: int, file: OnnxFile) -> list[tuple[int, ...] | None]:
@@ -150,13 +150,13 @@ def _sized(
     axes: list[int | str], shape: tuple[int, ...] | None, sizes: dict[str, int], what: str
 ) -> tuple[int, ...]:
     """Sizes for all axes: those of the file, those given; a name stands for one size."""
-    found = []
+    axis_sizes = []
     for at, axis in enumerate(axes):
         size = shape[at] if shape is not None else None
         if isinstance(axis, int):
             if size not in (None, axis):
                 raise BadInput(f"{what} has {axis} as its axis {at} in the file, not {size}")
-            found.append(axis)
+            axis_sizes.append(axis)
             continue
         size = sizes.get(axis) if size is None and axis else size
         if size is None:
@@ -164,8 +164,8 @@ def _sized(
             raise BadInput(f"{what} leaves {named} open: give input_shape (--input)")
         if axis and sizes.setdefault(axis, size) != size:
             raise BadInput(f"{what}: {axis!r:.60} is {sizes[axis]} elsewhere, not {size}")
-        found.append(size)
-    return tuple(found)
+        axis_sizes.append(size)
+    return tuple(axis_sizes)
 
 
 def _dtype(code: int, name: str, file: OnnxFile) -> str:
@@ -224,15 +224,15 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
         )
     if node.op_type == "Constant" and node.domain in STANDARD:
         return _constant_node(node, values, file)
-    found = _inferred(node, values, file)
+    inferred = _inferred(node, values, file)
     for name in filter(None, node.output):
-        value = _complete((found or {}).get(name)) or _complete(said.get(name))
+        value = _complete((inferred or {}).get(name)) or _complete(said.get(name))
         if value is None:
             if name not in values.used:
                 continue
             raise BadInput(
                 f"{file.path}: the shape of {name!r:.80} is not known: {label(node)} "
-                + ("is no standard operator" if found is None else "computes it from data")
+                + ("is no standard operator" if inferred is None else "computes it from data")
                 + "; run onnx.shape_inference, or give the shape in the file"
             )
         if any(n < 0 for n in value[0]):

@@ -68,17 +68,19 @@ def _program_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
     entries = archive.infolist()
     if len(entries) > MOST_FILES:
         raise BadInput(f"{path} holds {len(entries)} files; {MOST_FILES} are the most")
-    found = [entry for entry in entries if PROGRAM.fullmatch(entry.filename)]
-    if len(found) > 1:
-        names = [Path(entry.filename).stem for entry in found]
-        raise BadInput(f"{path} holds {len(found)} models ({', '.join(names):.80}): save one alone")
-    if not found:
+    programs = [entry for entry in entries if PROGRAM.fullmatch(entry.filename)]
+    if len(programs) > 1:
+        names = [Path(entry.filename).stem for entry in programs]
+        raise BadInput(
+            f"{path} holds {len(programs)} models ({', '.join(names):.80}): save one alone"
+        )
+    if not programs:
         torchscript = any(entry.filename.endswith("data.pkl") for entry in entries)
         what = "a pickled or TorchScript model, which is not read" if torchscript else "no program"
         raise BadInput(
             f"{path} holds {what}: write it with torch.export.save(torch.export.export(...), path)"
         )
-    return found[0]
+    return programs[0]
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:

@@ -172,12 +172,12 @@ class _Program:
 
     def _operator(self, target: Any) -> Any:
         """An operator of ATen by its name; whatever else a file may name is not looked at."""
-        found = ATEN.fullmatch(target) if isinstance(target, str) else None
-        if found is None:
+        match = ATEN.fullmatch(target) if isinstance(target, str) else None
+        if match is None:
             hint = ": export it with fixed shapes" if "sym" in str(target) else ""
             raise ImportFailed(f"{self.label} calls {target!r:.80}, which is not ATen's{hint}")
-        packet = getattr(torch.ops.aten, found.group(1), None)
-        overload = getattr(packet, found.group(2), None)
+        packet = getattr(torch.ops.aten, match.group(1), None)
+        overload = getattr(packet, match.group(2), None)
         if not isinstance(overload, torch._ops.OpOverload):
             raise ImportFailed(f"{self.label} calls {target:.80}, which this PyTorch does not have")
         return overload
@@ -269,11 +269,11 @@ def _names(data: Any) -> Iterator[str]:
 
 def _stack(text: str) -> dict[str, tuple[str, str]]:
     """The modules that a call is in: `key,path,type` for each, outermost first."""
-    found = {}
+    modules = {}
     for item in text.split(";") if text else ():
         key, path, kind = _split(item)
-        found[key] = (path, kind)
-    return found
+        modules[key] = (path, kind)
+    return modules
 
 
 def _split(text: str) -> list[str]:

@@ -214,8 +214,8 @@ class _ProgramReader:
 
     def _writes_into(self, names: Iterable[str]) -> tuple[str, ...]:
         """The calls so far that wrote into constants that these are, or look at."""
-        found = (self.writes.get(self.root.get(name, name), ()) for name in names)
-        return tuple(dict.fromkeys(write for writes in found for write in writes))
+        writers = (self.writes.get(self.root.get(name, name), ()) for name in names)
+        return tuple(dict.fromkeys(write for writes in writers for write in writes))
 
     def _filled(self, node: Any, kind: str, named: Mapping[str, Any], value: Any) -> None:
         """A tensor made like another one, of which only the shape matters: a constant."""
@@ -305,11 +305,11 @@ def _tensor(name: str, value: torch.Tensor, kind: Any = "activation") -> Tensor:
 
 def _tensors(named: Mapping[str, Any]) -> dict[str, Any]:
     """The tensor arguments by name; those of a list argument numbered."""
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, value in named.items():
         items = enumerate(value) if isinstance(value, (list, tuple)) else [("", value)]
-        found |= {f"{name}{i}": v for i, v in items if isinstance(v, torch.fx.Node)}
-    return found
+        tensors |= {f"{name}{i}": v for i, v in items if isinstance(v, torch.fx.Node)}
+    return tensors
 
 
 def _block(node: Any) -> str:

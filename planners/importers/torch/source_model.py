@@ -37,10 +37,10 @@ class SourceModel:
         the module's own. Nothing in `known` is written. `run` makes a call's value in its place,
         given its name, function and arguments. Raises `BadInput` where a value is missing.
         """
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
 
         def value(name: str) -> Any:
-            for place in (found, known, self._traced.parameters):
+            for place in (results, known, self._traced.parameters):
                 if name in place:
                     return place[name]
             raise BadInput(f"the value {name!r} is needed here and is not known")
@@ -52,10 +52,10 @@ class SourceModel:
                     raise BadInput(f"the model has no call named {name!r}")
                 args, kwargs = fill(step.args, value), fill(dict(step.kwargs), value)
                 if run is None:
-                    found[name] = step.target(*args, **kwargs)
+                    results[name] = step.target(*args, **kwargs)
                 else:
-                    found[name] = run(name, step.target, args, kwargs)
-        return {name: v for name, v in found.items() if isinstance(v, torch.Tensor)}
+                    results[name] = run(name, step.target, args, kwargs)
+        return {name: v for name, v in results.items() if isinstance(v, torch.Tensor)}
 
     def parameter(self, name: str) -> torch.Tensor:
         """A parameter, buffer or constant by its graph name, the module's own: do not write it.

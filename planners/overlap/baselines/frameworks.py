@@ -126,7 +126,7 @@ def lifetimes(graph: Graph, order: Sequence[int]) -> list[Lifetime]:
     """
     _assert_operators(graph)
     step = {position: at for at, position in enumerate(order)}
-    found = []
+    intervals = []
     for name, tensor in graph.tensors.items():
         if tensor.kind == "parameter":
             continue
@@ -135,8 +135,8 @@ def lifetimes(graph: Graph, order: Sequence[int]) -> list[Lifetime]:
             uses.append(step[graph.producer[name]])
         if uses:
             end = len(order) if name in graph.outputs else max(uses) + 1
-            found.append(Lifetime(name, min(uses), end, graph.size_bytes(name)))
-    return found
+            intervals.append(Lifetime(name, min(uses), end, graph.size_bytes(name)))
+    return intervals
 
 
 def _live(graph: Graph, order: Sequence[int]) -> list[int]:

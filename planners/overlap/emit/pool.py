@@ -64,10 +64,12 @@ class PoolOperands:
             memory, offset = self.machine.onchip, self.layout.offsets[tensor]
             pitch = self.pitch(tensor)
             if self._grain.get(tensor, SEGMENT) == SEGMENT:
-                found = [segments.operand(i, memory, offset, pitch) for i in range(segments.count)]
+                operands = [
+                    segments.operand(i, memory, offset, pitch) for i in range(segments.count)
+                ]
             else:
-                found = list(self._in_rows(tensor, offset))
-            self._whole[tensor] = found
+                operands = list(self._in_rows(tensor, offset))
+            self._whole[tensor] = operands
         return self._whole[tensor]
 
     def _in_rows(self, tensor: str, offset: int) -> Iterator[Operand]:
@@ -88,13 +90,13 @@ class PoolOperands:
         if not self.parameters or not op.parameters:
             return []
         width = self.graph.bytes_per_element
-        found = []
+        operands = []
         for name, part in needs(self.graph, op, output, box):
             if name in op.parameters:
                 piece = Piece(name, part)
                 home = Region(self.machine.parameters, None, piece.elements * width)
-                found.append(Operand(piece, home))
-        return found
+                operands.append(Operand(piece, home))
+        return operands
 
     def macs(self, op: Operator, box: Box, sums: tuple[int, int] | None = None) -> int:
         return share_of_macs(self.graph, op, op.outputs[0], box, sums)

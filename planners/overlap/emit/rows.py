@@ -88,14 +88,14 @@ class _InRows:
     def _spans(self, op: Operator, start: int, stop: int) -> dict[str, Span]:
         """The rows of each input that are read for some rows of the output."""
         every = spans_read(self.pool.graph, op, self.rows if len(self.ops) == 1 else 1)
-        found = {}
+        by_input = {}
         for name, spans in zip(op.inputs, every, strict=True):
             inside = spans[start:stop]
             if len(self.ops) == 1:
                 inside = spans[start // self.rows : start // self.rows + 1]
             read = [span for span in inside if span[0] < span[1]]
-            found[name] = (min(a for a, _ in read), max(b for _, b in read)) if read else (0, 0)
-        return found
+            by_input[name] = (min(a for a, _ in read), max(b for _, b in read)) if read else (0, 0)
+        return by_input
 
     def _compute(
         self,

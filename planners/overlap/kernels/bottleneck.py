@@ -59,17 +59,17 @@ def bottleneck(graph: Graph, positions: Sequence[int]) -> Bottleneck | None:
     ops = [graph.operators[p] for p in positions]
     if len(ops) not in (3, 4) or not all(streams(graph, op) for op in ops):
         return None
-    found = Bottleneck(ops[0], ops[1], ops[2], ops[3] if len(ops) == 4 else None)
+    block = Bottleneck(ops[0], ops[1], ops[2], ops[3] if len(ops) == 4 else None)
     reads, writes = ends(graph, positions)
-    chained = found.depthwise.inputs == (found.b,) and found.project.inputs == (found.c,)
-    if writes != found.last.outputs or reads != (found.a,) or not chained:
+    chained = block.depthwise.inputs == (block.b,) and block.project.inputs == (block.c,)
+    if writes != block.last.outputs or reads != (block.a,) or not chained:
         return None
-    expands = found.expand.kind == "conv2d" and found.expand.groups == 1
-    if not (expands and _pointwise(found.project) and _slides(graph, found)):
+    expands = block.expand.kind == "conv2d" and block.expand.groups == 1
+    if not (expands and _pointwise(block.project) and _slides(graph, block)):
         return None
-    if found.add and (found.add.kind != "add" or set(found.add.inputs) != {found.a, found.d}):
+    if block.add and (block.add.kind != "add" or set(block.add.inputs) != {block.a, block.d}):
         return None
-    return found
+    return block
 
 
 def _pointwise(op: Operator) -> bool:
@@ -148,8 +148,8 @@ class BottleneckWindows:
         for number in range(self.out.count):
             (top, bottom), (left, right) = self.rows(number), self.fresh(number)
             low.append(top * self.width + left if bottom > top and right > left else count)
-        found: Numbers = np.minimum.accumulate(np.append(low, count)[::-1])[::-1]
-        return self.source.still[found]
+        lowest: Numbers = np.minimum.accumulate(np.append(low, count)[::-1])[::-1]
+        return self.source.still[lowest]
 
     def candidate(self, form: Form, positions: Sequence[int], channels: int = 0) -> RunCandidate:
         block = self.block
@@ -192,10 +192,10 @@ class BottleneckWindows:
         # Sums that go straight into the pool begin while their window is still to be read.
         held = form == "tile" and block.add is None
         low = still[:-1] if held else still[1:]
-        found = 0
+        d = 0
         if block.add is not None:  # The pixel of A itself is read with the last write to it.
             low = np.minimum(low, number + 1)
-            found = int((begin - each * number).max())
+            d = int((begin - each * number).max())
         open_ = low < self.source.source.count
         after = (begin + size - each * low)[open_]
-        return max(0, found, int(after.max()) if open_.any() else 0)
+        return max(0, d, int(after.max()) if open_.any() else 0)

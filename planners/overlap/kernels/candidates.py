@@ -62,8 +62,8 @@ class RunCandidate:
 def alone(graph: Graph, position: int) -> RunCandidate:
     """One operator by itself."""
     op = graph.operators[position]
-    found = {name: distance(graph, op, name) for name in op.inputs}
-    distances = {name: d for name, d in found.items() if d is not None}
+    by_input = {name: distance(graph, op, name) for name in op.inputs}
+    distances = {name: d for name, d in by_input.items() if d is not None}
     return RunCandidate("alone", (position,), op.inputs, op.outputs, distances=distances)
 
 
@@ -143,21 +143,21 @@ class Pull:
         after = np.full(self.out.count, count)
         for c, reach in self.reach[name].items():
             after = np.minimum(after, reach.still[self.made[c] + 1])
-        found = _most(end - each * after, after < count)
+        d = _most(end - each * after, after < count)
         own = self.reach[name].get(self.out.tensor)
         if own is not None:  # What a pixel reads is needed up to its last channel, or its own.
             each_reads_all = order(self.graph, self.last) == "segment"
             held = np.minimum(after, own.still[:-1])
             last = end - 1 if each_reads_all else begin
-            found = max(found, _most(last - each * held, held < count))
-        return found
+            d = max(d, _most(last - each * held, held < count))
+        return d
 
 
 def newest(reach: Reach) -> Numbers:
     """How far an operand must be for each output pixel; for the last one it must be complete."""
-    found = reach.newest.copy()
-    found[-1] = reach.source.count - 1
-    return found
+    furthest = reach.newest.copy()
+    furthest[-1] = reach.source.count - 1
+    return furthest
 
 
 def _most(values: Numbers, counted: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:

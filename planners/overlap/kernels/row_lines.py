@@ -24,8 +24,8 @@ from planners.overlap.model.segments import Segments
 def alone_in_rows(graph: Graph, position: int, rows: int) -> RunCandidate:
     """One operator that makes so many rows in an instruction."""
     op = graph.operators[position]
-    found = {name: row_distance(graph, op, name, rows) for name in op.inputs}
-    distances = {name: d for name, d in found.items() if d is not None}
+    by_input = {name: row_distance(graph, op, name, rows) for name in op.inputs}
+    distances = {name: d for name, d in by_input.items() if d is not None}
     return RunCandidate("alone", (position,), op.inputs, op.outputs, (), distances, rows=rows)
 
 
@@ -119,15 +119,15 @@ class RowPull:
         readers = dict(self.readers[name])
         own = readers.pop(self.out.tensor, None)
         made = self._made(list(range(self.out.count)))
-        found = 0
+        d = 0
         for c, each in readers.items():
             pairs = ((r + 1, each.left[n]) for r, n in enumerate(made[c]))
-            found = max(found, self._most(name, pairs))
+            d = max(d, self._most(name, pairs))
         if own is not None:
             begun = in_place(self.graph, self.last, name)
             pairs = ((start if begun else stop, own.left[start]) for start, stop in self.blocks)
-            found = max(found, self._most(name, pairs))
-        return found
+            d = max(d, self._most(name, pairs))
+        return d
 
     def _most(self, name: str, pairs: Iterable[tuple[int, int]]) -> int:
         """The most bytes from a row still read to the end of rows written, of such pairs."""

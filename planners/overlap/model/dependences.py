@@ -71,8 +71,8 @@ class Reach:
             self.rows, self.columns = _tables[self._key]
 
     def _box(self, number: int) -> Box | None:
-        found = needs(self._graph, self._op, self._op.outputs[0], self.out.box(number))
-        return dict(found).get(self.tensor)
+        boxes = needs(self._graph, self._op, self._op.outputs[0], self.out.box(number))
+        return dict(boxes).get(self.tensor)
 
     def _asked(self) -> Table:
         """What each row and each column of the output reads."""
@@ -112,8 +112,8 @@ class Reach:
             return low.reshape(-1), high.reshape(-1)
         boxes = [self._box(i) for i in range(self.out.count)]
         none = (self.source.count, -1)
-        found = np.array([none if box is None else self.source.ends(box) for box in boxes])
-        return found[:, 0], found[:, 1]
+        bounds = np.array([none if box is None else self.source.ends(box) for box in boxes])
+        return bounds[:, 0], bounds[:, 1]
 
     @property
     def low(self) -> Numbers:
@@ -134,5 +134,5 @@ class Reach:
 
 
 def _running(ufunc: Any, values: Numbers) -> Numbers:
-    found: Numbers = ufunc.accumulate(values)
-    return found
+    result: Numbers = ufunc.accumulate(values)
+    return result

@@ -111,10 +111,10 @@ class _Reads:
         begin = np.arange(len(self.lowest), dtype=np.int64) * self.size
         # Once a segment is complete, all later ones are still to be read.
         later = np.minimum.accumulate(self.lowest[::-1])[::-1][1:]
-        found = int((begin[1:] - later).max(initial=0))
+        d = int((begin[1:] - later).max(initial=0))
         if not buffered and self.size > 1:
-            found = max(found, int((begin + self.rise - self.lowest).max(initial=0)))
-        return max(0, found)
+            d = max(d, int((begin + self.rise - self.lowest).max(initial=0)))
+        return max(0, d)
 
 
 class _Distances(NamedTuple):
@@ -133,8 +133,8 @@ def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: 
         raise BadInput(f"{op.name} does not read {tensor}: its inputs are {', '.join(op.inputs)}")
     if len(op.outputs) != 1:
         return None
-    found = _distances(graph, op, reverse)
-    d = (found.buffered if buffered else found.at_once)[op.inputs.index(tensor)]
+    distances = _distances(graph, op, reverse)
+    d = (distances.buffered if buffered else distances.at_once)[op.inputs.index(tensor)]
     return d * graph.bytes_per_element if d < graph.tensors[op.outputs[0]].elements else None
 
 
@@ -148,8 +148,8 @@ def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
         if None in reads:
             reads = list(_asked(graph, op, reverse))
         _known[key] = _Distances(
-            tuple(found.distance(buffered=False) for found in reads if found),
-            tuple(found.distance(buffered=True) for found in reads if found),
+            tuple(read.distance(buffered=False) for read in reads if read),
+            tuple(read.distance(buffered=True) for read in reads if read),
         )
     return _known[key]
 
@@ -243,8 +243,8 @@ def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
     own = whole and order(graph, op) == "element"
     for tensor in op.inputs:
         shape = graph.tensors[tensor].shape
-        found = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
-        yield _Reads(found[::-1] if reverse else found, size, 0 if own else size - 1)
+        corners = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
+        yield _Reads(corners[::-1] if reverse else corners, size, 0 if own else size - 1)
 
 
 def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:
@@ -284,9 +284,9 @@ def _inner(shape: Shape) -> int:
 
 def _strides(shape: Shape) -> tuple[int, ...]:
     """Elements from one to the next along each axis."""
-    found = [0] * len(shape)
+    strides = [0] * len(shape)
     step = 1
     for axis in reversed(_raster(shape)):
-        found[axis] = step
+        strides[axis] = step
         step *= shape[axis]
-    return tuple(found)
+    return tuple(strides)

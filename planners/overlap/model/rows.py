@@ -78,10 +78,10 @@ def _asked(graph: Graph, op: Operator, rows: int) -> Iterator[list[Span]]:
 
 def lowest_left(spans: Sequence[Span], count: int) -> list[int]:
     """The lowest row that each block and those behind it read; `count` where they read none."""
-    found = [count]
+    lowest = [count]
     for start, stop in reversed(spans):
-        found.append(min(found[-1], start) if start < stop else found[-1])
-    return found[::-1]
+        lowest.append(min(lowest[-1], start) if start < stop else lowest[-1])
+    return lowest[::-1]
 
 
 def in_place(graph: Graph, op: Operator, tensor: str) -> bool:
@@ -104,8 +104,8 @@ def row_distance(graph: Graph, op: Operator, tensor: str, rows: int) -> int | No
     out, source = TensorRows(graph, op.outputs[0]), TensorRows(graph, tensor)
     spans = spans_read(graph, op, rows)[op.inputs.index(tensor)]
     left = lowest_left(spans, source.count)
-    found = 0
+    d = 0
     for (_, stop), low in zip(blocks(out.count, rows), left, strict=False):
         if low < source.count:
-            found = max(found, stop * out.size_bytes - low * source.size_bytes)
-    return found if found < graph.size_bytes(out.tensor) else None
+            d = max(d, stop * out.size_bytes - low * source.size_bytes)
+    return d if d < graph.size_bytes(out.tensor) else None

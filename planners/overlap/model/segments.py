@@ -52,10 +52,10 @@ class Segments:
             axes: tuple[tuple[int, int], ...] = (box[0], box[2], box[3])
         else:
             axes = box[:-1]
-        found = [0]
+        numbers = [0]
         for (start, stop), size in zip(axes, self.grid, strict=True):
-            found = [number * size + i for number in found for i in range(start, stop)]
-        return found
+            numbers = [number * size + i for number in numbers for i in range(start, stop)]
+        return numbers
 
     def ends(self, box: Box) -> tuple[int, int]:
         """The least and the largest segment that a box touches; `count` and -1 for none."""

@@ -21,13 +21,13 @@ Distances = Mapping[tuple[str, str], int]
 
 def all_distances(graph: Graph) -> dict[tuple[str, str], int]:
     """The distances of all outputs from all inputs of their operators, in bytes."""
-    found = {}
+    distances = {}
     for op in graph.operators:
         for tensor in op.inputs:
             d = distance(graph, op, tensor)
             if d is not None:
-                found[op.outputs[0], tensor] = d
-    return found
+                distances[op.outputs[0], tensor] = d
+    return distances
 
 
 def shared_bytes(graph: Graph, distances: Distances) -> Shares:

@@ -54,8 +54,8 @@ def placed_anew(
     """
     if rule == "pixel":
         return layout
-    found, pitches = segments(graph, layout.runs, rule)
-    runs = zip(layout.runs, found, strict=True)
+    segment_bytes, pitches = segments(graph, layout.runs, rule)
+    runs = zip(layout.runs, segment_bytes, strict=True)
     sized = tuple(replace(run, segment_bytes=each) for run, each in runs)
     padded = replace(layout, runs=sized, pitches=pitches)
     return _Placing(graph, padded, clock, may_share).layout()
@@ -77,11 +77,11 @@ def segments(
         for name in whole[number]:
             touching[name].append(each)
     pitches = {name: rounded_up(size, lcm(*touching[name])) for name, size in sizes.items()}
-    found = [
+    segment_bytes = [
         ruled[number] if number in ruled else gcd(*(pitches[n] for n in names))
         for number, names in enumerate(whole)
     ]
-    return found, {name: pitch for name, pitch in pitches.items() if pitch != sizes[name]}
+    return segment_bytes, {name: pitch for name, pitch in pitches.items() if pitch != sizes[name]}
 
 
 def _by_channel(graph: Graph, run: KernelRun) -> bool:

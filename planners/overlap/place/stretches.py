@@ -77,9 +77,9 @@ class StretchOrder:
             if key not in known:
                 share = clock.part(EXACT_SHARE * clock.left_s)
                 known[key] = PartPlaces(*improve(part, least, laid.pool, laid.places, share), True)
-            found = known[key]
-            better = found if found.pool <= laid.pool else laid
-            self.laid[at] = better._replace(bound=found.bound, exact=True)
+            improved = known[key]
+            better = improved if improved.pool <= laid.pool else laid
+            self.laid[at] = better._replace(bound=improved.bound, exact=True)
 
 
 def best_ways(
@@ -89,11 +89,11 @@ def best_ways(
 
     The largest stretch decides, so the time goes there, until it cannot be made smaller.
     """
-    found = stretches(graph, distances, orders)
+    choices = stretches(graph, distances, orders)
     known: Known = {}
     best: list[StretchOrder] = []
     least = bound
-    for ways in found:
+    for ways in choices:
         best.append(_first(ways, least, known, clock))
         least = max(least, best[-1].pool)
     least, left = bound, set(range(len(best)))
@@ -102,7 +102,7 @@ def best_ways(
         if best[at].pool <= least:
             break
         left.remove(at)
-        best[at] = _improved(found[at], best[at], least, known, clock)
+        best[at] = _improved(choices[at], best[at], least, known, clock)
         least = max(least, best[at].pool)
     return best
 
@@ -132,14 +132,14 @@ def _improved(
 def blocks_of(graph: Graph, order: Sequence[int]) -> list[PoolBlock]:
     """All tensors that operators touch, from the first step that does to the last."""
     step = {position: i for i, position in enumerate(order)}
-    found = []
+    blocks = []
     for name, tensor in graph.tensors.items():
         steps = [step[position] for position in graph.consumers[name]]
         if name in graph.producer:
             steps.append(step[graph.producer[name]])
         if steps and tensor.kind != "parameter":
-            found.append(PoolBlock(name, graph.size_bytes(name), min(steps), max(steps)))
-    return found
+            blocks.append(PoolBlock(name, graph.size_bytes(name), min(steps), max(steps)))
+    return blocks
 
 
 def stretches(

@@ -45,7 +45,7 @@ class ChainWay:
 
 def cuts(graph: Graph) -> list[int]:
     """Positions in the default order at which exactly one tensor is held; both ends always."""
-    found = [0]
+    positions = [0]
     outputs = set(graph.outputs)
     for position in range(1, len(graph.operators)):
         held = [
@@ -56,8 +56,8 @@ def cuts(graph: Graph) -> list[int]:
             and (max(graph.consumers[name], default=-1) >= position)
         ]
         if len(held) == 1 and outputs.isdisjoint(graph.operators[position - 1].outputs):
-            found.append(position)
-    return [*found, len(graph.operators)]
+            positions.append(position)
+    return [*positions, len(graph.operators)]
 
 
 def ways_of_block(graph: Graph, first: int, stop: int, fuse: bool = True) -> Iterator[ChainWay]:
@@ -83,13 +83,13 @@ def joined_ways(graph: Graph, first: int, stop: int) -> list[ChainWay]:
     run = line(graph, range(first, stop))
     if run is None:
         return []
-    found = []
+    ways = []
     stay = [t for t in (*run.reads, *run.writes) if stays(graph, t, stop)]
     for candidate in (run, *recomputing(graph, range(first, stop))):
         packed = pack_overlapping(packing_of(graph, [candidate], stay))
         if packed is not None:
-            found.append(ChainWay(first, stop, (candidate,), packed, candidate.extra_macs))
-    return found
+            ways.append(ChainWay(first, stop, (candidate,), packed, candidate.extra_macs))
+    return ways
 
 
 def stays(graph: Graph, tensor: str, stop: int) -> bool:

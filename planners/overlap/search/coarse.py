@@ -52,13 +52,13 @@ def steps_of(graph: Graph, order: Sequence[int]) -> list[OrderHolds]:
         change[block.first] += block.size
         change[block.last + 1] -= block.size
         last[block.name] = block.last
-    found = []
+    steps = []
     for number, (position, held) in enumerate(zip(order, accumulate(change), strict=False)):
         op = graph.operators[position]
         dying = tuple((n, graph.size_bytes(n)) for n in op.inputs if last[n] == number)
         made = graph.size_bytes(op.outputs[0]) if len(op.outputs) == 1 else 0
-        found.append(OrderHolds(position, held, made, dying))
-    return found
+        steps.append(OrderHolds(position, held, made, dying))
+    return steps
 
 
 def _shares(graph: Graph, position: int, may_share: Mapping[tuple[str, str], int]) -> bool:
@@ -132,13 +132,13 @@ class Coarse:
         """
         if self.need_bytes > self.budget:
             return None
-        found = []
+        placed = []
         for number in range(len(self.spans)):
             fits = self._placed(number, clock)
             if fits is None:
                 return None
-            found.append(fits)
-        return self._joined(found)
+            placed.append(fits)
+        return self._joined(placed)
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -158,9 +158,9 @@ class Coarse:
             part = self._part(number)
             if part.look not in self._places:
                 self._places[part.look] = self._sought(part, clock)
-            found = self._places[part.look]
-            if found is not None:
-                return part, *found
+            places = self._places[part.look]
+            if places is not None:
+                return part, *places
             if clock.expired() or not self._refined(start, stop):
                 break
         return None

@@ -82,13 +82,13 @@ class BlockSplits:
 
     def _block(self, first: int, stop: int) -> ChainWay | None:
         """The quickest split that fits, each of its runs as coarse as it can be."""
-        found: list[tuple[float, int, list[RunCandidate]]] = []
+        candidates: list[tuple[float, int, list[RunCandidate]]] = []
         for parts in splits(first, stop, self.fuse):
             runs = self._coarsest(first, stop, parts)
             if runs is not None:
-                found.append((sum(map(self.cost.seconds, runs)), len(found), runs))
-        found.sort()
-        ways = (self._way(first, stop, runs) for _, _, runs in found[:MOST_PACKED])
+                candidates.append((sum(map(self.cost.seconds, runs)), len(candidates), runs))
+        candidates.sort()
+        ways = (self._way(first, stop, runs) for _, _, runs in candidates[:MOST_PACKED])
         return next((way for way in ways if way is not None), None)
 
     def _joined(self, tight: Sequence[int]) -> Iterator[ChainWay]:
@@ -141,15 +141,15 @@ class BlockSplits:
     def tightened(self, ways: Sequence[ChainWay]) -> list[ChainWay]:
         """The same ways in less memory, where quick packings need less than the budget."""
         least = max(way.packed.bound_bytes for way in ways)
-        found = []
+        tight = []
         for way in sorted(ways, key=lambda way: -way.packed.bound_bytes):
             packed = None
             if way.size_bytes > least and way.stop - way.first <= MOST_JOINED:
                 packing = packing_of(self.graph, way.runs, self._stay(way.first, way.stop))
                 packed = pack_overlapping(packing, way.size_bytes, least, exact=False)
-            found.append(replace(way, packed=packed) if packed else way)
-            least = max(least, found[-1].size_bytes)
-        return sorted(found, key=lambda way: way.first)
+            tight.append(replace(way, packed=packed) if packed else way)
+            least = max(least, tight[-1].size_bytes)
+        return sorted(tight, key=lambda way: way.first)
 
 
 def quickest(ways: Iterable[ChainWay], operators: int, cost: Cost) -> list[ChainWay] | None:
@@ -167,9 +167,9 @@ def quickest(ways: Iterable[ChainWay], operators: int, cost: Cost) -> list[Chain
                 best[way.stop] = seconds, way
     if operators not in best:
         return None
-    found: list[ChainWay] = []
+    path: list[ChainWay] = []
     at = operators
     while (step := best[at][1]) is not None:
-        found.insert(0, step)
+        path.insert(0, step)
         at = step.first
-    return found
+    return path

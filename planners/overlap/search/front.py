@@ -43,16 +43,16 @@ class FrontPoint:
 def all_ways(graph: Graph, clock: Clock, fuse: bool = True) -> list[ChainWay]:
     """Every way of every block, and blocks joined into one run; without `fuse`, operators alone."""
     marks = cuts(graph)
-    found: list[ChainWay] = []
+    collected: list[ChainWay] = []
     for number, (first, stop) in enumerate(zip(marks, marks[1:], strict=False)):
         clock.report(f"block {number + 1} of {len(marks) - 1}")
-        found += ways_of_block(graph, first, stop, fuse)
+        collected += ways_of_block(graph, first, stop, fuse)
         for end in marks[number + 2 :] if fuse else ():
             ways = joined_ways(graph, first, end) if end - first <= MOST_JOINED else []
             if not ways:
                 break
-            found += ways
-    return found
+            collected += ways
+    return collected
 
 
 def is_chain(graph: Graph) -> bool:
@@ -68,22 +68,22 @@ def front(graph: Graph, ways: Sequence[ChainWay]) -> list[FrontPoint]:
     by_first: dict[int, list[ChainWay]] = {}
     for way in ways:
         by_first.setdefault(way.first, []).append(way)
-    found: list[FrontPoint] = []
+    points: list[FrontPoint] = []
     limit: int | None = None
     while (point := _cheapest(by_first, len(graph.operators), limit)) is not None:
         while (smaller := _smaller(by_first, len(graph.operators), point)) is not None:
             point = smaller
-        found.append(point)
+        points.append(point)
         limit = point.ram_bytes - 1
-    return found
+    return points
 
 
 def _smaller(
     by_first: dict[int, list[ChainWay]], stop: int, point: FrontPoint
 ) -> FrontPoint | None:
     """A point with less RAM and no more repeated work."""
-    found = _cheapest(by_first, stop, point.ram_bytes - 1)
-    return found if found is not None and found.extra_macs <= point.extra_macs else None
+    smaller = _cheapest(by_first, stop, point.ram_bytes - 1)
+    return smaller if smaller is not None and smaller.extra_macs <= point.extra_macs else None
 
 
 def _cheapest(

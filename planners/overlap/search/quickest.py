@@ -89,8 +89,8 @@ def quick_layout(
         raise BudgetTooSmall(need, budget_bytes, op.name, (*op.inputs, *op.outputs), remedy)
     blocks = BlockSplits(graph, budget_bytes, cost, clock.share(0.8), fuse)
     rows = list(blocks.ways())
-    found = _of_ways(blocks, rows)
-    return found or _finer(blocks, clock, rows, may_share())
+    quick = _of_ways(blocks, rows)
+    return quick or _finer(blocks, clock, rows, may_share())
 
 
 def _finer(
@@ -102,9 +102,9 @@ def _finer(
     """The same with segments where rows do not fit, and with orders of less memory."""
     graph, budget_bytes = blocks.graph, blocks.budget
     finer = BlockSplits(graph, budget_bytes, blocks.cost, clock.share(0.7), blocks.fuse, may_share)
-    found = _of_ways(finer, [*rows, *finer.ways()])
-    if found is not None:
-        return found
+    quick = _of_ways(finer, [*rows, *finer.ways()])
+    if quick is not None:
+        return quick
     shared, _, orders = least_orders(graph, may_share, clock.share(0.4))
     alone = shared.bound_bytes <= budget_bytes
     for finest in (NOTHING, may_share):
@@ -125,12 +125,12 @@ def _neediest(coarse: Coarse) -> str:
 def _of_ways(blocks: BlockSplits, ways: Sequence[ChainWay]) -> Quick | None:
     """The layout of the quickest ways."""
     graph = blocks.graph
-    found = quickest(ways, len(graph.operators), blocks.cost)
-    if found is None:
+    chosen = quickest(ways, len(graph.operators), blocks.cost)
+    if chosen is None:
         return None
-    found = blocks.tightened(found)
-    binding = max(found, key=lambda way: way.size_bytes)
+    chosen = blocks.tightened(chosen)
+    binding = max(chosen, key=lambda way: way.size_bytes)
     names = tuple(op.name for op in graph.operators[binding.first : binding.stop])
-    layout = turned(graph, found, binding.size_bytes)
-    bound = max(way.packed.bound_bytes for way in found)
-    return Quick(layout, bound, sum(way.extra_macs for way in found), names)
+    layout = turned(graph, chosen, binding.size_bytes)
+    bound = max(way.packed.bound_bytes for way in chosen)
+    return Quick(layout, bound, sum(way.extra_macs for way in chosen), names)

@@ -168,12 +168,12 @@ def _at_mp(rows: Sequence[Row]) -> str:
 
 
 def _human_seconds(rows: Sequence[Row]) -> list[str]:
-    found, lines = seconds(nine(rows)), []
-    if found is not None:
+    stats, lines = seconds(nine(rows)), []
+    if stats is not None:
         lines.append(
-            f"**Seconds, human networks but DeepLabV3**: mean {found.mean_s:.3f}, median "
-            f"{found.median_s:.3f}, worst {found.worst_s:.3f} ({_where(found.worst)}) over "
-            f"{found.count} joint plans; the paper: {MEAN_OF_NINE_S} on average."
+            f"**Seconds, human networks but DeepLabV3**: mean {stats.mean_s:.3f}, median "
+            f"{stats.median_s:.3f}, worst {stats.worst_s:.3f} ({_where(stats.worst)}) over "
+            f"{stats.count} joint plans; the paper: {MEAN_OF_NINE_S} on average."
         )
     deep = [row for row in rows if row["model"] == DEEPLAB and row["parameters"]]
     if deep:
@@ -186,12 +186,12 @@ def _human_seconds(rows: Sequence[Row]) -> list[str]:
 
 
 def _searched_seconds(rows: Sequence[Row]) -> list[str]:
-    found = seconds([row for row in rows if row["model"] in SEARCHED])
-    if found is None:
+    stats = seconds([row for row in rows if row["model"] in SEARCHED])
+    if stats is None:
         return []
     return [
-        f"**Seconds, searched networks**: joint plans median {found.median_s:.2f}, worst "
-        f"{found.worst_s:.2f} ({_where(found.worst)}); the paper's joint ILP found no optimum for "
+        f"**Seconds, searched networks**: joint plans median {stats.median_s:.2f}, worst "
+        f"{stats.worst_s:.2f} ({_where(stats.worst)}); the paper's joint ILP found no optimum for "
         "any of them in 24 hours, and its divide and conquer took 19.1 to 112.8 without a proof."
     ]
 

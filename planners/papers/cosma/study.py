@@ -76,12 +76,12 @@ def reproduce(
     for model in study.models:
         graph = network(model, study.granularity)
         for parameters in (False, True) if model in HUMAN else (False,):
-            found = budgets(graph, parameters=parameters)
+            limits = budgets(graph, parameters=parameters)
             for label in study.labels:
-                row = _head(study, model, parameters, found, label)
+                row = _head(study, model, parameters, limits, label)
                 tables.rows.append(row | _compare(study, results, graph, row))
             if model in SEARCHED and study.sweep > 1:
-                tables.sweep.extend(_sweep(study, results, graph, model, found))
+                tables.sweep.extend(_sweep(study, results, graph, model, limits))
     return tables
 
 
@@ -109,12 +109,12 @@ def _compare(study: CosmaStudy, results: CaseResults, graph: Graph, head: Row) -
     row: Row = {}
     for schedule, replacement in schemes(head["model"]):
         execute = study.execute and schedule == "joint"
-        found = _outcome(study, results, graph, head, (schedule, replacement), execute)
-        row[f"{schedule} {replacement}"] = found.moved_bytes
+        outcome = _outcome(study, results, graph, head, (schedule, replacement), execute)
+        row[f"{schedule} {replacement}"] = outcome.moved_bytes
         if replacement == "optimal":
-            row |= _proof(schedule, found)
+            row |= _proof(schedule, outcome)
         if execute:
-            row |= {"max error": found.max_error, "execute s": found.execute_s}
+            row |= {"max error": outcome.max_error, "execute s": outcome.execute_s}
     return row
 
 

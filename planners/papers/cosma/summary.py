@@ -33,12 +33,12 @@ class Saving:
 def groups(rows: Sequence[Row]) -> tuple[AveragedRows, ...]:
     """Human-designed without and with parameters, and searched networks; those that there are."""
     human = [row for row in rows if row["model"] in HUMAN]
-    found = (
+    candidates = (
         AveragedRows("human", tuple(row for row in human if not row["parameters"])),
         AveragedRows("human, with parameters", tuple(row for row in human if row["parameters"])),
         AveragedRows("searched", tuple(row for row in rows if row["model"] in SEARCHED)),
     )
-    return tuple(group for group in found if group.rows)
+    return tuple(group for group in candidates if group.rows)
 
 
 def saving(rows: Iterable[Row], scheme: str) -> Saving:
@@ -53,8 +53,8 @@ def saving(rows: Iterable[Row], scheme: str) -> Saving:
 
 def mean_saving(rows: Sequence[Row], replacements: Sequence[str] = PAPERS) -> float | None:
     """The mean of the means against the schemes with these replacements: the paper's by default."""
-    found = [saving(rows, f"{s} {r}").share for s, r in BASELINES if r in replacements]
-    known = [share for share in found if share is not None]
+    shares = [saving(rows, f"{s} {r}").share for s, r in BASELINES if r in replacements]
+    known = [share for share in shares if share is not None]
     return mean(known) if known else None
 
 

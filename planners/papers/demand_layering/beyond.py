@@ -158,18 +158,18 @@ def _joint(
     load = load_of(graph, units)
     bound = min(memory for memory, delay in joint_front(load, layers) if delay <= most)
     began = time.perf_counter()
-    found = _least_addresses(graph, units, layers, bound, most, clock)
+    least = _least_addresses(graph, units, layers, bound, most, clock)
     seconds = time.perf_counter() - began
     replayed = False
-    if found is not None:
-        made = plan(graph, load_machine(NAME), found, {"joint": True})
+    if least is not None:
+        made = plan(graph, load_machine(NAME), least, {"joint": True})
         check(made)
         replayed = streamed_of(made).delay_s <= most
     return {
         "delay_s": delay_s,
         "ring_bytes": ring,
         "apart_bytes": ring + activation_bytes,
-        "joint_bytes": found,
+        "joint_bytes": least,
         "joint_bound": bound,
         "replayed": replayed,
         "seconds": seconds,

@@ -89,19 +89,19 @@ def _planned_with(graph: Graph, made: Plan, samples: Times) -> Plan:
 def _banded(made: Plan, draw: Callable[[int], Times], draws: int) -> Row:
     streamed = streamed_of(made)
     assert streamed.bound_s is not None
-    found: list[float] = []
-    while len(found) < draws:
-        count = min(CHUNK, draws - len(found))
-        found += delays(streamed.layers, draw(count)).tolist()
-    found.sort()
+    samples: list[float] = []
+    while len(samples) < draws:
+        count = min(CHUNK, draws - len(samples))
+        samples += delays(streamed.layers, draw(count)).tolist()
+    samples.sort()
     return {
         "delay_s": streamed.delay_s,
         "bound_s": streamed.bound_s,
         "draws": draws,
-        "above": sum(delay > streamed.bound_s * (1 + 1e-12) for delay in found),
-        "median_s": found[draws // 2],
-        "p95_s": found[int(0.95 * (draws - 1))],
-        "largest_s": found[-1],
+        "above": sum(delay > streamed.bound_s * (1 + 1e-12) for delay in samples),
+        "median_s": samples[draws // 2],
+        "p95_s": samples[int(0.95 * (draws - 1))],
+        "largest_s": samples[-1],
     }
 
 
@@ -133,11 +133,11 @@ def sizes_row(name: str) -> Row:
     made = plan(graph, machine, BOARD_BYTES, {"pipeline": "seq"})
     layers = streamed_of(made).layers
     sizes = sorted(layer.size_bytes for layer in layers)
-    found: Row = {"network": name, "layers": len(layers)}
-    found["small"] = sum(size < 0.1 * 2**20 for size in sizes)
-    found["largest"] = sizes.count(sizes[-1])
+    row: Row = {"network": name, "layers": len(layers)}
+    row["small"] = sum(size < 0.1 * 2**20 for size in sizes)
+    row["largest"] = sizes.count(sizes[-1])
     for key in ("size_bytes", "read_s", "copy_s", "kernel_s"):
         values = [getattr(layer, key) for layer in layers]
-        found[key] = [float(np.quantile(values, q)) for q in QUANTILES]
-        found[key].append(sum(values))
-    return found
+        row[key] = [float(np.quantile(values, q)) for q in QUANTILES]
+        row[key].append(sum(values))
+    return row

@@ -37,9 +37,9 @@ class Error:
 def errors(rows: Sequence[Row], key: str) -> list[Error]:
     """Errors of `added` (delay) or `saved` (memory), one a network and pipeline."""
     return [
-        Error(row["network"], way, found[key] - found[f"paper_{key}"])
+        Error(row["network"], way, values[key] - values[f"paper_{key}"])
         for row in rows
-        for way, found in row["pipelines"].items()
+        for way, values in row["pipelines"].items()
         if way != "pre"
     ]
 
@@ -54,18 +54,18 @@ def worst(found: Sequence[Error]) -> Error:
 
 def claims(tables: StreamingTables) -> list[Claim]:
     """All statements that these tables have something to say of."""
-    found: list[Claim] = []
+    statements: list[Claim] = []
     by_name = {row["network"]: row["pipelines"] for row in tables.pipelines}
     if set(by_name) == set(paper.NETWORKS):
-        found += _means(by_name)
-        found += _orders(by_name)
+        statements += _means(by_name)
+        statements += _orders(by_name)
     if "yolov4" in by_name:
-        found += _yolov4(by_name["yolov4"])
-    found += _sections(tables)
-    found += _resolutions(tables)
+        statements += _yolov4(by_name["yolov4"])
+    statements += _sections(tables)
+    statements += _resolutions(tables)
     if tables.pipelines:
-        found += _energy(tables.pipelines)
-    return found
+        statements += _energy(tables.pipelines)
+    return statements
 
 
 def _mean(by_name: dict[str, Row], way: str, key: str) -> float:
@@ -212,7 +212,9 @@ def _falling(rows: Sequence[Row]) -> Claim:
 def _energy(rows: Sequence[Row]) -> Iterator[Claim]:
     more: dict[str, list[float]] = {}
     for row in rows:
-        joules = {way: sum(found["energy"].values()) for way, found in row["pipelines"].items()}
+        joules = {
+            way: sum(pipeline["energy"].values()) for way, pipeline in row["pipelines"].items()
+        }
         for way in paper.PIPELINES:
             more.setdefault(way, []).append(100 * (joules[way] / joules["pre"] - 1))
     least, most = min(map(min, more.values())), max(map(max, more.values()))

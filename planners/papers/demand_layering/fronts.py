@@ -114,13 +114,13 @@ def _compared(
 
 
 def _gained(points: Sequence[DelayPoint], others: Sequence[DelayPoint], pre: float) -> Row:
-    found = gain(points, others)
+    gained = gain(points, others)
     return {
         "front": _told(pareto(points), pre),
         "least": _least(points, pre),
-        "no_worse": found.no_worse,
-        "less_added": 100 * found.seconds / pre,
-        "less_bytes": found.bytes,
+        "no_worse": gained.no_worse,
+        "less_added": 100 * gained.seconds / pre,
+        "less_bytes": gained.bytes,
     }
 
 

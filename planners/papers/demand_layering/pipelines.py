@@ -31,7 +31,7 @@ def pipelines_row(name: str) -> Row:
     made = {
         key: plan(graph, machine, BOARD_BYTES, {"pipeline": key}) for key in ("pre", *PIPELINES)
     }
-    rows = {key: _pipeline(found) for key, found in made.items()}
+    rows = {key: _pipeline(each) for key, each in made.items()}
     pre = rows["pre"]
     for row in rows.values():
         row["saved"] = 100 * (1 - row["memory_bytes"] / pre["memory_bytes"])

@@ -114,10 +114,10 @@ are replayed too."""
 
 def report(tables: StreamingTables, study: StreamingStudy) -> str:
     """The whole report of a study."""
-    found = claims(tables)
+    statements = claims(tables)
     of = tables_of
     parts = ["# Demand Layering, reproduced", _how(study), "## What it shows", _summary(tables)]
-    parts += [of.claims(found)] if found else []
+    parts += [of.claims(statements)] if statements else []
     parts.append(READING)
     for rows, title, text, made in (
         (tables.table_1, "Table I", TABLE_1, [of.table_1]),
@@ -138,11 +138,11 @@ def report(tables: StreamingTables, study: StreamingStudy) -> str:
 
 def facts(tables: StreamingTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, the claims, and the errors of Table II."""
-    found = {
+    differences = {
         key: [asdict(error) for error in errors(tables.pipelines, key)]
         for key in ("saved", "added")
     }
-    return asdict(tables) | {"claims": [asdict(c) for c in claims(tables)], "errors": found}
+    return asdict(tables) | {"claims": [asdict(c) for c in claims(tables)], "errors": differences}
 
 
 def _more(title: str, tables: StreamingTables) -> list[str]:
@@ -212,11 +212,11 @@ def _accuracy(tables: StreamingTables) -> str:
     """Which percentages are far off, and how far all are."""
     parts = []
     for key, limit, what in (("added", WITHIN, "Delays"), ("saved", 1.0, "Memories")):
-        found = errors(tables.pipelines, key)
-        far = [e for e in found if abs(e.points) > limit]
+        misses = errors(tables.pipelines, key)
+        far = [e for e in misses if abs(e.points) > limit]
         names = ", ".join(f"{e.network} {TITLES[e.pipeline]} ({e.points:+.1f})" for e in far)
         parts.append(
-            f"{what}: rms {rms(found):.2f} points, worst {worst(found).points:+.1f}; beyond "
+            f"{what}: rms {rms(misses):.2f} points, worst {worst(misses).points:+.1f}; beyond "
             f"{limit:g}: {names or 'none'}."
         )
     alone = [
@@ -262,8 +262,8 @@ def _bounded(tables: StreamingTables) -> list[str]:
     draws = sum(row["draws"] for row in rows)
 
     def ratios(way: str) -> str:
-        found = [100 * (row[way]["bound_s"] / row[way]["largest_s"] - 1) for row in tables.bounds]
-        return from_to(found, "{:.1f} %")
+        margins = [100 * (row[way]["bound_s"] / row[way]["largest_s"] - 1) for row in tables.bounds]
+        return from_to(margins, "{:.1f} %")
 
     return [
         f"The guaranteed bound: {above} of {draws:,} draws are above it. It is "

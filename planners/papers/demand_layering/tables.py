@@ -73,8 +73,8 @@ def energy(rows: Sequence[Row]) -> str:
     body = []
     for row in rows:
         sums = {way: sum(c["energy"].values()) for way, c in row["pipelines"].items()}
-        for way, found in row["pipelines"].items():
-            cells = [f"{found['energy'].get(part, 0.0):.3f}" for part in PARTS]
+        for way, values in row["pipelines"].items():
+            cells = [f"{values['energy'].get(part, 0.0):.3f}" for part in PARTS]
             more = percent(100 * (sums[way] / sums["pre"] - 1))
             body.append([row["network"], TITLES[way], *cells, f"{sums[way]:.2f}", more])
     return table([*head, "baseline", "sum, J", "% more"], body, texts=2)
@@ -228,8 +228,8 @@ def joint(rows: Sequence[Row]) -> str:
     body = []
     for row in rows:
         for level, it in row["levels"].items():
-            found, bound = it["joint_bytes"], it["joint_bound"]
-            saved = 1 - (found or bound) / it["apart_bytes"]
+            least, bound = it["joint_bytes"], it["joint_bound"]
+            saved = 1 - (least or bound) / it["apart_bytes"]
             body.append(
                 [
                     row["network"],
@@ -238,11 +238,11 @@ def joint(rows: Sequence[Row]) -> str:
                     percent(100 * (it["delay_s"] / row["pre_s"] - 1)),
                     size(it["ring_bytes"]),
                     size(it["apart_bytes"]),
-                    size(found),
+                    size(least),
                     size(bound),
-                    yes(found == bound),
+                    yes(least == bound),
                     f"{saved:.0%}",
-                    "–" if found is None else f"{(found - row['activation_bound']) / MIB:.2f}",
+                    "–" if least is None else f"{(least - row['activation_bound']) / MIB:.2f}",
                 ]
             )
     return table(head, body)

@@ -39,9 +39,12 @@ def _row(bench: Bench, accelerator: str, network: str) -> Row:
     row: Row = {"accelerator": accelerator, "network": network, "layer by layer": base}
     row["paper saves"] = TABLE_4[accelerator].get(network)
     for name, case in _cases(accelerator, network).items():
-        found = bench.find(case)
-        row |= {name: found.traffic_bytes, f"{name} saves": share_saved(found.traffic_bytes, base)}
-        row |= {f"{name} gap": found.gap, f"{name} need": found.need_bytes}
+        result = bench.find(case)
+        row |= {
+            name: result.traffic_bytes,
+            f"{name} saves": share_saved(result.traffic_bytes, base),
+        }
+        row |= {f"{name} gap": result.gap, f"{name} need": result.need_bytes}
     return row
 
 

@@ -94,8 +94,8 @@ class Bench:
         cases = [case._replace(budget_bytes=budget) for budget in budgets]
         missing = [c for c in cases if self.memo.get(["find", *c]) is None]
         if missing:
-            found = self._search(case, [c.budget_bytes for c in missing])
-            for c, partition in zip(missing, found, strict=True):
+            results = self._search(case, [c.budget_bytes for c in missing])
+            for c, partition in zip(missing, results, strict=True):
                 self.keep(c, partition)
         values = [self.memo.get(["find", *c]) for c in cases]
         return [PartitionResult(**{**value, "groups": tuple(value["groups"])}) for value in values]
@@ -131,9 +131,9 @@ class Bench:
         if case.fuser in BEYOND:
             return [beyond(case, budget, self.time_limit_s) for budget in budgets]
         began = time.perf_counter()
-        found = partitions(case, model, graph, fit, self.time_limit_s) if fit else []
+        solved = partitions(case, model, graph, fit, self.time_limit_s) if fit else []
         seconds = (time.perf_counter() - began) / max(1, len(fit))
-        by_budget = {b: PartitionResult.of(f, seconds) for b, f in zip(fit, found, strict=True)}
+        by_budget = {b: PartitionResult.of(f, seconds) for b, f in zip(fit, solved, strict=True)}
         return [by_budget.get(b, PartitionResult(None, need_bytes=need)) for b in budgets]
 
 

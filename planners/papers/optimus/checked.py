@@ -29,19 +29,19 @@ def rows(bench: Bench, networks: Sequence[str]) -> list[Row]:
 
 def row(bench: Bench, case: PartitionCase) -> Row:
     """One plan, replayed, unless it is kept from before."""
-    found = bench.find(case)
-    if found.traffic_bytes is None:
+    result = bench.find(case)
+    if result.traffic_bytes is None:
         return {"network": case.network, "traffic": None}
-    key = ["check", *case, found.traffic_bytes]
+    key = ["check", *case, result.traffic_bytes]
     kept: Row = bench.memo.of(key, lambda: _replayed(bench, case))
     return kept
 
 
 def _replayed(bench: Bench, case: PartitionCase) -> Row:
-    found, model = bench.find(case), bench.base(case).model
+    result, model = bench.find(case), bench.base(case).model
     assert isinstance(model, GroupModel)
     chosen = FusionOptions.of({"channel_tile": case.channel_tile})
-    partition = Partition(found.groups, found.traffic_bytes or 0, found.bound_bytes, "feasible")
+    partition = Partition(result.groups, result.traffic_bytes or 0, result.bound_bytes, "feasible")
     plan = plan_partition(model, partition, case.budget_bytes, chosen, Clock(600.0))
     if len(list(islice(plan.program.instructions, MOST_INSTRUCTIONS + 1))) > MOST_INSTRUCTIONS:
         return {"network": case.network, "traffic": None}
@@ -49,7 +49,7 @@ def _replayed(bench: Bench, case: PartitionCase) -> Row:
     return {
         "network": case.network,
         "traffic": trace.traffic_bytes,
-        "equal": trace.traffic_bytes == found.traffic_bytes,
+        "equal": trace.traffic_bytes == result.traffic_bytes,
         "peak": trace.peak_bytes,
         "makespan_s": trace.makespan_s,
         "instructions": len(trace.intervals),

@@ -45,37 +45,37 @@ def rows(bench: Bench, networks: Sequence[str], printed: bool) -> list[Row]:
 
 def dataflow_rows(bench: Bench, network: str, registers: Sequence[int]) -> list[Row]:
     """Figure 17: Optimus on each dataflow, with register files of so many bytes."""
-    found = []
+    table = []
     for dataflow, axes in DATAFLOWS.items():
         # T_c: the channels that the array wants at once.
         tile = CHANNEL_TILE if any(axis[0] in "KC" for axis in axes) else 1
         for size in registers:
             array = Array(register_bytes=size, dataflow=dataflow)
             row = measured(bench, PartitionCase(network, channel_tile=tile), array)
-            found.append({"dataflow": dataflow, "register bytes": size} | row)
-    return found
+            table.append({"dataflow": dataflow, "register bytes": size} | row)
+    return table
 
 
 def array_rows(bench: Bench, network: str) -> list[Row]:
     """Figure 18: Optimus in the eight configurations of Table 3."""
-    found = []
+    table = []
     for number, (side, registers, kib) in enumerate(TABLE_3, 1):
         case = PartitionCase(network, budget_bytes=kib * KIB, channel_tile=side)
         row = measured(bench, case, Array(side, registers, kib))
         what = f"{side} × {side}, {registers} B, {kib} KB"
-        found.append({"network": network, "config": number, "what": what} | row)
-    return found
+        table.append({"network": network, "config": number, "what": what} | row)
+    return table
 
 
 def measured(bench: Bench, case: PartitionCase, array: Array) -> Row:
     """Bytes moved, energy by part and seconds of a case; nothing where it does not fit."""
-    found = bench.find(case)
-    if found.traffic_bytes is None:
-        return {"traffic": None, "need": found.need_bytes}
+    result = bench.find(case)
+    if result.traffic_bytes is None:
+        return {"traffic": None, "need": result.need_bytes}
     graph, machine = graph_of(case.network, case.images), load_machine("optimus")
     bytes_per_s = machine.memory(machine.offchip).read_bytes_per_s
     total, seconds, busy = Accesses(), 0.0, 0.0
-    for mask in found.groups:
+    for mask in result.groups:
         way = bench.way(case, mask)
         # Passes over the channels bring different weights each time.
         tiles = max(1, way.strips // getattr(way, "channel_passes", 1))
@@ -85,9 +85,9 @@ def measured(bench: Bench, case: PartitionCase, array: Array) -> Row:
         seconds += max(computing, way.traffic_bytes / bytes_per_s)
         busy += computing
         total += of_group
-    energy = total.energy(array, found.traffic_bytes / WORD_BYTES)
+    energy = total.energy(array, result.traffic_bytes / WORD_BYTES)
     return {
-        "traffic": found.traffic_bytes,
+        "traffic": result.traffic_bytes,
         "seconds": seconds,
         "computing": busy,
         "energy": energy,

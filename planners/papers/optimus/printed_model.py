@@ -76,11 +76,11 @@ class PrintedModel:
         """Undominated ways to run a group, from small buffer and much traffic to the reverse."""
         if self._valid.why_not(mask):
             return ()
-        found: list[Tiling] = []
+        steps: list[Tiling] = []
         for way in sorted(self._tilings(mask), key=attrgetter("buffer_bytes", "traffic_bytes")):
-            if not found or way.traffic_bytes < found[-1].traffic_bytes:
-                found.append(way)
-        return tuple(found)
+            if not steps or way.traffic_bytes < steps[-1].traffic_bytes:
+                steps.append(way)
+        return tuple(steps)
 
     def fuses(self, mask: int) -> bool:
         """Whether a convex group can run as one."""
@@ -113,32 +113,32 @@ class PrintedModel:
         tallest = max(rows_of(graph.tensors[t]) for t in sinks)
         heights = [tallest] if any(_whole(graph, op) for op in ops) else least_parts(tallest)
         held = self._held(ops, [*loaded, *made], sinks, tallest, heights)
-        found = []
+        tilings = []
         images = graph.tensors[made[0]].shape[0] if graph.tensors[made[0]].shape else 1
         for together in (n for n in range(1, images + 1) if images % n == 0):
             for height, rows in zip(heights, held):
                 tiles = -(-tallest // height) * (images // together)
                 buffer = int(rows) * together // images
-                found += self._ways(buffer, moved, parameters, tiles, len(ops) == 1)
+                tilings += self._ways(buffer, moved, parameters, tiles, len(ops) == 1)
         if len(ops) == 1 and is_local_layer(graph, ops[0]):
             # Channels on their own: so many in, as many out, all rows at once.
             buffer = int(
                 max(self._share(t) for t in made) * sum(map(graph.size_bytes, (*loaded, *made)))
             )
-            found.append(Tiling(buffer // images + parameters, moved + parameters, images))
-        return found
+            tilings.append(Tiling(buffer // images + parameters, moved + parameters, images))
+        return tilings
 
     def _ways(
         self, buffer: int, moved: int, parameters: int, tiles: int, alone: bool
     ) -> list[Tiling]:
         """Parameters kept, and loaded for each tile (eq. 3)."""
-        own, found = self.rules.weights_bytes, []
+        own, ways = self.rules.weights_bytes, []
         if own is None or parameters <= own:
             place = parameters if own is None else 0
-            found.append(Tiling(buffer + place, moved + parameters, tiles))
+            ways.append(Tiling(buffer + place, moved + parameters, tiles))
         if alone or self.rules.refill:
-            found.append(Tiling(buffer, moved + tiles * parameters, tiles))
-        return found
+            ways.append(Tiling(buffer, moved + tiles * parameters, tiles))
+        return ways
 
     def _leaves(self, tensor: str, mask: int) -> bool:
         readers = self.graph.consumers[tensor]

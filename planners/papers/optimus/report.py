@@ -87,12 +87,12 @@ def report(tables: OptimusTables, study: OptimusStudy) -> str:
 
 def facts(tables: OptimusTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
-    found = [
+    statements = [
         {"what": c.what, "paper": c.paper, "here": c.ours, "agrees": c.agrees}
         | {"because": c.remark, "verdict": c.verdict}
         for c in claims(tables)
     ]
-    return asdict(tables) | {"claims": found}
+    return asdict(tables) | {"claims": statements}
 
 
 _TABLE_5 = """\

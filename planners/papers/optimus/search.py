@@ -47,7 +47,7 @@ def row(bench: Bench, network: str) -> Row:
     case = PartitionCase(network)
     graph = graph_of(network, case.images)
     dag = Dag.of(graph)
-    found: Row = {
+    entry: Row = {
         "network": network,
         "operators": dag.count,
         "successors": max(after.bit_count() for after in dag.successors),
@@ -55,14 +55,14 @@ def row(bench: Bench, network: str) -> Row:
         "downsets": count_downsets(dag),
     }
     try:
-        found |= _searched(bench, case, graph, dag)
+        entry |= _searched(bench, case, graph, dag)
     except BudgetTooSmall as error:
-        return found | {"status": str(error)}
-    if found["groups"] <= MOST_GROUPS:
-        found |= _algorithm_1(case, bench.base(case), graph, dag)
-    if found["downsets"] <= WIDE_DOWNSETS:
-        found["chosen_printed"] = len(bench.find(case._replace(accounting="printed")).groups)
-    return found
+        return entry | {"status": str(error)}
+    if entry["groups"] <= MOST_GROUPS:
+        entry |= _algorithm_1(case, bench.base(case), graph, dag)
+    if entry["downsets"] <= WIDE_DOWNSETS:
+        entry["chosen_printed"] = len(bench.find(case._replace(accounting="printed")).groups)
+    return entry
 
 
 def _searched(bench: Bench, case: PartitionCase, graph: Graph, dag: Dag) -> Row:

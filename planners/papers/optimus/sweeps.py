@@ -31,7 +31,7 @@ def buffer_rows(
     bench: Bench, networks: Sequence[str], kib: Sequence[int], printed: bool
 ) -> list[Row]:
     """Figure 16: a row for each network and size of the buffer; None where a layer does not fit."""
-    found = []
+    rows = []
     for network in networks:
         least = oracle(graph_of(network, IMAGES)).objective_bytes
         lines = {
@@ -42,15 +42,15 @@ def buffer_rows(
             row: Row = {"network": network, "KiB": k, "oracle": least}
             row |= {name: line[i].traffic_bytes for name, line in lines.items()}
             row |= {"gap": lines["Optimus"][i].gap, "need": lines["Optimus"][i].need_bytes}
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def batch_rows(
     bench: Bench, networks: Sequence[str], batches: Sequence[int], printed: bool
 ) -> list[Row]:
     """Figure 19: bytes for each image, a row for each network and number of images at once."""
-    found = []
+    rows = []
     for network in networks:
         for images in batches:
             row: Row = {"network": network, "images": images}
@@ -59,5 +59,5 @@ def batch_rows(
                 traffic = bench.find(case).traffic_bytes
                 row[name] = None if traffic is None else traffic / images
             least = oracle(graph_of(network, images)).objective_bytes
-            found.append(row | {"oracle": least / images, "gap": bench.find(case).gap})
-    return found
+            rows.append(row | {"oracle": least / images, "gap": bench.find(case).gap})
+    return rows

@@ -66,13 +66,13 @@ def _row(
 ) -> Row:
     row: Row = {"network": network}
     for name, fuser, accounting in columns:
-        found = bench.find(PartitionCase(network, fuser, accounting, free_local=free_local))
-        row[name] = found.traffic_bytes
+        result = bench.find(PartitionCase(network, fuser, accounting, free_local=free_local))
+        row[name] = result.traffic_bytes
         if name == "Optimus":
-            row |= {"status": found.status, "gap": found.gap, "groups": len(found.groups)}
-            row |= {"cap": found.cap, "need": found.need_bytes}
+            row |= {"status": result.status, "gap": result.gap, "groups": len(result.groups)}
+            row |= {"cap": result.cap, "need": result.need_bytes}
         if name == "both":
-            row["both gap"] = found.gap
+            row["both gap"] = result.gap
     return row | {"oracle": oracle(graph_of(network, 4)).objective_bytes}
 
 

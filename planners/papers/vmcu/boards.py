@@ -39,14 +39,14 @@ def module_row(name: str) -> Row:
     return {
         "module": name,
         "paper": stated,
-        "ms": {form: 1000 * found.latency_s for form, found in costs.items()},
-        "mj": {form: 1000 * found.energy_j for form, found in costs.items()},
+        "ms": {form: 1000 * each.latency_s for form, each in costs.items()},
+        "mj": {form: 1000 * each.energy_j for form, each in costs.items()},
     }
 
 
 def _costs(name: str, board: str) -> dict[str, McuCost]:
     graph, machine = load(name), load_machine(board)
-    found = {"TinyEngine": cost(tinyengine_work(graph), machine)}
+    costs = {"TinyEngine": cost(tinyengine_work(graph), machine)}
     for form, way in ways(graph).items():
-        found[form] = cost(work(graph, turned(graph, [way], way.size_bytes)), machine)
-    return found
+        costs[form] = cost(work(graph, turned(graph, [way], way.size_bytes)), machine)
+    return costs

@@ -140,8 +140,8 @@ def _width(rows: Sequence[Row], axis: str, pick: Callable[..., Row]) -> str:
     """What came out where the expanded channels grow too."""
     if axis != "channels":
         return ""
-    found = {k: _end(rows, "width", k, pick)["width"][k] for k in ("workspace", "rows")}
-    return "all channels grown: {workspace:.2f} + workspace, {rows:.2f} + rows".format(**found)
+    growth = {k: _end(rows, "width", k, pick)["width"][k] for k in ("workspace", "rows")}
+    return "all channels grown: {workspace:.2f} + workspace, {rows:.2f} + rows".format(**growth)
 
 
 def _end(rows: Sequence[Row], axis: str, key: str, pick: Callable[..., Row]) -> Row:

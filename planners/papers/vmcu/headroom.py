@@ -24,8 +24,8 @@ def headroom_row(name: str, time_limit_s: float) -> Row:
     for axis in AXES:
         now = module.size if axis == "image" else module.c_in
         grown: Row = {k: _largest(module, axis, k, limits[k]) / now for k in ACCOUNTINGS}
-        found = module_headroom(module, axis, need).best
-        grown[PLAN] = found.size / now if found else 0.0
+        best = module_headroom(module, axis, need).best
+        grown[PLAN] = best.size / now if best else 0.0
         row[axis] = grown
     return row
 

@@ -113,13 +113,13 @@ The paper does not say at which steps it grew them: of 3 × 3 pixels no growth o
 
 def report(tables: VmcuTables, study: VmcuStudy) -> str:
     """The whole report of a study."""
-    found = _claims(tables)
+    measured = _claims(tables)
     parts = [
         "# vMCU, reproduced",
         how("vmcu", study.quick),
         "## What it shows",
-        _summary(tables, found),
-        tables_of.claims(found),
+        _summary(tables, measured),
+        tables_of.claims(measured),
         READING,
         CONVENTIONS.format(misprints=_misprints()),
         *_layers(tables),
@@ -133,8 +133,8 @@ def report(tables: VmcuTables, study: VmcuStudy) -> str:
 
 def facts(tables: VmcuTables) -> dict[str, Any]:
     """The same as one JSON object: all rows, and the claims."""
-    found = _claims(tables)
-    told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in found]
+    measured = _claims(tables)
+    told = [asdict(claim) | {"reproduced_by": claim.reproduced_by} for claim in measured]
     return asdict(tables) | {"claims": told}
 
 

@@ -116,12 +116,12 @@ def network_row(name: str, time_limit_s: float) -> Row:
         "macs": graph.macs,
         "published_kib": PUBLISHED_KIB.get(name),
     }
-    for system, found in (
+    for system, need in (
         ("TinyEngine", tinyengine(graph)),
         ("HMCOS", hmcos(graph, time_limit_s)),
         ("TFLite Micro", tflite_micro(graph)),
     ):
-        row[system] = {"bytes": found.total_bytes, "binding": found.binding_operator}
+        row[system] = {"bytes": need.total_bytes, "binding": need.binding_operator}
     row["TinyEngine"]["tensors"] = tinyengine(graph).tensor_bytes
     row["HMCOS"]["proven"] = hmcos(graph, time_limit_s).proven
     return row | network(graph, time_limit_s)

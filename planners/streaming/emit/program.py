@@ -54,30 +54,30 @@ def _memories(machine: Machine, schedule: Schedule, activations: Activations) ->
     ring = schedule.rings[-1].size_bytes
     two = len(schedule.rings) == 1
     base = 0 if schedule.kind == "joint" else ring  # Jointly, both are all of the memory.
-    found = [
+    memories = [
         Memory(machine.onchip, base + activations.size_bytes),
         Memory(ACTIVATIONS, activations.size_bytes, parent=machine.onchip, base=base),
         Memory(machine.offchip, None, offchip=True, addressed=False),
     ]
     if ring:
         name = SHARED_RING if two else GPU_RING
-        found.append(Memory(name, ring, circular=True, parent=machine.onchip))
+        memories.append(Memory(name, ring, circular=True, parent=machine.onchip))
     if not two and (cpu := schedule.rings[0].size_bytes):
-        found.append(Memory(CPU_RING, cpu, circular=True, level=machine.offchip))
+        memories.append(Memory(CPU_RING, cpu, circular=True, level=machine.offchip))
     source = ParameterRoute(machine).source
     if source != machine.offchip:
-        found.append(Memory(source, None, offchip=True, addressed=False))
-    return tuple(found)
+        memories.append(Memory(source, None, offchip=True, addressed=False))
+    return tuple(memories)
 
 
 def held_by(units: Sequence[Unit]) -> tuple[int, ...]:
     """For each unit the last earlier one that has some of its parameters, or -1."""
     seen: dict[Piece, int] = {}
-    found = []
+    holders = []
     for i, unit in enumerate(units):
-        found.append(max((seen.get(piece, -1) for piece in unit.pieces), default=-1))
+        holders.append(max((seen.get(piece, -1) for piece in unit.pieces), default=-1))
         seen |= dict.fromkeys(unit.pieces, i)
-    return tuple(found)
+    return tuple(holders)
 
 
 class _LayerEmitter:
@@ -161,12 +161,12 @@ class _LayerEmitter:
         name = CPU_RING if ring == 0 and not self.two else GPU_RING
         name = SHARED_RING if self.two else name
         at, limit = self.schedule.rings[ring].offsets[i], self.schedule.rings[ring].size_bytes
-        found = []
+        operands = []
         for piece in self.units[i].pieces:
             size = piece_bytes(self.graph, piece)
-            found.append(Operand(piece, Region(name, at % limit, size)))
+            operands.append(Operand(piece, Region(name, at % limit, size)))
             at += size
-        return found
+        return operands
 
     def _activation(self, name: str) -> Operand:
         piece = whole(self.graph.tensors[name])

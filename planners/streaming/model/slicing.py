@@ -15,13 +15,13 @@ def divided(graph: Graph, slices: int) -> tuple[Unit, ...]:
     units = units_of(graph)
     largest = max((unit.size_bytes for unit in units), default=0)
     most = -(-largest // max(1, slices))
-    found: list[Unit] = []
+    parts: list[Unit] = []
     for unit in units:
         cut = None
         if most and unit.size_bytes > most:
             cut = _cut(graph, unit, most)
-        found += cut or (unit,)
-    return tuple(found)
+        parts += cut or (unit,)
+    return tuple(parts)
 
 
 def _cut(graph: Graph, unit: Unit, most: int) -> tuple[Unit, ...] | None:

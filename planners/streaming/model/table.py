@@ -55,11 +55,11 @@ class OperatorTimes:
     def _layers(
         self, units: Sequence[Unit], stages: int, pick: Callable[[Sequence[float]], float]
     ) -> tuple[Layer, ...]:
-        found = []
+        layers = []
         for unit in units:
             columns = zip(*self.samples[self._name(unit)], strict=True)
-            found.append(self._layer(unit, stages, [pick(column) for column in columns]))
-        return tuple(found)
+            layers.append(self._layer(unit, stages, [pick(column) for column in columns]))
+        return tuple(layers)
 
     def _name(self, unit: Unit) -> str:
         return self.graph.operators[unit.operator].name

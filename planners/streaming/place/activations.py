@@ -27,10 +27,10 @@ class Activations:
 def last_uses(graph: Graph) -> dict[str, int]:
     """The last operator at which each input and activation is there, by position."""
     end = len(graph.operators) - 1
-    found = dict.fromkeys(graph.inputs, 0)
+    last = dict.fromkeys(graph.inputs, 0)
     for i, op in enumerate(graph.operators):
-        found.update(dict.fromkeys((*op.inputs, *op.outputs), i))
-    return found | dict.fromkeys(graph.outputs, end)
+        last.update(dict.fromkeys((*op.inputs, *op.outputs), i))
+    return last | dict.fromkeys(graph.outputs, end)
 
 
 def activation_lifetimes(graph: Graph) -> list[Lifetime]:

@@ -55,7 +55,7 @@ class LayerLoad:
         before = [0]
         for size in self.sizes:
             before.append(before[-1] + size)
-        found, first = [], 0
+        waits, first = [], 0
         for u, size in enumerate(self.sizes):
             s = u
             while s >= first and self.activations[s] + before[u + 1] - before[s] <= memory_bytes:
@@ -63,19 +63,19 @@ class LayerLoad:
             if s == u and size:
                 raise ValueError(f"{memory_bytes} bytes are not enough")
             first = max(first, s + 1)
-            found.append(first - 1 if size else -1)
-        return tuple(found)
+            waits.append(first - 1 if size else -1)
+        return tuple(waits)
 
     def breakpoints(self) -> list[int]:
         """All memory sizes at which waits change, rising."""
-        least, found = self.least_bytes, {self.least_bytes}
+        least, memories = self.least_bytes, {self.least_bytes}
         for s, live in enumerate(self.activations):
             total = live
             for size in self.sizes[s:]:
                 total += size
                 if size and total > least:
-                    found.add(total)
-        return sorted(found)
+                    memories.add(total)
+        return sorted(memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +163,9 @@ def place_jointly(
     within = [memory for memory, _ in front if memory <= budget_bytes]
     for memory in reversed(within):
         ends = _ends(load, layers, memory, start, held)
-        found = _packed(graph, units, layers, ends, memory, clock)
-        if found.size_bytes <= budget_bytes:
-            return front, found
+        placed = _packed(graph, units, layers, ends, memory, clock)
+        if placed.size_bytes <= budget_bytes:
+            return front, placed
         if clock.expired():
             break
     for memory in within[:1]:
@@ -187,15 +187,15 @@ def _ends(
 
 def _as_late_as_possible(layers: Sequence[Layer], ends: Ends) -> tuple[int, ...]:
     """Before which kernel each layer is read, where reads end just in time for these kernels."""
-    latest, found = inf, [0] * len(layers)
+    latest, before = inf, [0] * len(layers)
     for u in range(len(layers) - 1, -1, -1):
         if not layers[u].size_bytes:
             continue
         stop = min(latest, ends.kernels[u] - layers[u].kernel_s)
         # A read that was later, by rounding, stays where it was.
         latest = max(stop, ends.reads[u]) - layers[u].read_s
-        found[u] = min(u, bisect_right(ends.kernels, latest))
-    return tuple(found)
+        before[u] = min(u, bisect_right(ends.kernels, latest))
+    return tuple(before)
 
 
 def _packed(
@@ -227,11 +227,11 @@ def _fitted(
     """Addresses within a budget, however much of it they take; None where none are found soon."""
     reads = _as_late_as_possible(layers, ends)
     lifetimes = list(_lifetimes(graph, units, reads))
-    found = pack(lifetimes, budget_bytes, time_limit_s=LAST_S, explain=False)
-    if found.status != "packed":
+    packing = pack(lifetimes, budget_bytes, time_limit_s=LAST_S, explain=False)
+    if packing.status != "packed":
         return None
     bounds = bound_bytes, load_lower_bound(lifetimes)
-    return _place(graph, ends, reads, found.offsets, found.extent_bytes, bounds)
+    return _place(graph, ends, reads, packing.offsets, packing.extent_bytes, bounds)
 
 
 def _place(

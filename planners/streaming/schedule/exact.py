@@ -45,11 +45,11 @@ def pareto(points: Sequence[DelayPoint]) -> tuple[DelayPoint, ...]:
 def curve_two_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[DelayPoint, ...]:
     """Delay at every breakpoint of one ring; between two of them it is that of the lower."""
     sizes = [layer.size_bytes for layer in layers]
-    found = []
+    points = []
     for ring in breakpoints(sizes):
         delay = two_stages(layers, places(sizes, ring).waits, start).delay_s
-        found.append(DelayPoint(ring, delay, (ring,)))
-    return tuple(found) or (
+        points.append(DelayPoint(ring, delay, (ring,)))
+    return tuple(points) or (
         DelayPoint(0, two_stages(layers, [-1] * len(sizes), start).delay_s, (0,)),
     )
 
@@ -57,12 +57,12 @@ def curve_two_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[Delay
 def curve_three_stages(layers: Sequence[Layer], start: Start = NOW) -> tuple[DelayPoint, ...]:
     """Delay at every breakpoint of two rings of one size, as the paper has them."""
     sizes = [layer.size_bytes for layer in layers]
-    found = []
+    points = []
     for ring in breakpoints(sizes):
         waits = places(sizes, ring).waits
         delay = three_stages(layers, waits, waits, start).delay_s
-        found.append(DelayPoint(2 * ring, delay, (ring, ring)))
-    return tuple(found) or (_nothing_streams(layers, start),)
+        points.append(DelayPoint(2 * ring, delay, (ring, ring)))
+    return tuple(points) or (_nothing_streams(layers, start),)
 
 
 def front_two_stages(
@@ -76,8 +76,8 @@ def front_two_stages(
     def delay(ring: int) -> float:
         return two_stages(layers, places(sizes, ring, twice=True).waits, start).delay_s
 
-    found = steps(list(breakpoints(sizes, twice=True)), delay)
-    return pareto([DelayPoint(m, d, (m,)) for m, d in found]) or front_two_stages(layers, start)
+    pairs = steps(list(breakpoints(sizes, twice=True)), delay)
+    return pareto([DelayPoint(m, d, (m,)) for m, d in pairs]) or front_two_stages(layers, start)
 
 
 def front_three_stages(

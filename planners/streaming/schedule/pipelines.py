@@ -154,16 +154,16 @@ def sweep(
     sizes = sizes_of(layers)
     total, ring = sum(sizes), max(sizes, default=0)
     count = stages - 1
-    found: list[DelayPoint] = []
+    points: list[DelayPoint] = []
     while True:
-        if most_bytes is not None and count * ring > most_bytes and found:
+        if most_bytes is not None and count * ring > most_bytes and points:
             break
         made = with_rings(layers, (ring,) * count, start, twice)
-        found.append(DelayPoint(count * ring, made.delay_s, (ring,) * count))
+        points.append(DelayPoint(count * ring, made.delay_s, (ring,) * count))
         if ring >= total:
             break
         ring = min(ring + step_bytes, total)
-    return tuple(found)
+    return tuple(points)
 
 
 def minimal_delay(points: Sequence[DelayPoint]) -> DelayPoint:

@@ -93,16 +93,16 @@ def breakpoints(sizes: Sequence[int], *, twice: bool = False) -> Iterator[int]:
     from how the layers fall into laps, and that changes when some lap takes one layer more; with
     wrapping, when the bytes of consecutive layers are just the ring's.
     """
-    found = [size for size in sizes if size]
-    if not found:
+    streamed = [size for size in sizes if size]
+    if not streamed:
         return
     if twice:
-        yield from _sums(found)
+        yield from _sums(streamed)
         return
-    ring = max(found)
+    ring = max(streamed)
     while True:
         yield ring
-        following = _next_lap(found, ring)
+        following = _next_lap(streamed, ring)
         if following is None:
             return
         ring = following
@@ -121,11 +121,11 @@ def _next_lap(sizes: Sequence[int], ring_bytes: int) -> int | None:
 
 def _sums(sizes: Sequence[int]) -> list[int]:
     """The bytes of all runs of consecutive layers, from the largest layer's on."""
-    least, found = max(sizes), {max(sizes)}
+    least, sums = max(sizes), {max(sizes)}
     for first in range(len(sizes)):
         total = 0
         for size in sizes[first:]:
             total += size
             if total > least:
-                found.add(total)
-    return sorted(found)
+                sums.add(total)
+    return sorted(sums)

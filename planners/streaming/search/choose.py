@@ -79,7 +79,7 @@ def choose(
     activations = pack_activations(graph, clock)
     clock.report("rings")
     room = budget_bytes - activations.size_bytes
-    found: list[ScheduleChoice] = []
+    fitting: list[ScheduleChoice] = []
     needs: list[tuple[int, Slicing]] = []
     for stages in _stages(machine, chosen):
         every = Slicings(graph, machine, times, stages, room, False, _overlapped(chosen))
@@ -89,10 +89,10 @@ def choose(
             need = max(least_bytes(kind, way.layers), _asked(chosen, stages))
             needs.append((need, way))
             if need <= room:
-                found.append(_of_way(graph, times, activations, way, stages, room, chosen))
-    if not found:
+                fitting.append(_of_way(graph, times, activations, way, stages, room, chosen))
+    if not fitting:
         raise _too_small(graph, activations, budget_bytes, *min(needs, key=lambda item: item[0]))
-    return min(found, key=_rank)
+    return min(fitting, key=_rank)
 
 
 def jointly(
@@ -145,15 +145,15 @@ def _placed(
 ) -> tuple[list[tuple[int, float]], ScheduleChoice | None]:
     """The front of a way in one memory, and its best choice within the budget."""
     shared = held(way.units)
-    front, found = place_jointly(
+    front, placed = place_jointly(
         graph, way.units, way.layers, budget_bytes, clock, way.start, shared
     )
-    if found is None:
+    if placed is None:
         return front, None
-    made = Schedule("joint", way.layers, (found.weights,), found.ends, 0.0, found.reads_before)
+    made = Schedule("joint", way.layers, (placed.weights,), placed.ends, 0.0, placed.reads_before)
     end = stored_s(graph, way.units, made, times)
     points = tuple(DelayPoint(memory, delay, (memory,)) for memory, delay in front)
-    return front, ScheduleChoice(way, made, found.activations, points, end, found.bound_bytes)
+    return front, ScheduleChoice(way, made, placed.activations, points, end, placed.bound_bytes)
 
 
 def _rank(choice: ScheduleChoice) -> tuple[float, int]:

@@ -37,9 +37,9 @@ class _Pieces:
         return self.known[key]
 
     def all(self, counts: Sequence[int]) -> tuple[tuple[Unit, ...], tuple[Layer, ...]]:
-        found = [self.of(position, count) for position, count in enumerate(counts)]
-        units = tuple(unit for pair in found if pair for unit in pair[0])
-        return units, tuple(layer for pair in found if pair for layer in pair[1])
+        pairs = [self.of(position, count) for position, count in enumerate(counts)]
+        units = tuple(unit for pair in pairs if pair for unit in pair[0])
+        return units, tuple(layer for pair in pairs if pair for layer in pair[1])
 
 
 def refined(
@@ -72,8 +72,8 @@ def _improved(
     for count in COUNTS:
         if count != chosen and pieces.of(position, count) is not None:
             counts[position] = count
-            found = delay(*pieces.all(counts))
-            if found < best:
-                best, chosen = found, count
+            seconds = delay(*pieces.all(counts))
+            if seconds < best:
+                best, chosen = seconds, count
     counts[position] = chosen
     return best

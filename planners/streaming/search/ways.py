@@ -97,5 +97,5 @@ class Slicings:
 
 def held(units: Sequence[Unit]) -> tuple[int, ...]:
     """`held_by`, or nothing where no parameters are shared."""
-    found = held_by(units)
-    return found if any(before >= 0 for before in found) else ()
+    holders = held_by(units)
+    return holders if any(before >= 0 for before in holders) else ()

@@ -91,7 +91,7 @@ def responses_of(
     tasks: Sequence[PeriodicTask], timeline: JobTimeline, ends: Sequence[float]
 ) -> tuple[Response, ...]:
     """Each task's worst response, where its jobs end then."""
-    found = []
+    responses = []
     for i, task in enumerate(tasks):
         took = [
             end - job.release_s
@@ -101,8 +101,8 @@ def responses_of(
         worst = max(range(len(took)), key=took.__getitem__)
         due = float(task.deadline_s)
         missed = tuple(n for n, seconds in enumerate(took) if seconds - due > TOLERANCE_S)
-        found.append(Response(task.name, len(took), took[worst], due, worst, missed))
-    return tuple(found)
+        responses.append(Response(task.name, len(took), took[worst], due, worst, missed))
+    return tuple(responses)
 
 
 def utilisation(tasks: Sequence[PeriodicTask], layout: SharedRings) -> Utilisation:
@@ -130,7 +130,7 @@ def drawn_responses(
     random = Random(seed)
     tasks, timeline = analysis.tasks, analysis.timeline
     layers = layers_in_order(tasks, timeline, analysis.layout)
-    found = []
+    responses = []
     for _ in range(draws):
         shorter = [
             replace(
@@ -145,5 +145,5 @@ def drawn_responses(
         ends = [0.0] * len(timeline.jobs)
         for step, end in zip(timeline.steps, kernels, strict=True):
             ends[step.job] = end
-        found.append(tuple(r.bound_s for r in responses_of(tasks, timeline, ends)))
-    return tuple(found)
+        responses.append(tuple(r.bound_s for r in responses_of(tasks, timeline, ends)))
+    return tuple(responses)

@@ -52,14 +52,14 @@ def answer(
     one = least_shared(_part(given, 1 / 3))
     some = least_of_all(_part(given, 1 / 2), without=[one])
     each = least_partitioned(_part(given, 1.0))
-    found = (one, some, each)
+    answers = (one, some, each)
     best: tuple[str, SharedRings] | None = None
-    for item in found:
+    for item in answers:
         if item.layout and (not best or item.layout.memory_bytes < best[1].memory_bytes):
             best = item.kind, item.layout
     if best is None:
         best = "all kept", shared(tasks, 0, stages, range(len(tasks)))
-    return SharedMemory(best[0], given.analysed(best[1]), found)
+    return SharedMemory(best[0], given.analysed(best[1]), answers)
 
 
 def _part(given: SharedSearch, share: float) -> SharedSearch:

@@ -60,10 +60,10 @@ class JobTimeline:
 
     def ends(self) -> list[float]:
         """When each job ends."""
-        found = [0.0] * len(self.jobs)
+        ends = [0.0] * len(self.jobs)
         for step, end in zip(self.steps, self.kernels, strict=True):
-            found[step.job] = end
-        return found
+            ends[step.job] = end
+        return ends
 
     def lateness_s(self) -> list[float]:
         """By how much each job is behind its deadline; below zero where it is ahead."""
@@ -167,14 +167,14 @@ def layers_in_order(
     tasks: Sequence[PeriodicTask], timeline: JobTimeline, layout: SharedRings
 ) -> list[Layer]:
     """The layers of all steps; those of kept tasks have nothing to read."""
-    found = []
+    layers = []
     for step in timeline.steps:
         task = timeline.jobs[step.job].task
         layer = tasks[task].layers[step.layer]
         if layout.keeps(task):
             layer = Layer(layer.name, 0, 0.0, 0.0, layer.kernel_s)
-        found.append(layer)
-    return found
+        layers.append(layer)
+    return layers
 
 
 def replayed(timeline: JobTimeline, layers: Sequence[Layer], stages: int = 2) -> Ends:

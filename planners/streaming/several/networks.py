@@ -58,11 +58,11 @@ def names_of(models: Sequence[str]) -> list[str]:
     ['a', 'b', 'a#2']
     """
     count: Counter[str] = Counter()
-    found = []
+    names = []
     for model in models:
         count[model] += 1
-        found.append(model if count[model] == 1 else f"{model}#{count[model]}")
-    return found
+        names.append(model if count[model] == 1 else f"{model}#{count[model]}")
+    return names
 
 
 def tasks_of(
@@ -85,14 +85,14 @@ def tasks_of(
             f"machine {machine.name!r} has no engine 'storage': it cannot read and copy at once; "
             "choose 2 stages"
         )
-    found = []
+    tasks = []
     names = names_of([graph.name for graph in graphs])
     for i, (said, graph, name) in enumerate(zip(entries, graphs, names, strict=True)):
         layers = times_of(graph, machine).of(divided(graph, slices), stages)
         bounds = tuple(_longer(layer, 1.0 + spread) for layer in layers)
         period = period_s if said.period_s is None else said.period_s
-        found.append(task(name, bounds, period, said.deadline_s, i))
-    return tuple(found)
+        tasks.append(task(name, bounds, period, said.deadline_s, i))
+    return tuple(tasks)
 
 
 def _longer(layer: Layer, factor: float) -> Layer:

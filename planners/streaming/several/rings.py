@@ -58,17 +58,17 @@ def partitioned(
 
     Raises `BudgetTooSmall` for a layer larger than its ring.
     """
-    found: list[int] = []
+    rings: list[int] = []
     ring_of, bytes_kept = [], 0
     for task, size in zip(tasks, sizes, strict=True):
         if size >= task.size_bytes:
             ring_of.append(KEPT)
             bytes_kept += task.size_bytes
         else:
-            ring_of.append(len(found))
-            found.append(size)
-    _check(tasks, ring_of, found)
-    return SharedRings(tuple(ring_of), tuple(found), bytes_kept, stages)
+            ring_of.append(len(rings))
+            rings.append(size)
+    _check(tasks, ring_of, rings)
+    return SharedRings(tuple(ring_of), tuple(rings), bytes_kept, stages)
 
 
 def _check(tasks: Sequence[PeriodicTask], ring_of: Sequence[int], sizes: Sequence[int]) -> None:

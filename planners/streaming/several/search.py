@@ -52,8 +52,8 @@ class SharedSearch:
 
     def meets(self, layout: SharedRings) -> tuple[bool, int | None]:
         """Whether all deadlines hold, and the next larger ring that could tell otherwise."""
-        found = dispatch(self.tasks, self.jobs, self.policy, layout, stop_when_late=True)
-        return found.meets_all(), found.next_bytes[0] if found.next_bytes else None
+        dispatched = dispatch(self.tasks, self.jobs, self.policy, layout, stop_when_late=True)
+        return dispatched.meets_all(), dispatched.next_bytes[0] if dispatched.next_bytes else None
 
     def analysed(self, layout: SharedRings) -> Analysis:
         return analyse(self.tasks, self.policy, layout, len(self.jobs))
@@ -132,18 +132,18 @@ def least_of_all(given: SharedSearch, *, without: Sequence[LeastMemory] = ()) ->
 
     `without` are answers that are known, so that only better ones are looked for.
     """
-    known = [found.layout.memory_bytes for found in without if found.layout]
+    known = [answer.layout.memory_bytes for answer in without if answer.layout]
     best: LeastMemory | None = None
     proven, tried, bounds = True, 0, []
     for count in range(1, len(given.tasks) + 1):
         for kept in combinations(range(len(given.tasks)), count):
-            found = least_shared(given, kept, min(known, default=None))
-            tried, proven = tried + found.tried, proven and found.proven
-            if found.layout:
-                known.append(found.layout.memory_bytes)
-                best = found
-            elif not found.proven:
-                bounds.append(found.bound_bytes)
+            answer = least_shared(given, kept, min(known, default=None))
+            tried, proven = tried + answer.tried, proven and answer.proven
+            if answer.layout:
+                known.append(answer.layout.memory_bytes)
+                best = answer
+            elif not answer.proven:
+                bounds.append(answer.bound_bytes)
     if best is None:
         why = "keeping networks does not make it less" if known else "late even if all are kept"
         return LeastMemory("some kept", None, min([*bounds, *known], default=0), proven, tried, why)
@@ -181,12 +181,14 @@ class _Alone:
             if size is None or (self.given.stages - 1) * size >= whole:
                 size = whole
             layout = partitioned([self.task], [size], self.given.stages)
-            found = dispatch([self.task], self.jobs, self.given.policy, layout, stop_when_late=True)
-            if found.meets_all():
+            dispatched = dispatch(
+                [self.task], self.jobs, self.given.policy, layout, stop_when_late=True
+            )
+            if dispatched.meets_all():
                 return size
             if size == whole:
                 return None
-            size = found.next_bytes[0]
+            size = dispatched.next_bytes[0]
 
 
 class _Growing:
@@ -214,16 +216,16 @@ class _Growing:
             self.given.clock.report(f"rings {self.tried + 1}", None, memory)
             if not impossible(self.given.tasks, layout):
                 self.tried += 1
-                found = dispatch(
+                dispatched = dispatch(
                     self.given.tasks,
                     self.given.jobs,
                     self.given.policy,
                     layout,
                     stop_when_late=True,
                 )
-                if found.meets_all():
+                if dispatched.meets_all():
                     return LeastMemory("partitioned", layout, memory, True, self.tried)
-                larger: tuple[int | None, ...] = found.next_bytes
+                larger: tuple[int | None, ...] = dispatched.next_bytes
             else:
                 larger = (None,) * len(layout.sizes)  # Some other task must be kept.
             for i, ring in enumerate(layout.ring_of):
@@ -245,9 +247,9 @@ class _Growing:
 
     def _descent(self, bound: int) -> LeastMemory:
         """Where the time is over: the best of what is found from each task on."""
-        found = [self._smaller(first) for first in range(len(self.alone))]
+        descents = [self._smaller(first) for first in range(len(self.alone))]
         layouts = [
-            partitioned(self.given.tasks, sizes, self.given.stages) for sizes in found if sizes
+            partitioned(self.given.tasks, sizes, self.given.stages) for sizes in descents if sizes
         ]
         layout = min(layouts, key=lambda layout: layout.memory_bytes, default=None)
         why = "no more time" + (" to prove it least" if layout else "")

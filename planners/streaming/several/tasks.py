@@ -115,9 +115,9 @@ def jobs_of(tasks: Sequence[PeriodicTask], most: int = MOST_JOBS) -> tuple[TaskJ
             f"periods {each} repeat together after {float(whole):g} s only: {sum(counts)} jobs, "
             f"above {most}; choose periods that divide each other, or allow more jobs"
         )
-    found = []
+    jobs = []
     for i, (task, count) in enumerate(zip(tasks, counts, strict=True)):
         for number in range(count):
             release = number * task.period_s
-            found.append(TaskJob(i, number, float(release), float(release + task.deadline_s)))
-    return tuple(sorted(found, key=lambda job: (job.release_s, job.task)))
+            jobs.append(TaskJob(i, number, float(release), float(release + task.deadline_s)))
+    return tuple(sorted(jobs, key=lambda job: (job.release_s, job.task)))

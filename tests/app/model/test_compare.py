@@ -90,4 +90,4 @@ def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: Shown) ->
     assert len({end for _, _, end in seen}) == 1
     session.pins.unpin()
     assert explorer.map.y_range.end < seen[0][2] or session.work.shown is roomy
-    assert explorer.corner.compare.rows.rows == []
+    assert explorer.corner.views["compare"].rows.rows == []

@@ -167,7 +167,7 @@ def test_a_darknet_file_is_read_by_its_reader(tmp_path: Path) -> None:
     graph = sp.from_darknet(tmp_path / "small.cfg")
     problem = Problem(model="small (uploaded)", time_limit=10)
     script = as_python(problem, "small.cfg")
-    assert "sp.from_darknet('small.cfg', granularity='fused', bytes_per_element=1)" in script
+    assert "sp.load('small.cfg', granularity='fused', bytes_per_element=1)" in script
     found = printed(script, tmp_path, fresh=True)
     assert found == expected(planned(problem, json.dumps(graph.to_json())))
 
@@ -175,9 +175,9 @@ def test_a_darknet_file_is_read_by_its_reader(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "reader"),
     [
-        ("a.onnx", "sp.from_onnx('a.onnx'"),
-        ("a.pt2", "sp.from_pt2('a.pt2'"),
-        ("A.CFG", "from_darknet"),
+        ("a.onnx", "sp.load('a.onnx'"),
+        ("a.pt2", "sp.load('a.pt2'"),
+        ("A.CFG", "sp.load('A.CFG'"),
     ],
 )
 def test_each_kind_of_upload_has_its_reader(file: str, reader: str) -> None:

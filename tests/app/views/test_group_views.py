@@ -81,7 +81,9 @@ def test_a_group_is_selected_in_all_views(drawn: Shown) -> None:
     assert look.selection == group_selection(drawn.groups[0].name)
     look.selection = operator_selection(group.operators[0])
     assert explorer.map.groups.chosen.data["left"] == [group.start_step]
-    assert f"in the fused group {group.name}" in [r["text"] for r in explorer.corner.details.rows]
+    assert f"in the fused group {group.name}" in [
+        r["text"] for r in explorer.corner.views["details"].rows
+    ]
 
 
 def test_a_key_goes_from_group_to_group(drawn: Shown) -> None:

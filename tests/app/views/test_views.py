@@ -237,15 +237,17 @@ def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
 def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     spill = next(r for r in explorer.session.work.shown.report.residencies if r.ending == "spill")
     explorer._select_tensor(spill.tensor)
-    told = [row["text"] for row in explorer.corner.details.rows]
+    told = [row["text"] for row in explorer.corner.views["details"].rows]
     assert any(text.startswith("made by") for text in told)
     assert any("came back" in text for text in told)
     assert any("leaves" in text for text in told)
     writer = next(
-        row["key"] for row in explorer.corner.details.rows if row["text"].startswith("made")
+        row["key"]
+        for row in explorer.corner.views["details"].rows
+        if row["text"].startswith("made")
     )
     explorer._choose(writer)
-    assert any(row["text"].startswith("writes") for row in explorer.corner.details.rows)
+    assert any(row["text"].startswith("writes") for row in explorer.corner.views["details"].rows)
 
 
 def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
