@@ -199,7 +199,7 @@ def versions() -> str:
 
 @cache
 def _planner(name: str) -> str:
-    """A hash of the source of a visitor's own planner; ours are in `versions`."""
+    """A hash of the source of a third-party planner; ours are in `versions`."""
     info = sp.planners().get(name)
     if info is None or info.target.startswith("planners."):
         return name

@@ -1,4 +1,4 @@
-"""The bars of the timeline: each interval in a window, or what too many intervals add up to."""
+"""The bars of the timeline: each interval in a window, or bundles where there are too many."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.model.units import seconds_text
 from app.stories.why import cause_text
 from planners.core.program import Compute
 
-MOST = 1500  # bars at once: of more, most are thinner than a line
-ENDS_IN_SIGHT = 900  # what is nearer than this part of the window cannot be told apart
+MOST = 1500  # bars at once: with more, most are thinner than a line
+ENDS_IN_SIGHT = 900  # what is closer than this part of the window cannot be distinguished
 WAITS = "right_diagonal_line"
 FULL = "left_diagonal_line"
 ENGINES = {
@@ -31,7 +31,7 @@ Columns = dict[str, list[Any]]
 
 
 class Bars:
-    """What the timeline draws of a trace, by the seconds that are in sight."""
+    """The timeline's bars of a trace, by the seconds that are in sight."""
 
     def __init__(self, shown: Shown, trace: sp.Trace) -> None:
         self.shown, self.trace = shown, trace
@@ -48,7 +48,7 @@ class Bars:
         return interval_columns(self.shown, items), stall_columns(self.shown, items)
 
     def bundles(self, start: float, stop: float) -> tuple[Columns, Columns]:
-        """Intervals of an engine that follow each other closely as one, and the same of waits."""
+        """Intervals of an engine that follow each other closely as one; likewise waits."""
         apart = (stop - start) / ENDS_IN_SIGHT
         items = [self.trace.intervals[i] for i in np.flatnonzero(self._inside(start, stop))]
         by_engine: dict[str, list[sp.Interval]] = {}
@@ -69,7 +69,7 @@ class Bars:
 
 
 def runs(spans: Sequence[tuple[float, float]], apart: float) -> Iterable[range]:
-    """Spans in rising order that are nearer to each other than `apart`, as ranges of places."""
+    """Ranges of positions of spans, in rising order, that are closer to each other than `apart`."""
     first = 0
     for k in range(1, len(spans) + 1):
         if k == len(spans) or spans[k][0] - spans[k - 1][1] > apart:

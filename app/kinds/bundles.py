@@ -1,9 +1,10 @@
 """Long programs of pixels, bundled for drawing: what comes and goes together is one.
 
 A program of overlap has a piece for each pixel: a hundred thousand of them, which no browser can
-draw and no eye tell apart. Its timesteps are rows of outputs. Here each step keeps one compute for
-each operator and one transfer and one release for each tensor; pixels that are there in the same
-steps are one residency. A pixel is in a step if it is there when the step holds most bytes.
+draw and no eye can separate. Its timesteps are rows of outputs. Here each step keeps one compute
+for each operator and one transfer and one release for each tensor; pixels that are on chip in the
+same steps are one residency. A pixel counts for a step if it is on chip when the step holds most
+bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from planners.simulator.simulate import traced
 
 
 def checked_bundled(plan: sp.Plan, progress: ProgressCallback | None = None) -> Shown:
-    """Check and time a plan, and bundle it; its text is to follow. Raises `InvalidPlan`."""
+    """Check and time a plan, and bundle it; its text is sent later. Raises `InvalidPlan`."""
     report = sp.check(plan, progress)
     return bundled(Shown(plan, report, traced(plan, report, plan.machine), ""))
 
@@ -53,9 +54,9 @@ def plan_text(plan: sp.Plan) -> str:
 
 
 def bundled(shown: Shown) -> Shown:
-    """The same plan with fewer and larger pieces, for drawing and telling."""
+    """The same plan with fewer and larger pieces, for drawing and for its sentences."""
     drawn: list[Instruction] = []
-    place: list[int] = [0] * len(shown.instructions)  # of each old instruction among the new
+    place: list[int] = [0] * len(shown.instructions)  # old position to new
     firsts: list[int] = []
     for items in shown.by_step:
         firsts.append(len(drawn))
@@ -100,7 +101,7 @@ def _merged(shown: Shown, positions: Sequence[int]) -> Iterator[tuple[list[int],
 
 
 def _one(items: Sequence[Any]) -> Instruction:
-    """Instructions of one kind and name as one."""
+    """Several instructions of one kind and name as one."""
     first = items[0]
     if isinstance(first, Compute):
         reads = _operands(o for item in items for o in item.reads)
@@ -133,7 +134,7 @@ def _operands(operands: Iterable[Operand]) -> tuple[Operand, ...]:
 
 
 def _stays(shown: Shown, firsts: Sequence[int]) -> Iterator[sp.Residency]:
-    """Workspaces whole during their run, then pixels of tensors that come and go together."""
+    """Workspaces as a whole during their run, then pixels of tensors that come and go together."""
     pool = shown.pool
     assert pool is not None
     memory = shown.plan.machine.onchip
@@ -170,7 +171,8 @@ def _stays(shown: Shown, firsts: Sequence[int]) -> Iterator[sp.Residency]:
 
 
 def _unseen(stays: Sequence[sp.Residency], groups: Mapping[tuple[Any, ...], Any]) -> list[int]:
-    """Stays of tensors that are there at no step's fullest moment, such as of a single pixel."""
+    """Stays of tensors that are absent at every step's fullest moment, such as of a single
+    pixel."""
     seen = {key[0] for key in groups}
     return [i for i, stay in enumerate(stays) if stay.tensor not in seen]
 
@@ -242,8 +244,8 @@ def coalesced(spans: Iterable[Span]) -> list[Span]:
 def _intervals(shown: Shown, place: Sequence[int]) -> Iterator[sp.Interval]:
     """One interval for each instruction of the bundled program, one after the other in an engine.
 
-    Pixels of several operators alternate within a row: each operator gets its seconds of the row
-    in one piece, so that sums over operators and engines are what they were.
+    Pixels of several operators alternate within a row: each operator gets its seconds of the row in
+    one piece, so that sums over operators and engines are unchanged.
     """
     rows: dict[tuple[int, str], dict[int, list[sp.Interval]]] = {}
     for item in shown.trace.intervals:

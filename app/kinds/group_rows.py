@@ -1,5 +1,5 @@
 """The table of a fused group: its tile and bytes, its operators, and why its neighbours are not in
-it, with the cost of both ways."""
+it, with the cost both ways."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STAYS = "maps may stay on chip between groups; the costs below are without"
 
 
 def group_rows(shown: Shown, group: FusedGroup, why: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows on a group. `why` has what its worker found out of each group by name, so far."""
+    """Rows on a group. `why` has the worker's facts about each group by name, so far."""
     known = why.get(group.name)
     kinds = shown.graph.tensors
     loaded = sum(n for t, n in group.loads.items() if kinds[t].kind != "parameter")
@@ -51,7 +51,7 @@ def _head(shown: Shown, group: FusedGroup) -> dict[str, Any]:
 
 
 def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """What the group saves against its operators each alone; why an operator is by itself."""
+    """What the group saves against running its operators alone; or why an operator is by itself."""
     if known is None:
         return [_row("asking what else it would cost …")]
     if known["single"]:
@@ -63,7 +63,7 @@ def _worth(group: FusedGroup, known: Mapping[str, Any] | None) -> list[dict[str,
 
 
 def _neighbours(shown: Shown, known: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Why each group that shares a tensor is another one: the cost apart and as one."""
+    """Why each group that shares a tensor is separate: the cost apart and fused."""
     if not known or not known["neighbours"]:
         return []
     rows = [{"text": "why not fused with", "cells": ["apart", "as one"], "title": True}]
@@ -97,5 +97,5 @@ def _chip(name: str, number: int) -> dict[str, Any]:
 
 
 def _row(text: str, size: int | None = None) -> dict[str, Any]:
-    """A fact, with bytes in the last of two columns or without any."""
+    """A fact, with bytes in the last of two columns or none."""
     return {"text": text, "cells": ["", "" if size is None else format_bytes(size)]}

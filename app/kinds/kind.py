@@ -9,14 +9,14 @@ from typing import Any
 from planners.core.units import format_bytes
 
 Looks = Mapping[str, tuple[str, str, str]]
-"""By what a rectangle of the address map is: its colour, its hatch, and what that means."""
+"""The colour of a rectangle of the address map, its hatch, and their meaning, by its role."""
 Row = dict[str, Any]
-"""A row of a table: its text and cells, and how it looks."""
+"""A row of a table: its text and cells, and its look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A figure above the views, the line under it, what sort of figure it is, and its hover."""
+    """A figure above the views, the line under it, what it measures, and its hover."""
 
     value: str
     label: str
@@ -26,7 +26,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Operators that run together: how they are selected as one, and the first step of theirs."""
+    """Operators that run together: their selection, and their first step."""
 
     selection: str
     operators: tuple[str, ...]
@@ -35,12 +35,12 @@ class Together:
 
 
 def fact(text: str, value: str = "") -> Row:
-    """A row that only says something."""
+    """A row that only informs."""
     return {"text": text, "cells": [value]}
 
 
 def link(word: str, name: str, selection: str) -> Row:
-    """A row that a tap selects something by."""
+    """A row that selects something when tapped."""
     return {"text": f"{word} {name}", "cells": [""], "key": selection}
 
 

@@ -1,4 +1,4 @@
-"""Tables of streamed parameters: what is live by layer, and what there is to say of a layer."""
+"""Tables of streamed parameters: what is live by layer, and the facts of a layer."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def largest_rows(stream: Stream) -> list[Row]:
 
 
 def streams_tensor(graph: sp.Graph, name: str) -> str:
-    """The operator that a parameter is streamed for; nothing where it is none."""
+    """The operator that a parameter is streamed for; empty for other tensors."""
     if name not in graph.tensors or graph.tensors[name].kind != "parameter":
         return ""
     return next((op.name for op in graph.operators if name in op.parameters), "")

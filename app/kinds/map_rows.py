@@ -1,4 +1,4 @@
-"""The rectangles of the address map: each stay in a window, or what too many stays add up to."""
+"""The rectangles of the address map: each stay in a window, or bundles where there are too many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.model.checked_plan import Shown
 from app.model.colours import STAYS, stay_of
 from planners.core.units import format_bytes
 
-MOST = 9000  # rectangles at once: more take the browser seconds, and none could be told apart
+MOST = 9000  # rectangles at once: more take the browser seconds, and could not be distinguished
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
 MORE = ("steps", "story", "label", "label_x", "label_y")
 REFILLED = "parameters in turn"
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 class MapRows:
-    """What the map draws of a memory, by the steps that are in sight."""
+    """The map's rectangles of a memory, by the steps that are in sight."""
 
     def __init__(self, shown: Shown, memory: str) -> None:
         self.shown = shown
@@ -43,7 +43,7 @@ class MapRows:
 
     @property
     def densest(self) -> int:
-        """The most stays that there are in one step."""
+        """The most stays in any one step."""
         change = np.zeros(self.shown.steps + 1, dtype=np.int64)
         np.add.at(change, self._left, 1)
         np.add.at(change, self._right, -1)
@@ -58,7 +58,7 @@ class MapRows:
     def bundles(self) -> list[Row]:
         """A row for each line buffer, parameter and so on of each group: all stays, bundled.
 
-        Without groups, the largest stays alone.
+        Without groups, only the largest stays.
         """
         if self._whole is None:
             self._whole = self._bundled() if self.shown.groups else self._largest()
@@ -95,8 +95,8 @@ class MapRows:
         return [self._of_bundle(name, members) for (_, name), members in bundles.items()]
 
     def _bundle(self, group: int, stay: sp.Residency) -> str:
-        """What a stay is bundled under: its tensor, or the largest parameter of its operator, whose
-        channels lie side by side with those of the others."""
+        """The name a stay is bundled under: its tensor, or the largest parameter of its operator,
+        whose channels lie side by side with those of the others."""
         if stay.tensor in self.shown.groups[group].refilled:
             return REFILLED
         return self._beside.get(stay.tensor, stay.tensor)
@@ -143,7 +143,7 @@ def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: st
 
 
 def map_marks(rows: list[Row]) -> dict[str, list[Any]]:
-    """A triangle up where something leaves the chip, one down where it comes back."""
+    """Triangles: up where something leaves the chip, down where it comes back."""
     marks: dict[str, list[Any]] = {"x": [], "y": [], "angle": [], "colour": []}
 
     def add(x: float, row: Row, angle: float, stay: str) -> None:

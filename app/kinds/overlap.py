@@ -1,4 +1,4 @@
-"""Plans in a circular pool: outputs over dying inputs, a row of pixels a step."""
+"""Plans in a circular pool: outputs written over dying inputs, one row of pixels per step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AGAIN = "multiply-accumulates that are done more than once, so that less need be
 
 
 class PoolKind(WholeKind):
-    """What the page shows of a pool that whole tensors do not have."""
+    """What the page shows of a pool beyond what it shows of whole tensors."""
 
     planner = "overlap"
     about = (
@@ -57,7 +57,7 @@ class PoolKind(WholeKind):
         return "RAM"
 
     def unproven(self, plan: sp.Plan) -> str:
-        # Bounds are of RAM: of latency none is known.
+        # Bounds are on RAM; none is known for latency.
         return "latency" if plan.options.get("objective") == "latency" else ""
 
     def cards(self, shown: Shown) -> list[Card]:

@@ -1,4 +1,4 @@
-"""The strips of the address map of a circular pool, in the colours of what they are to each run."""
+"""The strips of the address map of a circular pool, coloured by their role in each run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planners.core.units import format_bytes
 
 
 def pool_rows(shown: Shown, memory: str) -> Iterator[Row]:
-    """A row for each span of each stay, and of each run that it is there in."""
+    """A row for each span of each stay, and for each run that it is there in."""
     pool = shown.pool
     assert pool is not None
     for stay in shown.report.residencies:

@@ -1,4 +1,4 @@
-"""The kinds of plans that the page knows; what none of them made is of the plain kind."""
+"""The kinds of plans that the page knows; a plan of none of their planners is of the plain kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def kind_of(shown: Shown) -> WholeKind:
 
 
 def kind_of_planner(planner: str) -> WholeKind:
-    """The kind of the plans that a planner makes; the plain one for a planner of one's own."""
+    """The kind of a planner's plans; the plain one for third-party planners."""
     return OF_PLANNER.get(planner, WHOLE)
 
 
@@ -32,5 +32,5 @@ def step_story(shown: Shown, step: int) -> list[Sentence]:
 
 
 def front_of(plan: sp.Plan) -> list[int]:
-    """Budgets at which a plan's own front has a point, rising; none where it has no front."""
+    """Budgets at which a plan's own front has a point, rising; empty where it has no front."""
     return sorted({budget for kind in KINDS for budget in kind.front(plan)})

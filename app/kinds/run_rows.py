@@ -42,7 +42,7 @@ def run_rows(shown: Shown, pool: PoolRuns, operators: Sequence[str]) -> list[Row
 
 
 def stay_rows(shown: Shown, pool: PoolRuns, tensor: str) -> list[Row]:
-    """What a tensor is to each run that it is there in."""
+    """The role of a tensor in each run that it is there in."""
     rows = []
     for run in pool.runs:
         inner = [b.offset for b in run.run.buffers if b.tensor == tensor]
@@ -56,7 +56,7 @@ def stay_rows(shown: Shown, pool: PoolRuns, tensor: str) -> list[Row]:
 
 
 def in_role(row: Row, role: str) -> Row:
-    """A row in the colour of what its tensor is to the run at the cursor."""
+    """A row in the colour of its tensor's role in the run at the cursor."""
     colour = ROLES[role][0]
     text = f"{row['text'].split(', ')[0]}: {role}"
     return {**row, "chip": colour, "ink": ink_on(colour), "mark": "", "text": text}

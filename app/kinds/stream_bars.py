@@ -50,7 +50,7 @@ class StreamBars(Bars):
 
 
 def _interval(stage: Stage) -> sp.Interval:
-    """For what is bundled where there are too many."""
+    """An interval of the bundles, drawn where there are too many bars."""
     seconds = stage.wait.seconds if stage.wait else 0.0
     return sp.Interval(
         stage.engine, stage.start_s, stage.stop_s, 0, stage.layer, "", seconds, "", None
@@ -73,7 +73,7 @@ def _bar(shown: Shown, stage: Stage) -> Sequence[Any]:
 
 
 def _wait(shown: Shown, stage: Stage) -> Sequence[Any]:
-    """Hatched red where a kernel stands still, hatched the other way where a ring is full."""
+    """Hatched red where a kernel is stalled, hatched the other way where a ring is full."""
     stream, wait = shown.stream, stage.wait
     assert stream is not None
     assert wait is not None

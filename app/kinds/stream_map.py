@@ -51,7 +51,7 @@ def _layers(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
 def placed(shown: Shown, stream: Stream, ring: RingOf) -> dict[int, Steps]:
     """The steps that each layer is drawn over.
 
-    Of two layers that have the same bytes one after the other within a step, each has a half.
+    Where two layers have the same bytes one after the other within a step, each has half of it.
     """
     steps_of: dict[int, Steps] = {}
     for layer, life in zip(stream.layers, shown.lives[ring.key], strict=True):
@@ -87,7 +87,7 @@ def _of_layer(layer: StreamLayer, ring: RingOf, role: str, steps: Steps) -> Iter
 
 
 def _lost(shown: Shown, stream: Stream, ring: RingOf) -> Iterator[Row]:
-    """Gaps while the layer in front of them is there, and nothing is in them."""
+    """Lost gaps at a ring's end, drawn while the layer before them is there."""
     lives = placed(shown, stream, ring)
     for gap in stream.gaps[ring.key]:
         if gap.before not in lives:

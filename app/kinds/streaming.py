@@ -59,7 +59,8 @@ class StreamKind(WholeKind):
         return "memory of rings and activations"
 
     def cards(self, shown: Shown) -> list[Card]:
-        """Memory by its parts, the delay above all kernels alone, and what kernels waited for."""
+        """Memory by its parts, the delay above that of all kernels alone, and what kernels waited
+        for."""
         stream, details = _stream(shown), _stream(shown).details
         size, budget = stream.memory_bytes, shown.plan.budget_bytes
         rings = " + ".join(f"{format_bytes(ring.size_bytes)} {ring.name}" for ring in stream.rings)
@@ -90,7 +91,8 @@ class StreamKind(WholeKind):
         return next(r.size_bytes for r in _stream(shown).regions if r.memory == memory)
 
     def drawn_with(self, shown: Shown, selection: str) -> set[str]:
-        """What the map calls the parameters of the selected operator, or of a parameter's."""
+        """The map's names for the parameters of the selected operator, or of a parameter's
+        operator."""
         tensor = shown.graph.tensors.get(selection.removeprefix(TENSOR))
         if selection.startswith(TENSOR) and (tensor is None or tensor.kind != "parameter"):
             return set()
@@ -114,7 +116,7 @@ class StreamKind(WholeKind):
         return StreamBars(shown, trace)
 
     def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
-        """The engines of layers, in the order of a layer."""
+        """The engines, in the order in which a layer passes through them."""
         used = {stage.engine: stage.kind for stage in shown.stages}
         return sorted(used, key=lambda engine: ("read", "copy", "kernel").index(used[engine]))
 

@@ -1,4 +1,4 @@
-"""Rows of an address map that are all made at once: those in a window, or the largest."""
+"""Rows of an address map that are all made in advance: those in a window, or the largest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Strips:
 
     @property
     def densest(self) -> int:
-        """As for other maps: what can be told apart when one zooms in."""
+        """As for other maps: what can be distinguished when one zooms in."""
         return 0
 
     def rows(self, start: float, stop: float) -> list[Row]:
@@ -28,7 +28,7 @@ class Strips:
 
     @property
     def bundles(self) -> list[Row]:
-        """The largest, of too many."""
+        """The largest, where there are too many."""
 
         def area(row: Row) -> float:
             return float((row["right"] - row["left"]) * (row["top"] - row["bottom"]))

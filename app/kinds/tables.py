@@ -1,4 +1,4 @@
-"""Rows of the tables that plans of several kinds have: what is live, what is largest, stays."""
+"""Rows of the tables that several kinds of plans share: what is live, what is largest, stays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ MOST_LIVE = 40
 def live_by_tensor(
     shown: Shown, step: int, selection: str, unit: str, *, joined: bool = False
 ) -> dict[str, Row]:
-    """A row for each residency at the cursor; for each tensor where they are many, or `joined`."""
+    """A row for each residency at the cursor; one per tensor where they are many, or if
+    `joined`."""
     outputs = set(shown.graph.outputs)
     chosen = set(selected_tensors(shown.graph, selection))
     live = shown.live(step)
     pieces: dict[str, list[sp.Residency]] = {}
     for number, residency in enumerate(live):
-        # So many pieces are channels or rows: what they are together is of use.
+        # So many pieces are channels or rows: their sum is more useful.
         many = joined or len(live) > MOST_LIVE
         pieces.setdefault(residency.tensor if many else str(number), []).append(residency)
     largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
@@ -52,12 +53,12 @@ def _live_row(
 
 
 def largest_first(rows: Sequence[Row]) -> list[Row]:
-    """Rows in the order of the bytes that they are of."""
+    """Rows in falling order of their bytes."""
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 
 def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[Row]:
-    """The tensors of most bytes, under a title."""
+    """The tensors with most bytes, under a title."""
     most = sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST]
     rows = [
         {
@@ -73,7 +74,7 @@ def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[
 
 
 def stays_of(shown: Shown, name: str) -> list[Row]:
-    """The stays of a tensor on chip: in which steps, of what sort, at which address."""
+    """The stays of a tensor on chip: their steps, sort and address."""
     stays = [stay for stay in shown.report.residencies if stay.tensor == name]
     rows = []
     for residency in stays[:MOST_LIVE]:

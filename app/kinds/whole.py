@@ -1,6 +1,6 @@
-"""The plain kind of plan: tensors that lie on chip whole, or in pieces that nothing is known of.
+"""The plain kind of plan: tensors that lie on chip whole, or in pieces without known meaning.
 
-A planner of one's own gets it. The other kinds say what they do otherwise.
+Third-party planners get it. The other kinds override what differs.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ LATENCY = "from the scoreboard: engines overlap where data and addresses allow i
 
 
 class WholeKind:
-    """What the page shows of a plan, by its kind; all but the plan is the kind's own."""
+    """What the page shows of a plan, by its kind; everything except the plan belongs to the
+    kind."""
 
     planner = ""
-    """The planner that makes such plans, by the name that it is chosen by."""
+    """The name of the planner that makes such plans."""
     about = ""
-    """What that planner does, in words that the glossary has."""
+    """What that planner does, in terms of the glossary."""
     measure = ""
-    """What the solver's bytes are of; empty where its objective says that."""
+    """What the solver's bytes measure; empty where its objective says that."""
     budgets: Mapping[str, str] = {}
-    """What budgets by name are to it, where that is not the usual."""
+    """What named budgets mean to it, where that is not the usual."""
     whole_operators = True
-    """Whether an operator runs whole: no plan exists below the largest one's need."""
+    """Whether an operator runs whole: then no plan exists below the largest operator's need."""
     answers_at_once = False
-    """Whether what another budget gives is known before there is a program."""
+    """Whether the result of another budget is known before there is a program."""
     panel = ""
-    """The panel that only this kind has: its name on the page."""
+    """The panel that only this kind has, by its name on the page."""
     pictures: Mapping[str, str] = {}
-    """Figures that only this kind has, by what they show: they can be saved as pictures."""
+    """Figures that only this kind has, by what they show; they can be saved as pictures."""
     looks: Looks = STAYS
     streams = False
     """Whether parameters stream, in layers whose kernels wait."""
     fine = False
-    """Whether rectangles of the map are thin: the channels of a pixel each."""
+    """Whether rectangles of the map are thin: the channels of one pixel each."""
     banded = False
-    """Whether bands over the steps say which of them belong together."""
+    """Whether bands over the steps show which of them belong together."""
     has_code = False
     """Whether there is a generator of C code for its programs."""
 
@@ -63,24 +64,24 @@ class WholeKind:
     # ---- cards -----------------------------------------------------------------------------
 
     def parts(self, shown: Shown) -> str:
-        """How many parts there are of what the planner divides the network into."""
+        """The number of parts into which the planner divides the network."""
         return f"{len(shown.graph.operators)} operators"
 
     def title(self, shown: Shown) -> str:
-        """Under the network's name: who planned it, and its parts."""
+        """Under the network's name: the planner, and the number of parts."""
         hand = ", by hand" if shown.moved else ""
         return f"{shown.plan.planner}{hand} · {self.parts(shown)}"
 
     def aim(self, plan: sp.Plan) -> str:
-        """What was made least: claims are of that."""
+        """What was minimised, to which claims refer."""
         return "peak memory" if plan.options.get("objective") == "peak" else "spill traffic"
 
     def unproven(self, plan: sp.Plan) -> str:
-        """What was sought without any bound on it; empty where the gap says how near it is."""
+        """What was searched for without a bound; empty where the gap says how near the plan is."""
         return ""
 
     def cards(self, shown: Shown) -> list[Card]:
-        """What moves, the most that is held, how long it takes."""
+        """Traffic, the most bytes held, and latency."""
         report, budget = shown.report, shown.plan.budget_bytes
         held = f"peak, {report.peak_bytes / budget:.0%} of {format_bytes(budget)}"
         spilled = format_bytes(report.noncompulsory_bytes)
@@ -94,15 +95,15 @@ class WholeKind:
     # ---- address map -----------------------------------------------------------------------
 
     def rows(self, shown: Shown, memory: str) -> MapRows | Strips:
-        """What is drawn of a memory."""
+        """The drawn rows of a memory."""
         return MapRows(shown, memory)
 
     def limit(self, shown: Shown) -> tuple[int, str]:
-        """What bounds the addresses, and what it is called."""
+        """The limit of the addresses, and its name."""
         return shown.plan.budget_bytes, "budget"
 
     def regions(self, shown: Shown) -> Sequence[ShownRegion]:
-        """The parts of the memories that there is a choice of."""
+        """The parts of the memories to choose from."""
         return ()
 
     def region(self, shown: Shown, key: str) -> ShownRegion | None:
@@ -116,11 +117,11 @@ class WholeKind:
         return region.memory if region else shown.memories[0]
 
     def room(self, shown: Shown, memory: str) -> int:
-        """Bytes of a memory that are there to be filled."""
+        """Bytes of a memory that can be filled."""
         return shown.plan.budget_bytes
 
     def drawn_with(self, shown: Shown, selection: str) -> set[str]:
-        """What the map outlines beside the tensors of a selection."""
+        """What the map outlines in addition to the tensors of a selection."""
         return set()
 
     # ---- tables ----------------------------------------------------------------------------
@@ -130,14 +131,15 @@ class WholeKind:
         return largest_first([*live_by_tensor(shown, step, selection, unit).values()])
 
     def largest(self, shown: Shown) -> list[Row]:
-        """With nothing selected: the tensors that move most for want of memory, or the largest."""
+        """With nothing selected: the tensors that move most for lack of memory, or the largest."""
         if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
             return largest_tensors(shown, sizes, "moved most for want of memory")
         sizes = {r.tensor: r.size_bytes for r in shown.report.residencies}
         return largest_tensors(shown, sizes, "nothing is spilled; the largest on chip")
 
     def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
-        """Rows on a selected part of the plan, and `why` it is one; None where it is no part."""
+        """Rows on a selected part of the plan, and `why` it is one; None where the selection is no
+        part."""
         return None
 
     def of_tensor(self, shown: Shown, name: str) -> list[Row]:
@@ -149,7 +151,7 @@ class WholeKind:
         return []
 
     def of_operator(self, shown: Shown, name: str) -> list[Row]:
-        """What there is to say of an operator's parameters."""
+        """The facts of an operator's parameters."""
         graph = shown.graph
         operator = graph.operators[graph.index[name]]
         size = sum(graph.size_bytes(tensor) for tensor in operator.parameters)
@@ -158,11 +160,11 @@ class WholeKind:
     # ---- time ------------------------------------------------------------------------------
 
     def bars(self, shown: Shown, trace: sp.Trace) -> Bars:
-        """What the timeline draws of a trace."""
+        """The timeline's bars of a trace."""
         return Bars(shown, trace)
 
     def lanes(self, shown: Shown, trace: sp.Trace) -> list[str]:
-        """The engines that do something, compute first."""
+        """The engines that are used, compute first."""
         return engines_of(trace)
 
     # ---- the cursor, and sentences ---------------------------------------------------------
@@ -172,7 +174,7 @@ class WholeKind:
         return whole_story(shown, step)
 
     def together(self, shown: Shown) -> list[Together]:
-        """What runs together, in the order in which it runs."""
+        """Operators that run together, in the order in which they run."""
         return []
 
     def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
@@ -185,17 +187,16 @@ class WholeKind:
         return part.selection, part.step
 
     def changes_at_front(self, options: Mapping[str, Any]) -> bool:
-        """Whether plans made with these options say at which budgets they change, and change
-        nowhere else."""
+        """Whether plans made with these options list all budgets at which they change."""
         return False
 
     def front(self, plan: sp.Plan) -> list[int]:
-        """Budgets at which a plan's own front has a point, rising; none where it has no front."""
+        """Budgets at which a plan's own front has a point, rising; empty where it has no front."""
         return []
 
 
 class CosmaKind(WholeKind):
-    """Plans of COSMA: the plain kind, and what its planner does in words."""
+    """Plans of COSMA: the plain kind, and a description of its planner."""
 
     planner = "cosma"
     about = (
@@ -205,7 +206,7 @@ class CosmaKind(WholeKind):
 
 
 class AutoKind(WholeKind):
-    """What is chosen where every planner is asked; its plans are of their own planner's kind."""
+    """The choice of asking every planner; its plans are of their own planner's kind."""
 
     planner = "auto"
     about = (
@@ -226,7 +227,7 @@ def latency_card(shown: Shown) -> Card:
 
 
 def engines_of(trace: sp.Trace) -> list[str]:
-    """Engines that do something, compute first, in the order of `ENGINES`."""
+    """Engines that are used, compute first, in the order of `ENGINES`."""
     used = dict.fromkeys(item.engine for item in trace.intervals)
     order = list(ENGINES)
     return sorted(used, key=lambda e: order.index(e) if e in order else len(order))

@@ -20,7 +20,7 @@ def lifetimes_csv(shown: Shown) -> str:
     """`id,lower,upper,size` with a row for each residency, as `spillway pack` reads it.
 
     Steps count from 0 and are half-open, as the address map draws them; a tensor that comes back
-    is a row again, with `#2` behind its name. Only the machine's own on-chip memory is written.
+    gets another row, with `#2` behind its name. Only the machine's own on-chip memory is written.
     """
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -35,7 +35,7 @@ def lifetimes_csv(shown: Shown) -> str:
 
 
 def trace_json(shown: Shown, serial: bool = False) -> str:
-    """The timeline in Chrome's trace format, for ui.perfetto.dev: a thread an engine, in µs."""
+    """The timeline in Chrome's trace format, for ui.perfetto.dev: one thread per engine, in µs."""
     trace = shown.serial_trace if serial else shown.trace
     threads = {engine: i for i, engine in enumerate(dict.fromkeys(trace.busy_s), start=1)}
     events: list[dict[str, Any]] = [
@@ -73,12 +73,13 @@ FILES: dict[str, tuple[str, str, Callable[[Shown], str]]] = {
     "timeline": ("-timeline.csv", "Intervals of the timeline as CSV", timeline_csv),
     "steps": ("-steps.csv", "Steps and their sentences as CSV", steps_csv),
 }
-"""Files of a plan alone: how their names end, what they are, and how they are written."""
+"""Files of a plan alone: their suffixes, contents, and writers."""
 
 
 OF_TIMES: dict[str, Callable[[Shown, bool], str]] = {"trace": trace_json, "timeline": timeline_csv}
 
 
 def written(name: str, shown: Shown, *, serial: bool = False) -> str:
-    """One of `FILES` as text; `serial`: of what takes time, with nothing overlapped."""
+    """One of `FILES` as text; `serial`: times with nothing overlapped, for files that have
+    times."""
     return OF_TIMES[name](shown, serial) if name in OF_TIMES else FILES[name][2](shown)

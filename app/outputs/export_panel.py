@@ -1,4 +1,4 @@
-"""What can be taken away: a page, files and tables of the plan, and the figures as pictures."""
+"""What can be saved: a page, files and tables of the plan, and the figures as pictures."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ExportPanel(pn.viewable.Viewer):
         return button
 
     def _of_plan(self, name: str) -> Any:
-        """A button for one of the files that there are of every plan."""
+        """A button for one of the files that every plan has."""
         session, (ending, label, _) = self.session, FILES[name]
         if name in LONG:
             return button(

@@ -15,7 +15,7 @@ from app.model.url import UPLOADED
 from planners.core.machine import changed_numbers
 
 OF_THE_RUN = ("parameters", "time_limit")
-"""Options that a script names apart from the planner's own."""
+"""Options that a script names separately from the planner's own."""
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
 trace = sp.simulate(plan)

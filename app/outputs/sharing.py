@@ -19,7 +19,7 @@ PAGE = "html"
 
 
 def run_export(desk: Desk, request: Request) -> None:
-    """Check a plan and write one of its files; `html` as it is looked at."""
+    """Check a plan and write one of its files; `html` as it is viewed."""
     asked = request.more
 
     def said(stage: str, share: float) -> None:

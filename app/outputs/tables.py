@@ -21,7 +21,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV; names from somebody's file cannot be formulas."""
+    """Rows as CSV; names from a visitor's file cannot become formulas."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(head)

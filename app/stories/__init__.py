@@ -1,1 +1,1 @@
-"""The sentences of a step, a file for each kind of plan."""
+"""The sentences of a step, one file for each kind of plan."""

@@ -1,4 +1,4 @@
-"""Sentences on one tile of a fused group: which rows came, were made, went and made room."""
+"""Sentences on one tile of a fused group: which rows were loaded, made, stored or released."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMED = 2
 
 
 def tile_story(shown: Shown, step: int, group: FusedGroup) -> list[Sentence]:
-    """What a tile did: what it is, then loads, operators, stores and rows that made room."""
+    """What a tile did: its part of the group, then loads, operators, stores and released rows."""
     items = [shown.instructions[position] for position in shown.by_step[step]]
     runs = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.source) for item in items if isinstance(item, Load)]
@@ -54,7 +54,7 @@ def _kept(shown: Shown, step: int) -> Iterator[Sentence]:
 
 
 def kept_boxes(shown: Shown, step: int) -> dict[str, Box]:
-    """By map the part that a tile reads and neither loads nor makes: it lay on chip before."""
+    """By map the part that a tile reads and neither loads nor makes: it was on chip before."""
     items = [shown.instructions[position] for position in shown.by_step[step]]
     runs = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
@@ -73,7 +73,8 @@ def _made(run: Compute) -> Iterator[tuple[Piece, Operand]]:
 
 
 def _without(box: Box, fresh: Box, shown: Shown, tensor: str) -> Box | None:
-    """The rows of a box in front of fresh ones; None where fresh ones are all, or not all wide."""
+    """The rows of a box before the fresh ones; None where all are fresh, or not over the whole
+    width."""
     row = Axes.of(shown.graph.tensors[tensor].shape).row
     rest = [i for i in range(len(box)) if i != row]
     wide = all(fresh[i][0] <= box[i][0] and box[i][1] <= fresh[i][1] for i in rest)
@@ -84,7 +85,7 @@ def _without(box: Box, fresh: Box, shown: Shown, tensor: str) -> Box | None:
 
 
 def _again(shown: Shown, step: int, group: FusedGroup) -> Iterator[Sentence]:
-    """The other half of a halo: what the tile before has made or loaded too, and not kept."""
+    """The other half of a halo: what the tile before made or loaded too, and did not keep."""
     again = again_boxes(shown, step) if step > group.start_step else {}
     if again:
         rows = [part(shown, tensor, around(*some)) for tensor, some in again.items()]
@@ -95,7 +96,7 @@ def _again(shown: Shown, step: int, group: FusedGroup) -> Iterator[Sentence]:
 
 
 def again_boxes(shown: Shown, step: int) -> dict[str, set[Box]]:
-    """By map what a tile loads or makes that the tile before has loaded or made as well."""
+    """By map what both a tile and the tile before it load or make."""
     now, before = _fresh_pieces(shown, step), _fresh_pieces(shown, step - 1)
     again: dict[str, set[Box]] = {}
     for tensor, some in now.items():
@@ -125,7 +126,7 @@ def box_bytes(shown: Shown, box: Box) -> int:
 
 
 def _loaded(shown: Shown, group: FusedGroup, loads: list[Operand]) -> Iterator[Sentence]:
-    """A sentence for each map that came, and for parameters that stay and that do not."""
+    """A sentence for each map that was loaded, and for parameters that stay and that do not."""
     for tensor, box in boxes(loads).items():
         if shown.graph.tensors[tensor].kind != "parameter":
             text = f"{_size(loads, tensor)} came in: {part(shown, tensor, box)}."
@@ -141,7 +142,7 @@ def _loaded(shown: Shown, group: FusedGroup, loads: list[Operand]) -> Iterator[S
 
 
 def _ran(shown: Shown, runs: list[Compute]) -> Iterator[Sentence]:
-    """Each operator: what it made, out of what, in how many parts."""
+    """Each operator: what it made, from what, in how many parts."""
     for name in dict.fromkeys(run.operator for run in runs):
         parts = [run for run in runs if run.operator == name]
         operator = shown.graph.operators[shown.graph.index[name]]
@@ -171,7 +172,7 @@ def _stored(shown: Shown, group: FusedGroup, stores: list[Operand]) -> Iterator[
 
 
 def _made_room(shown: Shown, group: FusedGroup, ends: list[Operand]) -> Iterator[Sentence]:
-    """Rows that nothing needs any more, in one sentence."""
+    """Rows that are no longer needed, in one sentence."""
     rows = [
         part(shown, tensor, box)
         for tensor, box in boxes(ends).items()

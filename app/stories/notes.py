@@ -1,4 +1,4 @@
-"""A sentence on a whole plan: what its numbers rest on, or why there is none."""
+"""A sentence on a whole plan: what its numbers assume, or why there is none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def infeasible_story(why: dict[str, object]) -> str:
 
 
 def assumptions(shown: Shown) -> str:
-    """What the numbers rest on."""
+    """What the numbers assume."""
     plan, graph = shown.plan, shown.graph
     counted = "counted" if plan.program.counts_parameters else "not counted"
     width = f"{graph.bytes_per_element} B an element"

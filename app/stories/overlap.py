@@ -15,7 +15,7 @@ NAMED = 2
 
 
 def pool_story(shown: Shown, step: int, pool: PoolRuns) -> list[Sentence]:
-    """What a row did: what it is, what came, what was computed, went and made room."""
+    """What a row did: its run, what was loaded, computed, stored and freed."""
     run = pool.run_at(step)
     items = [shown.instructions[position] for position in shown.by_step[step]]
     computes = [item for item in items if isinstance(item, Compute)]
@@ -33,7 +33,7 @@ def pool_story(shown: Shown, step: int, pool: PoolRuns) -> list[Sentence]:
 
 
 def _loaded(shown: Shown, loads: list[Operand]) -> Iterator[Sentence]:
-    """What came in of each tensor, whatever the pieces."""
+    """What was loaded of each tensor, however many pieces it is in."""
     for name, box in boxes(loads).items():
         size = sum(o.region.size_bytes for o in loads if o.piece.tensor == name)
         text = f"{part(shown, name, box)} came in: {format_bytes(size)}."
@@ -48,7 +48,8 @@ def _stored(shown: Shown, item: Store) -> Sentence:
 def _computed(
     shown: Shown, step: int, pool: PoolRuns, run: PoolRun, computes: list[Compute]
 ) -> Iterator[Sentence]:
-    """The row of the run's output: what it reads of what lies in the pool, and where it goes."""
+    """The row of the run's output: what it reads of what lies in the pool, and where it is
+    written."""
     out = run.writes[0]
     written = [o for item in computes for o in item.writes if o.piece.tensor == out]
     if not written:
@@ -70,7 +71,7 @@ def _computed(
 def _over(
     shown: Shown, pool: PoolRuns, run: PoolRun, computes: list[Compute]
 ) -> Iterator[Sentence]:
-    """Which bytes of dying inputs this row's output took."""
+    """Which bytes of dying inputs this row's output overwrote."""
     out = run.writes[0]
     size = sum(o.region.size_bytes for c in computes for o in c.writes if o.piece.tensor == out)
     if not size or not computes:
@@ -84,7 +85,7 @@ def _over(
 
 
 def taken_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> dict[str, int]:
-    """By dying input how many of its bytes lay where a step writes the output."""
+    """By dying input how many of its bytes a step overwrites with the output."""
     out, offsets = run.writes[0], pool.layout.offsets
     done = sum(size for at, size in written_bytes(shown, out) if at < step)
     now = sum(size for at, size in written_bytes(shown, out) if at == step)
@@ -99,7 +100,7 @@ def taken_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> dict[s
 def _behind(
     shown: Shown, step: int, pool: PoolRuns, run: PoolRun, ends: dict[str, int]
 ) -> Iterator[Sentence]:
-    """What of the dying inputs is freed, and how far the output is behind what is still needed."""
+    """What is freed of the dying inputs, and how far the output is behind what is still needed."""
     freed = [f"{ends[name]:,} bytes of {name}" for name in run.dying if ends.get(name)]
     words = f"{' and '.join(freed)} freed" if freed else ""
     gap = gap_bytes(shown, step, pool, run)
@@ -111,7 +112,7 @@ def _behind(
 
 
 def _pointers(shown: Shown, step: int, pool: PoolRuns, run: PoolRun, gap: int) -> str:
-    """Where the output goes on and where the input is still needed, and the bytes between."""
+    """Where the output continues, where the input is still needed, and the bytes between."""
     done = sum(size for at, size in written_bytes(shown, run.writes[0]) if at <= step)
     write = (pool.layout.offsets[run.writes[0]] + done) % pool.size_bytes
     read = (write + gap) % pool.size_bytes
@@ -122,9 +123,9 @@ def _pointers(shown: Shown, step: int, pool: PoolRuns, run: PoolRun, gap: int) -
 
 
 def gap_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> int | None:
-    """Bytes between the next to be written and the first of the dying input that is still needed.
+    """Bytes between the next output byte and the first byte of the dying input still needed.
 
-    d, less what is written, more what is freed, up to the end of a step; None once all is freed.
+    d, less what is written, plus what is freed, up to the end of a step; None once all is freed.
     """
     if run.distance_bytes is None:
         return None
@@ -136,7 +137,7 @@ def gap_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> int | No
 
 
 def written_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
-    """Step and size of what is written of a tensor."""
+    """Step and size of each write to a tensor."""
     return [
         (item.step, operand.region.size_bytes)
         for item in shown.instructions
@@ -147,7 +148,7 @@ def written_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
 
 
 def freed_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
-    """Step and size of what is freed of a tensor."""
+    """Step and size of each release of a tensor."""
     return [
         (item.step, item.region.size_bytes)
         for item in shown.instructions
@@ -156,12 +157,12 @@ def freed_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
 
 
 def first_row(shown: Shown, run: PoolRun) -> int:
-    """The first step of a run that computes: one that loads its input may be in front."""
+    """The first step of a run that computes: a step that loads its input may come before."""
     return next((s for s in range(run.start_step, run.stop_step) if shown.ran[s]), run.start_step)
 
 
 def _kept(shown: Shown, run: PoolRun, computes: list[Compute]) -> Iterator[Sentence]:
-    """What of inner tensors is in their workspace."""
+    """What the workspace holds of inner tensors."""
     words = []
     made = boxes(o for item in computes for o in item.writes)
     for buffer in run.run.buffers[:NAMED]:

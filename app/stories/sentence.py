@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """`mark` says of what sort, `text` says it; a tap selects the `tensor` or the fused `group`."""
+    """`mark` says of what sort, `text` is the sentence; a tap selects the `tensor` or fused
+    `group`."""
 
     mark: str
     text: str

@@ -1,4 +1,4 @@
-"""Sentences on one layer of a plan that streams parameters: read, copied, run, and what waited."""
+"""Sentences on one layer of a plan that streams parameters: read, copy, kernel, and waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = 3
 
 
 def stream_story(shown: Shown, step: int, stream: Stream) -> list[Sentence]:
-    """How a layer came in, what held it up, where it lay, that it ran, and who takes its bytes."""
+    """How a layer was read, what delayed it, where it lay, that it ran, and who takes its bytes."""
     layer = stream.layers[step]
     stages = {stage.kind: stage for stage in shown.stages if stage.layer == step}
     kernel = stages.get("kernel")
@@ -36,7 +36,7 @@ def _tensor(layer: StreamLayer) -> str:
 def _came(
     stream: Stream, layer: StreamLayer, stages: Mapping[Kind, Stage], kernel: Stage | None
 ) -> list[Sentence]:
-    """Its read and copy, with their waits, and how long it lay ready or the kernel stood still."""
+    """Its read and copy, with their waits, and how long it was ready or the kernel was stalled."""
     read, copy = stages.get("read"), stages.get("copy")
     if not layer.size_bytes or read is None:
         return []
@@ -57,7 +57,7 @@ def _readiness(early_s: float, wait: Wait | None) -> str:
 
 
 def _held(wait: Wait | None) -> str:
-    """What a read or copy waited for; that a copy follows its own read goes without saying."""
+    """What a read or copy waited for; that a copy follows its own read is not mentioned."""
     if wait is None or wait.cause == "waits for read":
         return ""
     return f" ({wait.text})"
@@ -91,7 +91,7 @@ def _end(ring: RingOf, stop: int) -> int:
 
 
 def _ran(shown: Shown, layer: StreamLayer, kernel: Stage | None) -> list[Sentence]:
-    """The kernel: how long, what it read and wrote beside its parameters."""
+    """The kernel: its duration, and what it read and wrote besides its parameters."""
     graph = shown.graph
     operator = graph.operators[graph.index[layer.operator]]
     run = next(
@@ -117,7 +117,7 @@ def _sizes(shown: Shown, names: tuple[str, ...]) -> str:
 def _ahead(
     shown: Shown, stream: Stream, layer: StreamLayer, kernel: Stage | None
 ) -> list[Sentence]:
-    """Which layers were read while this one ran, and which of them found their ring full."""
+    """Which layers were read while this one ran, and which of these reads met a full ring."""
     if kernel is None:
         return []
     reads = ahead(shown, kernel)

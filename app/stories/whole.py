@@ -26,7 +26,7 @@ def whole_story(shown: Shown, step: int) -> list[Sentence]:
 
 
 def _ran(shown: Shown, step: int) -> list[Sentence]:
-    """The operator with what it reads and writes, counted once over all its parts."""
+    """The operator with what it reads and writes; one that runs in parts is counted once."""
     items = [shown.instructions[p] for p in shown.by_step[step]]
     runs = [item for item in items if isinstance(item, Compute)]
     if not runs:
@@ -56,7 +56,7 @@ def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
 
 
 def _together(shown: Shown, loads: list[tuple[int, Sentence]]) -> list[tuple[int, Sentence]]:
-    """Parameters that came for the same operator, in one sentence."""
+    """Parameters that were loaded for the same operator, in one sentence."""
     if len(loads) < 2:
         return loads
     sizes = {s.tensor: shown.graph.size_bytes(s.tensor) for _, s in loads}
@@ -110,7 +110,7 @@ def _stay_at(shown: Shown, tensor: str, position: int) -> sp.Residency | None:
 
 
 def _dropped(shown: Shown, step: int) -> Iterator[tuple[int, Sentence]]:
-    """Tensors that left without a store, because what is off chip is still the same."""
+    """Tensors that left without a store, because the copy off chip is still valid."""
     for stay in shown.ended.get(step, ()):
         if stay.ending == "drop":
             size = format_bytes(stay.size_bytes)
@@ -130,7 +130,7 @@ def _freed(shown: Shown, step: int) -> list[Sentence]:
 
 
 def _held(shown: Shown, step: int) -> list[Sentence]:
-    """How full it is, where nothing moved on or off chip."""
+    """How full the memory is, where nothing moved on or off chip."""
     held = format_bytes(shown.report.occupancy[step])
     budget = format_bytes(shown.plan.budget_bytes)
     return [Sentence("quiet", f"Nothing moved on or off chip; {held} of {budget} were in use.")]

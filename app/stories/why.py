@@ -1,4 +1,4 @@
-"""Why a tensor left the chip, and for how long, read off the program that was checked. No Panel."""
+"""Why a tensor left the chip, and for how long, read off the checked program. No Panel."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from planners.core.units import format_bytes
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What stood against keeping a tensor on chip while it was away.
+    """What prevented a tensor from staying on chip while it was away.
 
     `step` is the fullest of the steps it missed, `needs_bytes` what that step's operator reads and
-    writes, `held_bytes` all that is on chip then, `short_bytes` what would be over the budget with
+    writes, `held_bytes` all that is on chip then, `short_bytes` what would exceed the budget with
     the tensor. `hole_bytes` is the largest range of addresses that stays free all the time.
     """
 
@@ -54,7 +54,7 @@ def away(shown: Shown, stay: sp.Residency) -> range:
 
 
 def pressure(shown: Shown, stay: sp.Residency) -> Pressure | None:
-    """What was in the way of a stay whose tensor is read again; None if it misses no step."""
+    """What prevented a tensor that is read again from staying; None if it misses no step."""
     missed = away(shown, stay)
     if not missed:
         return None
@@ -80,7 +80,7 @@ def _meet(shown: Shown, stay: sp.Residency, steps: range) -> bool:
 
 
 def needs_bytes(shown: Shown, step: int) -> int:
-    """Bytes on chip that what runs in a step reads and writes; shared addresses count once."""
+    """Bytes on chip that the operators of a step read and write; shared addresses count once."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for position in shown.by_step[step]:
         item = shown.instructions[position]
@@ -101,7 +101,7 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
 
 
 def rank(shown: Shown, stay: sp.Residency, step: int) -> Rank | None:
-    """A tensor's next use after a step beside those of all else that is on chip in it."""
+    """A tensor's next use after a step, compared with those of all else that is on chip in it."""
     mine = next_use(shown, stay.tensor, step)
     if mine is None:
         return None
@@ -116,7 +116,7 @@ def rank(shown: Shown, stay: sp.Residency, step: int) -> Rank | None:
 
 
 def why_words(shown: Shown, stay: sp.Residency) -> str:
-    """What stood against keeping a tensor, as the end of a sentence; empty if nothing is known."""
+    """What prevented keeping a tensor, as the end of a sentence; empty if nothing is known."""
     obstacle = pressure(shown, stay)
     if obstacle is None:
         return ""
@@ -136,7 +136,7 @@ def why_words(shown: Shown, stay: sp.Residency) -> str:
 
 
 def until_words(shown: Shown, stay: sp.Residency, step: int) -> tuple[str, str]:
-    """When a tensor is read next, and a sentence on what is on chip with it and read later."""
+    """When a tensor is read next, and a sentence on what else on chip is read later."""
     ranked = rank(shown, stay, step)
     if ranked is None:
         return "", ""

@@ -1,1 +1,1 @@
-"""One view a file; all show the plan that the session holds, with one cursor and selection."""
+"""One view per file; all show the plan that the session holds, with one cursor and selection."""

@@ -73,7 +73,7 @@ def _item(style: str, name: str, about: str, terms: Mapping[str, str]) -> str:
 
 
 def differs_html() -> str:
-    """The outlines that tell plans apart."""
+    """The outlines that distinguish two plans."""
     return f"<b>differs</b>{outline_legend()}"
 
 
@@ -109,7 +109,7 @@ def roles_legend_html(
 
 
 def lanes_legend_html(streams: bool = False) -> str:
-    """What is busy, what waits, and whether waiting costs time."""
+    """Colours of the lanes: busy, waiting, and whether waiting costs time."""
     stall = f"background: {HATCHES['right_diagonal_line']}, {VERMILLION}"
     line = f"height: 2px; vertical-align: 3px; background: {GREY}"
     full = f"background: {HATCHES['left_diagonal_line']}, {ORANGE}"
@@ -150,7 +150,7 @@ def serial_switch(session: Session) -> pn.widgets.RadioButtonGroup:
 
 
 def heading(title: str, about: str = "") -> str:
-    """A view's title, and what is to be said of it, in one line."""
+    """A view's title and its explanation, in one line."""
     return f'<div class="title"><b>{title}</b> <span>{about}</span></div>'
 
 

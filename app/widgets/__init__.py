@@ -1,1 +1,1 @@
-"""Fields, chips, rows and glyphs that views are made of."""
+"""Fields, chips, rows and glyphs that views are built from."""

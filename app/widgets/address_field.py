@@ -1,4 +1,4 @@
-"""A small component: an address that is typed, or nudged with the arrow keys."""
+"""A small component: an address that is typed, or moved with the arrow keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.widgets.rows import Sender
 
 
 class Address(Sender):
-    """A field for an address: Enter moves there, the arrows up and down nudge by the alignment."""
+    """A field for an address: Enter moves there, up and down move by the alignment."""
 
     text = param.String(default="", doc="The address as it stands.")
     name_of = param.String(default="", doc="Whose address it is.")

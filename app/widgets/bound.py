@@ -1,7 +1,7 @@
 """A widget bound to a field of a view-model: each follows the other, and neither echoes.
 
-The field is the only holder of its value: what a widget says is taken where the field would show
-something else, and what the field then says is shown again.
+The field is the only holder of its value: a widget's new value is taken where the field would show
+something else, and what the field then holds is shown again.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Wrong = Callable[[sp.SpillwayError | None], object]
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A widget, what it is to show (`value`), and what is done with what it says (`take`).
+    """A widget, the value it shows (`value`), and the handler of its input (`take`).
 
-    `take` raises `SpillwayError` for what cannot be used: that stays in the widget to be mended,
-    and `wrong` gets the reason, or None.
+    `take` raises `SpillwayError` for input that cannot be used: that stays in the widget to be
+    corrected, and `wrong` gets the reason, or None.
     """
 
     widget: Any
@@ -33,14 +33,14 @@ class Bound:
     wrong: Wrong | None = None
 
     def show(self) -> None:
-        """Show what is there, unless it is shown already."""
+        """Show the current value, unless it is shown already."""
         wanted = self.value()
         if self.widget.value != wanted:
             self.widget.value = wanted
         self._say(None)
 
     def hear(self, said: Any) -> None:
-        """Take what a person chose or typed; what the widget was made to show is no news."""
+        """Take what a person chose or typed; a value that the program itself set is ignored."""
         if said is None:
             return
         if said == self.value():
@@ -73,7 +73,7 @@ def bind(
 ) -> Bound:
     """Bind a widget to a field of a view-model.
 
-    `to` makes what is shown of the field's value, `back` the field's value of what was said;
+    `to` turns the field's value into what is shown, `back` turns input into the field's value;
     `change` takes the field by name, `model.param.update` unless another does more. `also` are
     other fields on which `to` depends.
     """
@@ -106,7 +106,7 @@ def bind_to(
 
 
 def said_in(pane: Any) -> Wrong:
-    """What is wrong is said in a pane, which is empty else."""
+    """Errors are shown in a pane, which is otherwise empty."""
     return lambda error: setattr(pane, "object", wrong_html(error) if error else "")
 
 

@@ -38,7 +38,7 @@ NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
 
 
 class BudgetField(pn.viewable.Viewer):
-    """Buttons, slider and text of one budget; every one follows the others."""
+    """Buttons, slider and text of one budget; each follows the others."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -51,7 +51,7 @@ class BudgetField(pn.viewable.Viewer):
         self._show_budgets()
 
     def _bind(self) -> None:
-        """The budget is the problem's, or that under the handle while it is moved."""
+        """Bind the budget: the problem's, or that under the handle while it is moved."""
         models, wrong = self.session.models, said_in(self.wrong)
 
         def slide(place: int) -> None:
@@ -89,7 +89,7 @@ class BudgetField(pn.viewable.Viewer):
             height=14,
         )
         self._make_ends()
-        self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
+        self.sizes: list[int] = [1, 2]  # the sizes of the slider's places, in KiB
         self.slider.param.watch(self._slid, "value_throttled")
         self.typed = pn.widgets.TextInput(
             placeholder="e.g. 256 KiB, 1.5MB",
@@ -103,7 +103,7 @@ class BudgetField(pn.viewable.Viewer):
         )
 
     def _make_ends(self) -> None:
-        """Of streamed parameters: the least memory, and the least that has the least delay."""
+        """For streamed parameters: the least memory, and the least that has the least delay."""
         self.ends = {
             name: size_button(name, text, lambda n=name: self._set_end(n), visible=False)
             for name, text in ENDS.items()
@@ -123,13 +123,13 @@ class BudgetField(pn.viewable.Viewer):
             self._set_budget(f"{self.sizes[event.new]} KiB")
 
     def _type(self, text: str) -> None:
-        """Take a size that was typed. Raises `BadInput` for what is none."""
+        """Take a size that was typed. Raises `BadInput` for anything else."""
         name = text.strip().upper()
         if name:
             self._set_budget(name if name in self.named else format_exact(parse_size(text.strip())))
 
     def _show(self) -> None:
-        """Which budget is chosen, and what the named ones are to the planner."""
+        """Show which budget is chosen, and what the named ones mean to the planner."""
         problem = self.session.problem
         usual = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
         about = {**usual, **kind_of_planner(problem.planner).budgets}
@@ -155,7 +155,7 @@ class BudgetField(pn.viewable.Viewer):
         self.handle.show()
 
     def _name_buttons(self) -> None:
-        """With their sizes, where those on screen are of the network that is chosen."""
+        """Label with sizes, where those on screen are of the chosen network."""
         budgets = self.session.work.budgets if self.session.same_network else {}
         for name, widget in self.named.items():
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
@@ -163,7 +163,7 @@ class BudgetField(pn.viewable.Viewer):
             widget.label = name + (" ≤" if unproven else "") + size
 
     def _show_ends(self) -> None:
-        """Budgets by name say nothing of rings."""
+        """Named budgets do not apply to rings: show the ends of their front instead."""
         streams = self.session.streams
         for widget in self.named.values():
             widget.visible = not streams.offered
@@ -173,7 +173,7 @@ class BudgetField(pn.viewable.Viewer):
             widget.label = f"{name}\n{format_bytes(ends[place]) if ends else '…'}"
 
     def _place(self) -> int:
-        """Where the handle is; where no size is known, where it stands."""
+        """Place the handle at the budget; where no size is known, leave it."""
         size = self.session.models.handle_bytes
         return place_of(size, self.sizes) if size else int(self.slider.value)
 
@@ -193,9 +193,9 @@ class BudgetField(pn.viewable.Viewer):
 def slider_sizes(
     budgets: Mapping[str, Any], least: int | None, most: int | None = None
 ) -> list[int]:
-    """What the slider offers, in KiB: from below the least plan to above what is ever of use.
+    """What the slider offers, in KiB: from below the least plan to above what is ever useful.
 
-    Where the planner's own `least` is widget it begins there, and goes on in equal ratios; up to
+    Where the planner's own `least` is known it begins there, and goes on in equal ratios; up to
     `most` where more is of no use to the planner.
     """
     if least and most:
@@ -210,7 +210,7 @@ def place_of(size: int, sizes: Sequence[int]) -> int:
 
 
 def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
-    """Where the named budgets are on the slider; those too close for two words share a tick."""
+    """Marks of the named budgets on the slider; those too close for two words share a mark."""
     places: list[tuple[float, str]] = []
     named = [(budgets[name], name) for name in TICKS_OF if name in budgets]
     for size, name in sorted(named, key=lambda found: found[0]):
@@ -226,12 +226,12 @@ def ticks_html(budgets: Mapping[str, Any], sizes: Sequence[int]) -> str:
 
 
 def _edge(at: float) -> str:
-    """Words at an end of the slider stay within it."""
+    """The CSS class of a word, so that one at an end of the slider stays within it."""
     return "first" if at < 5 else "last" if at > 85 else ""
 
 
 def size_button(name: str, about: str, act: Callable[[], object], **more: Any) -> pn.widgets.Button:
-    """A button of a budget with a name; its size is written below once it is widget."""
+    """A button of a named budget; its size is written below the name once it is known."""
     return button(
         name,
         f"budget-{name.replace(' ', '-')}",

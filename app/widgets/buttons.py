@@ -1,4 +1,4 @@
-"""Small buttons, as all views have them."""
+"""Small buttons, as in all views."""
 
 from __future__ import annotations
 

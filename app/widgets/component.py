@@ -1,7 +1,8 @@
 """Components whose script the browser takes as it is.
 
-Panel has the browser translate each from TypeScript, ten milliseconds a component; ours are plain
-JavaScript. A name of its content tells it that the script is ready, and that equal ones are one.
+Panel has the browser translate each from TypeScript, which takes ten milliseconds a component; ours
+are plain JavaScript. A name derived from its content marks the script as compiled, and lets equal
+scripts be loaded once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import panel as pn
 
 
 class Component(pn.custom.JSComponent):
-    """What all components of ours are."""
+    """The base class of all our components."""
 
     __abstract = True
 
@@ -25,5 +26,5 @@ class Component(pn.custom.JSComponent):
 
 @cache
 def named(script: str) -> str:
-    """A name for a script that no other has."""
+    """A name for a script, unique to its content."""
     return sha256(script.encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""What a page says when its server is gone: that what is on screen stays, and when it is back.
+"""The page's message when its server is gone: what is on screen stays; and when it is back.
 
-A server that was started again knows nothing of the page, so nothing can go on where it was; but
-the address holds the problem, and a reload asks for its plan again.
+A restarted server knows nothing of the page, so nothing can continue; but the address holds the
+problem, and a reload requests its plan again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files: what is brought, and the plan on screen to take away."""
+"""Files: upload, and download of the plan on screen."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any, ClassVar
 
 import panel as pn
-import panel.models.file_dropper  # a page knows only models that were there before it
+import panel.models.file_dropper  # a page knows only models that were imported before it
 import param
 
 from app.model.upload_store import LARGEST, too_large
@@ -56,7 +56,7 @@ class Dropper(pn.widgets.FileDropper):
 
 def dropper(name: str, words: str, **look: Any) -> Dropper:
     """A field for one file with `words` on it and the CSS class `name`."""
-    high = 44 if "\\A" in words else 28  # the field is as high as its words
+    high = 44 if "\\A" in words else 28  # as high as its words
     return Dropper(
         label="",
         multiple=False,
@@ -99,7 +99,7 @@ class FilesField(pn.viewable.Viewer):
         self.upload.param.watch(self._uploaded, "whole")
 
     def _show_download(self) -> None:
-        """A long plan is on screen before it is written down."""
+        """A long plan is on screen before its text is written."""
         self.download.disabled = not self.session.work.written
 
     def _plan_file(self) -> Any:

@@ -1,11 +1,11 @@
-"""Layers of a figure: a glyph each, that the browser gets when its source first has rows.
+"""Layers of a figure: one glyph each, which the browser gets when its source first has rows.
 
-Of some eighty layers of a page a plan fills twenty: the others are of fused groups, pinned plans,
-wishes, other planners. A layer is five models, made, sent and looked at with each frame, so a page
-without the empty ones is half as many models, and on screen in half the time.
+Of some eighty layers of a page a plan fills twenty: the others are for fused groups, pinned plans,
+wishes, other planners. A layer is five models, made, sent and visited with each frame, so a page
+without the empty ones has half as many models, and is on screen in half the time.
 
-A layer has one look: `figure.quad` and the like make two more of each, for what is not selected and
-for what is muted.
+A layer has one look: `figure.quad` and the like make two more of each, for unselected and for muted
+rows.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OF_RENDERER = ("x_range_name", "y_range_name", "level", "name", "visible")
 
 
 class GlyphLayer:
-    """What `put` has laid into a figure: a glyph for the rows of a source, or for some of them."""
+    """What `put` has added to a figure: a glyph for the rows of a source, or for some of them."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class GlyphLayer:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there is something to draw."""
+        """Whether there are rows to draw."""
         if self.hatch is not None:
             return self.hatch in self.source.data["hatch"]
         both: tuple[dict[str, Any], ...] = self.source.data, self.beside.data
@@ -76,7 +76,7 @@ class GlyphLayer:
             self.renderer.glyph.update(**look)
 
     def make(self, others: Sequence[GlyphRenderer]) -> GlyphRenderer:
-        """Its renderer from now on; `others` are those of the figure."""
+        """Make its renderer; `others` are those of the figure."""
         look = dict(self._look)
         about = {name: look.pop(name) for name in OF_RENDERER if name in look}
         every = next((v.view.filter for v in others if isinstance(v.view.filter, AllIndices)), None)
@@ -100,7 +100,7 @@ _figures: WeakSet[Layers] = WeakSet()
 
 
 class Layers:
-    """The layers of a figure from back to front, and the tools that look at them."""
+    """The layers of a figure from back to front, and the tools that use them."""
 
     def __init__(self, plot: figure) -> None:
         self.plot, self.all = plot, list[GlyphLayer]()
@@ -110,14 +110,14 @@ class Layers:
 
     @classmethod
     def of(cls, plot: figure) -> Self:
-        """Those of a figure."""
+        """The layers of a figure."""
         if "_layers" not in plot.__dict__:
             plot._layers = cls(plot)  # type: ignore[attr-defined]
         layers: Self = plot._layers  # type: ignore[attr-defined]
         return layers
 
     def add(self, layer: GlyphLayer) -> None:
-        """Lay another one over those that there are."""
+        """Add a layer in front of the others."""
         self.all.append(layer)
         for source in {layer.source, layer.beside} - self._sources:
             self._sources.add(source)
@@ -126,13 +126,13 @@ class Layers:
             self.settle()
 
     def show_to(self, tool: Any, layers: Iterable[GlyphLayer]) -> None:
-        """Have a tool look at layers, once they are drawn."""
+        """Have a tool use layers, once they are drawn."""
         self._tools.append((tool, list(layers)))
         self._aim()
 
     def settle(self, *, every: bool = False) -> None:
         """Draw layers that have rows by now; `every`: the empty ones too, for a page that fills
-        them by itself."""
+        them itself."""
         drawn = list(self.plot.renderers)
         before = len(drawn)
         for k, layer in enumerate(self.all):
@@ -158,7 +158,7 @@ class Layers:
 def settle(document: Document | None) -> None:
     """Draw what has rows by now, in all figures of a document.
 
-    While changes are collected, a source that the document has already tells nobody of its rows.
+    While changes are collected, a source already in the document announces its rows to nobody.
     """
     for layers in list(_figures):
         if layers.plot.document is document:
@@ -186,7 +186,7 @@ def put(
 
 
 def tell(plot: figure, layers: Iterable[GlyphLayer], tooltips: str, **how: Any) -> None:
-    """Say something of what the pointer rests on in these layers."""
+    """Add a tooltip to these layers."""
     tool = HoverTool(renderers=[], tooltips=tooltips, **how)
     plot.add_tools(tool)
     Layers.of(plot).show_to(tool, layers)

@@ -1,5 +1,5 @@
-"""Glyphs with hatches: one layer a hatch, because the browser draws a hatch of its own for each
-row where rows differ: ten seconds for three thousand."""
+"""Glyphs with hatches: one layer per hatch, because the browser draws a separate hatch for each row
+where rows differ: ten seconds for three thousand."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Parts of the page that the browser gets when they are first to be seen.
+"""Parts of the page that the browser gets when they are first shown.
 
-What only some plans have, what is folded, what a key opens: with all of it at once a page is half
-as large again, and as much later on screen.
+These are parts that only some plans have, that are folded, or that a key opens: with all of them a
+page is half as large again, and appears later by as much.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Box = TypeVar("Box", bound=pn.layout.base.ListPanel)
 
 
 def seen(kind: type[Box], *things: Any, **params: Any) -> Box:
-    """A row or column in which a thing is from when it is first visible.
+    """A row or column that contains a thing from when it is first visible.
 
     `kind` is Panel's class of the box, `things` are in the order in which they stand.
     """

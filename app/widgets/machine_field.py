@@ -73,7 +73,7 @@ class MachineField(pn.viewable.Viewer):
         self._show()
 
     def _show(self) -> None:
-        """Show what is changed of the preset; the fields only once they are to be seen."""
+        """Show what is changed of the preset; the fields only once they are unfolded."""
         words, opened = self.numbers.words, self.rest.visible
         self.head.label = ("▾" if opened else "▸") + " Machine's numbers" + (words and f": {words}")
         self.back.disabled = not words

@@ -1,5 +1,5 @@
-"""Kinds of differences between two plans: a colour and a mark each, the second for those who
-cannot tell the first."""
+"""Kinds of differences between two plans: a colour and a mark each, the second for those who cannot
+distinguish the first."""
 
 from __future__ import annotations
 
@@ -39,4 +39,4 @@ SHORT: Mapping[str, str] = {
     ORDER: "other order",
     SAME: "same",
 }
-"""The same in the room of a node."""
+"""The same, short enough for a node."""

@@ -24,14 +24,14 @@ WIDE: dict[str, Any] = {
     "stylesheets": [COMPACT],
 }
 IN_A_ROW, LONG = 2, 19
-"""Fields that stand side by side, and letters of a label from which on one has its own row."""
+"""Fields that stand side by side, and the length of label from which on a field has its own row."""
 
 
 class OptionFields:
     """Widgets that follow the options of one planner and change them.
 
     `first` stands beside the time limit, `front` below it, `rest` is folded. `own` are panels for
-    options, by name, that are more than a field; `here` are values of options that are here.
+    options, by name, that are more than a field; `here` are values of options available here.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class OptionFields:
         self._rule_out()
 
     def unusual(self) -> list[str]:
-        """What is folded and is not the usual, in a word or two each."""
+        """Folded options that are not at their defaults, in a word or two each."""
         values = chosen(self.session.problem).unusual()
         return [brief(self.specs[n], values[n]) for n in self._at("more") if n in values]
 
@@ -104,7 +104,7 @@ class OptionFields:
         return [*boxes, *(self._wrong[name] for name in names if name in self._wrong)]
 
     def _rule_out(self) -> None:
-        """What the others leave no choice in is disabled, with a line that says why."""
+        """Disable options that the others fix, with a line that says why."""
         problem = self.session.problem
         if problem.planner != self.planner:
             return
@@ -117,7 +117,7 @@ class OptionFields:
             pane.visible = bool(names)
 
     def _why_html(self, ruled_out: Mapping[str, str]) -> str:
-        """A line for each reason, with the options that it is of."""
+        """A line for each reason, with the options that it applies to."""
         names: dict[str, list[str]] = {}
         for name, why in ruled_out.items():
             names.setdefault(why, []).append(title(self.specs[name]))

@@ -1,4 +1,5 @@
-"""Colours (Okabe and Ito's, told apart by colour-blind people) and how figures look in a theme."""
+"""Colours (Okabe and Ito's, distinguishable by colour-blind people) and how figures look in a
+theme."""
 
 from __future__ import annotations
 

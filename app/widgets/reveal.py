@@ -8,7 +8,7 @@ from app.widgets.component import Component
 
 
 class Reveal(Component):
-    """Takes no room; `show` scrolls to it, below what stays at the top of the page."""
+    """Takes no room; `show` scrolls to it, below the fixed top of the page."""
 
     asked = param.Integer(default=0, doc="How often it was to be brought into sight.")
 

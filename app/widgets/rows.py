@@ -119,7 +119,8 @@ class Browser(Sender):
     """
 
     def address(self, query: str) -> None:
-        """Put a query into the browser's address, beside what is not ours (the theme)."""
+        """Put a query into the browser's address, keeping parameters that are not ours (the
+        theme)."""
         self._send_msg({"address": query})
 
     def copy(self, text: str) -> None:

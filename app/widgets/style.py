@@ -148,5 +148,5 @@ PLOT = """
 
 
 def wrong_html(error: Exception) -> str:
-    """What is wrong with what was typed."""
+    """What is wrong with the input."""
     return f'<span class="wrong" role="alert">{escape(str(error))}</span>'

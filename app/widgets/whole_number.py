@@ -1,4 +1,4 @@
-"""A field for a whole number: one outside its bounds is refused in words, and can be mended."""
+"""A field for a whole number: one outside its bounds is refused in words, and can be corrected."""
 
 from __future__ import annotations
 

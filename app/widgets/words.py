@@ -1,4 +1,4 @@
-"""A line or two under the budget and the planner: what they do, in words that the glossary has."""
+"""A line or two under the budget and the planner: what they do, in terms of the glossary."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ WORD_TERMS = {
 
 
 def planner_html(planner: str) -> str:
-    """What a planner does; nothing of one that somebody brought."""
+    """What a planner does; empty for a third-party planner."""
     words = kind_of_planner(planner).about
     return f'<div class="faint">{marked(words, WORD_TERMS)}</div>' if words else ""
 
 
 def budget_words() -> pn.pane.HTML:
-    """What the named budgets are of."""
+    """What the named budgets measure."""
     return _pane(f'<div class="faint">{marked(BUDGET, BUDGET_TERMS)}</div>', "budget-words")
 
 
 def planner_words(session: Session) -> pn.pane.HTML:
-    """What the planner that is chosen does."""
+    """What the chosen planner does."""
     pane = _pane("", "planner-words")
 
     def show() -> None:

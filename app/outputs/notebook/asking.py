@@ -1,4 +1,4 @@
-"""Fields of a problem as code gives them."""
+"""Fields of a problem as given in code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from app.model.stream import roomy_bytes
 
 
 def checked(what: Any, asked: Mapping[str, Any], of: Problem | None = None) -> dict[str, Any]:
-    """Fields of a problem, another one or `of`, where code gives them and options by their names.
+    """The fields that code changes of a problem, `of` or the default one; options by their names.
 
-    Raises `BadInput` for a name that is none or a value that it cannot have.
+    Raises `BadInput` for an unknown name or a value that it cannot have.
     """
     problem = of or Problem()
     planner = str(asked.get("planner", problem.planner))

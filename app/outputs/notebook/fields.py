@@ -29,7 +29,7 @@ class Fields:
 
     def __init__(self, session: Session, act: Act) -> None:
         self.session, self.act = session, act
-        self.sizes: list[int] = [1, 2]  # what the slider's places mean, in KiB
+        self.sizes: list[int] = [1, 2]  # the sizes of the slider's places, in KiB
         self._make_choices()
         self._make_budget()
         self._make_options()
@@ -137,19 +137,19 @@ class Fields:
             self.act(lambda: setattr(self.session.work, "notice", str(error)))
 
     def _size(self, text: str) -> str:
-        """A budget as it was typed. Raises `BadInput` for what is none."""
+        """A budget as it was typed. Raises `BadInput` for anything else."""
         name = text.strip().upper()
         return name if name in self.named else format_exact(parse_size(text.strip()))
 
     def _show(self) -> None:
-        """Which budget is chosen, and the options of the planner."""
+        """Show which budget is chosen, and the options of the planner."""
         for name, button in self.named.items():
             button.button_style = "primary" if self.session.problem.budget == name else ""
         self.chosen.children = [self._form.box]
         self.parameters.disabled = always_counts(self.session.problem.planner)
 
     def _measure(self) -> None:
-        """Where the slider begins and ends, and what the named budgets come to."""
+        """Set the ends of the slider, and the sizes of the named budgets."""
         budgets = self.session.work.budgets
         for name, button in self.named.items():
             unproven = name == "MP" and budgets and not budgets["MP_proven"]
@@ -164,12 +164,12 @@ class Fields:
         named |= {"least": least} if least else {}
         self.sizes = slider_sizes(budgets, least, most)
         self.ticks.value = styled(f"<style>{TICKS}</style>{ticks_html(named, self.sizes)}")
-        with self.slider.hold_trait_notifications():  # or a shorter one moves the handle
+        with self.slider.hold_trait_notifications():  # else a shorter one moves the handle
             self.slider.max = len(self.sizes) - 1
             self.handle.show()
 
     def _place(self) -> int:
-        """Where the handle of the budget is; where no size is known, where it stands."""
+        """Place the handle at the budget; where no size is known, leave it."""
         size = self.session.models.handle_bytes
         if not size:
             return int(self.slider.value)
@@ -198,7 +198,7 @@ class Fields:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text that say something."""
+    """The lines of a text that are not empty."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

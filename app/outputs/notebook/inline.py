@@ -1,9 +1,9 @@
 """The whole explorer in a notebook: a frame with the page of a server that the kernel runs.
 
-The page is the very one of `spillway serve`, with its keys, exports and address kept to its frame.
-A server of its own answers while a cell runs, which messages through the kernel could not; what is
-on screen is still in this process, so that it goes on in code. Pages are given out for a random
-word only, which the notebook knows.
+The page is that of `spillway serve`; its keys, exports and address stay within its frame. A
+separate server answers while a cell runs, which messages through the kernel could not; the plan on
+screen is in this process, so code can go on with it. Pages are served only for a random word, which
+the notebook knows.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _BEGIN: dict[str, Callable[[Session], None]] = {}
 
 
 class Inline:
-    """The explorer as a cell's value; `plan` is what its page shows."""
+    """The explorer as a cell's value; `plan` is the plan on its page."""
 
     def __init__(
         self, what: sp.Graph | sp.Plan | str = "", *, height: int = 900, **asked: Any
@@ -85,7 +85,7 @@ class Inline:
         return f"http://{HOST}:{server()}/?given={self.word}"
 
     def close(self) -> None:
-        """No more pages for this word; what its pages have running ends."""
+        """Serve no more pages for this word, and stop what its pages run."""
         _BEGIN.pop(self.word, None)
         for session in self.sessions:
             session.close()
@@ -105,7 +105,7 @@ class Inline:
                 session.uploads.adopt(shown)
                 session.work.shown_for = session.fields()
                 session.show(shown)
-            session.check(text)  # finds its graph's budgets too
+            session.check(text)  # also computes the budgets of its graph
             return
         given: dict[str, Any] = {"name": what.name, "text": json.dumps(what.to_json())}
         given |= {"bytes_per_element": what.bytes_per_element, "granularity": what.granularity}
@@ -131,7 +131,7 @@ class Inline:
 
 @cache
 def server() -> int:
-    """The port of this process's server, which runs in a thread for as long as the process."""
+    """The port of this process's server, which runs in a thread until the process ends."""
     ports: SimpleQueue[int | Exception] = SimpleQueue()
     threading.Thread(target=_serve, args=(ports,), name="explorer", daemon=True).start()
     answer = ports.get()
@@ -156,7 +156,7 @@ def _serve(ports: SimpleQueue[int | Exception]) -> None:
             websocket_max_message_size=100 * 2**20,
         )
         made.start()
-    except Exception as error:  # told where it was asked for
+    except Exception as error:  # raised where the server was requested
         ports.put(error)
         return
     ports.put(int(made.port or 0))
@@ -164,7 +164,7 @@ def _serve(ports: SimpleQueue[int | Exception]) -> None:
 
 
 def _page() -> Any:
-    """The page for a word that was given out."""
+    """The page for a word that was issued."""
     words = pn.state.session_args.get("given", [b""])
     begin = _BEGIN.get(words[0].decode(errors="replace"))
     if begin is None:

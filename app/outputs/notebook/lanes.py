@@ -23,8 +23,8 @@ from app.outputs.notebook.svg import (
     text,
 )
 
-MOST = 300  # bars and as many waits; of more, those that follow closely are one
-ENDS = 3  # how many times as coarse as on a screen that can zoom
+MOST = 300  # bars and as many waits; with more, those that follow closely are one
+ENDS = 3  # bundles are this much coarser than on a screen that can zoom
 LANE = 26
 EDGE = WIDTH - RIGHT
 LOOKS = {
@@ -70,7 +70,7 @@ def _fitting(bars: Bars, end: float) -> tuple[Columns, Columns]:
 
 
 def _seen(waits: Columns) -> set[str]:
-    """What the waits are, for the legend."""
+    """The kinds of waits that occur, for the legend."""
     looks = {VERMILLION: "compute waits", ORANGE: "ring full", GREY: "transfer waits"}
     return {"busy", *(looks.get(colour, "busy") for colour in waits["colour"])}
 
@@ -98,7 +98,7 @@ def _axis(seconds: Scale, y: float) -> str:
 
 
 def stall_rows(trace: sp.Trace) -> list[tuple[str, str, str, str]]:
-    """Engine, how long it works, how much of the time that is, how long it stood waiting."""
+    """For each engine: busy seconds, their share of the time, and seconds stalled."""
     whole, stood = trace.makespan_s or 1.0, trace.stall_s
     return [
         (

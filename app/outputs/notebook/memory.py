@@ -25,9 +25,9 @@ from app.outputs.notebook.svg import (
 )
 from planners.core.units import format_bytes
 
-MOST = 1200  # rectangles, and of these so many with all that there is to say: else outputs weigh
+MOST = 1200  # rectangles, and how many of them have full hovers: limits the size of outputs
 TOLD = 300
-COLUMNS = 360  # of held bytes: a column for each step, or for several
+COLUMNS = 360  # of held bytes: one column per step, or for several
 MAP, HELD, BAND = 250, 86, 17
 EDGE = WIDTH - RIGHT
 
@@ -58,7 +58,7 @@ def memory_html(shown: Shown, paints: Paints) -> str:
 
 
 def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
-    """The rows of largest area, in their order, and what is left out in words."""
+    """The rows of largest area, in their order, and in words what is left out."""
     if len(rows) <= most:
         return list(rows), ""
     areas = [(r["right"] - r["left"]) * (r["top"] - r["bottom"]) for r in rows]
@@ -115,7 +115,7 @@ def _label(row: Row, steps: Scale, bytes_: Scale) -> str:
 
 
 def _mark(row: Row, steps: Scale, bytes_: Scale) -> str:
-    """A triangle up where something leaves the chip, one down where it comes back."""
+    """A triangle: up where something leaves the chip, down where it comes back."""
     y, parts = bytes_(row["label_y"]), []
     if row["origin"] == "retrieve":
         shape = f"M{steps(row['left']) - 5:.4g} {y - 4:.4g}h10l-5 8z"
@@ -149,7 +149,7 @@ def held_svg(
 ) -> str:
     """Bytes held in each step, or the most of several; the peak in another colour.
 
-    Of a plan each column also has the seconds of its steps, for the cursor of the timeline.
+    With a plan, each column also has the seconds of its steps, for the cursor of the timeline.
     """
     peak = max(held, default=0)
     high = max([peak, *(size for _, size in limits)]) * 1.12

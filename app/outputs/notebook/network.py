@@ -28,14 +28,14 @@ from app.views.dag.scene import BLOCK, Scene, scene
 from planners.core.services import ORDER_FOOTPRINTS
 from planners.core.units import format_bytes
 
-COLUMN, ROW = 66, 46  # pixels of a node and what is between
+COLUMN, ROW = 66, 46  # pixels from one node to the next
 LISTED = 150  # operators in a table
 QUICK_S = 0.2
 
 
 @dataclass(frozen=True)
 class Unplanned:
-    """What the graph view asks of a plan, where there is none."""
+    """What the graph view needs of a plan, where there is none."""
 
     graph: sp.Graph
     groups: tuple[()] = ()
@@ -97,7 +97,7 @@ def _node(
     nodes = {name: values[i] for name, values in drawn.nodes.items()}
     wide, high = nodes["w"] * COLUMN, nodes["h"] * ROW
     x, y = across(nodes["x"]) - wide / 2, down(nodes["y"]) - high / 2
-    cost = nodes["costs"].split(", computes ")[0]  # the rest is of a plan
+    cost = nodes["costs"].split(", computes ")[0]  # the rest needs a plan
     told = "\n".join([nodes["title"], nodes["what"], cost])
     fill = paints.fill(nodes["fill"], BLOCK if nodes["is_block"] else " ")
     kind = "sw-node sw-block" if nodes["is_block"] else "sw-node"
@@ -110,18 +110,18 @@ def _node(
 
 
 def needs(graph: sp.Graph) -> list[int]:
-    """Bytes of activations held in each step of the default order, where nothing is spilled."""
+    """Bytes of activations held in each step of the default order, with nothing spilled."""
     return ORDER_FOOTPRINTS.function()(graph, range(len(graph.operators)))
 
 
 def quick_budgets(graph: sp.Graph) -> list[tuple[str, int]]:
-    """MR, and MP where it is proven at once, or else the best known."""
+    """MR, and MP where it is proven within the time limit, or else the best known."""
     budgets = sp.budgets(graph, time_limit=QUICK_S)
     return [("MR", budgets.MR), ("MP" if budgets.MP_proven else "MP ≤", budgets.MP)]
 
 
 def needs_svg(graph: sp.Graph, limits: list[tuple[str, int]]) -> str:
-    """What the network needs at each operator, beside the budgets that have names."""
+    """What the network needs at each operator, beside the named budgets."""
     held = needs(graph)
     steps = Scale(0, len(held), LEFT, EDGE)
     names = [op.name for op in graph.operators]

@@ -33,7 +33,7 @@ class OptionWidgets:
 
     @property
     def box(self) -> w.VBox:
-        """Those in front, and below them the others, folded."""
+        """Options in front, and below them the others, folded."""
         front = [self.widgets[n] for n, spec in self.specs.items() if spec.place == "front"]
         rest = [self.widgets[n] for n, spec in self.specs.items() if spec.place == "more"]
         more = w.Accordion(children=[w.VBox(rest)], titles=("More options",), selected_index=None)
@@ -70,7 +70,7 @@ class OptionWidgets:
             self.act(lambda: setattr(self.session.work, "notice", str(error)))
 
     def _rule_out(self) -> None:
-        """Those that the others leave no choice in are disabled, and say why."""
+        """Disable options that the others fix, and say why."""
         if self.session.problem.planner != self.planner:
             return
         ruled_out = chosen(self.session.problem).ruled_out()

@@ -52,12 +52,12 @@ def html(thing: Displayed) -> str:
 
 
 def shown_html(shown: Shown) -> str:
-    """What a notebook shows of a plan that was replayed elsewhere."""
+    """What a notebook shows of a plan that was already replayed."""
     return framed(lambda paints: shown_page(shown, paints))
 
 
 def framed(draw: Callable[[Paints], str]) -> str:
-    """What was drawn, with the style and the script that belong to it."""
+    """A drawing with its style and script."""
     name = f"sw-{secrets.token_hex(4)}"
     paints = Paints(name)
     inside = draw(paints)
@@ -70,7 +70,7 @@ def framed(draw: Callable[[Paints], str]) -> str:
 
 
 def styled(inside: str, kind: str = "") -> str:
-    """A piece of HTML in the same style, for a widget, in which no script runs."""
+    """A piece of HTML in the same style, for a widget, where no script runs."""
     return f'<style>{_assets()[0]}</style><div class="sw {kind}">{inside}</div>'
 
 
@@ -116,7 +116,7 @@ READ_GRAPH = '<span class="sw-note">hatched: a block of several operators</span>
 
 
 def plan_page(plan: sp.Plan, paints: Paints) -> str:
-    """A plan, checked; or what is wrong with it; or its claims, where it is very long."""
+    """A plan, checked; or what is wrong with it; or only its claims, where it is very long."""
     if too_long(plan) and not known(plan):
         return _claimed(plan, LONG)
     try:
@@ -132,7 +132,7 @@ LONG = (
 
 
 def _claimed(plan: sp.Plan, told: str, *, wrong: bool = False) -> str:
-    """The claims as a table: nothing of it was checked."""
+    """The claims as a table: none of them was checked."""
     kind = "sw-notice sw-wrong" if wrong else "sw-notice"
     sign = "✕ not a valid plan" if wrong else "claimed, not replayed here"
     head = f'<p class="{kind}"><b>{sign}.</b> {escape(told)}</p>'
@@ -140,7 +140,7 @@ def _claimed(plan: sp.Plan, told: str, *, wrong: bool = False) -> str:
 
 
 def shown_page(shown: Shown, paints: Paints) -> str:
-    """Cards, address map, held bytes, timeline, what was proven, and what it adds up to."""
+    """Cards, address map, held bytes, timeline, what was proven, and totals."""
     kind = kind_of(shown)
     cursor = shown.step_seconds[shown.opening_step] if shown.steps else None
     engines = kind.lanes(shown, shown.trace)
@@ -198,7 +198,7 @@ def _engine_tables(trace: sp.Trace) -> str:
 
 
 def _spilled(shown: Shown) -> str:
-    """The tensors that cost most traffic beyond the compulsory."""
+    """The tensors with most traffic beyond the compulsory."""
     moved = sorted(shown.moved_bytes.items(), key=lambda item: -item[1])
     rows = [(name, format_bytes(size)) for name, size in moved[:LISTED] if size]
     if not rows:
@@ -224,7 +224,7 @@ def trace_page(trace: sp.Trace, paints: Paints) -> str:
 
 
 def _instructions(trace: sp.Trace) -> dict[int, Compute | Load]:
-    """What the timeline asks of a program, as far as a trace knows it: labels."""
+    """What the timeline needs of a program, as far as a trace has it: labels."""
     nowhere = Region("", None, 0)
     return {
         item.instruction: Compute(item.step, item.label, (), (), 0)
@@ -254,5 +254,5 @@ def _cards(cards: list[tuple[str, str]]) -> str:
 
 
 def _told() -> str:
-    """Where the script says what is at the cursor."""
+    """The element in which the script describes the cursor."""
     return '<div class="sw-told" aria-live="polite"></div>'

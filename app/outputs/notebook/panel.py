@@ -1,7 +1,8 @@
-"""What if: a panel of widgets over a session, whose plan goes on in code.
+"""What if: a panel of widgets over a session, whose plan can be used in code.
 
 Planning is the explorer's: in worker processes, with progress and cancel, so that the kernel stays
-free. A thread takes what the workers say; `lock` keeps it apart from what a person does meanwhile.
+free. A thread takes the workers' answers; `lock` protects the session from simultaneous actions of
+a person.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ KEPT = 50
 
 
 class WhatIf:
-    """A panel: fields of the problem at the left, the plan and what it costs at the right."""
+    """A panel: fields of the problem at the left, the plan and its costs at the right."""
 
     def __init__(
         self, what: sp.Graph | sp.Plan | str, pool: WorkerPool | None = None, **asked: Any
@@ -67,7 +68,7 @@ class WhatIf:
     def plan(self) -> sp.Plan:
         """The plan on screen; while there is none yet, waits for it.
 
-        Raises `BudgetTooSmall` or `BadInput` where there is none to wait for.
+        Raises `BudgetTooSmall` or `BadInput` where planning fails.
         """
         if not self.shown:
             return self.wait()
@@ -79,10 +80,10 @@ class WhatIf:
         return self._plans[id(shown)]
 
     def wait(self, timeout_s: float | None = None) -> sp.Plan:
-        """Wait until nothing is being planned, and give the plan.
+        """Wait until nothing is being planned, and return the plan.
 
         Raises `BudgetTooSmall` where the last budget was too small, `WishesConflict` where no plan
-        respects the wishes, `BadInput` for what else went wrong, and `TimeoutError`.
+        respects the wishes, `BadInput` for other failures, and `TimeoutError`.
         """
         if not self._until(lambda: not self.session.work.planning, timeout_s):
             raise TimeoutError(f"still planning after {timeout_s} s")
@@ -94,7 +95,7 @@ class WhatIf:
         return self.plan
 
     def set(self, **fields: Any) -> WhatIf:
-        """Change fields as if by hand, and plan; `wait` waits. Raises `BadInput`."""
+        """Change fields as if by hand, and plan; `wait` waits for the plan. Raises `BadInput`."""
         fields = checked(self.session.problem.model, fields, self.session.problem)
         self._act(lambda: self.session.change(**fields))
         return self
@@ -110,7 +111,7 @@ class WhatIf:
 
     @property
     def tried(self) -> pd.DataFrame:
-        """A row for each plan that was on screen, the last one last."""
+        """A row for each plan that was on screen, oldest first."""
         return pd.DataFrame([row(asked, shown) for asked, shown in self.shown])
 
     def _ipython_display_(self) -> None:
@@ -120,14 +121,14 @@ class WhatIf:
 
     @property
     def widget(self) -> Any:
-        """The panel as an ipywidget, to be put beside others."""
+        """The panel as an ipywidget, to be combined with others."""
         import ipywidgets
 
         layout = ipywidgets.Layout(flex_flow="row wrap", align_items="flex-start", width="100%")
         return ipywidgets.HBox([self.fields.box, self.results.box], layout=layout)
 
     def _act(self, do: Callable[[], object]) -> None:
-        """Do what a person asked for; what is wrong with it is told where the plan's errors are."""
+        """Perform a person's action; its errors appear where the plan's errors do."""
         with self.lock:
             try:
                 do()
@@ -136,7 +137,7 @@ class WhatIf:
         self._moved.set()
 
     def _listen(self) -> None:
-        """Take what the workers say, for as long as they may say something."""
+        """Take the workers' answers until none is to come."""
         while not self._closed:
             with self.lock:
                 self.session.poll()
@@ -148,7 +149,7 @@ class WhatIf:
                 threading.Event().wait(POLL_S)
 
     def _until(self, true: Callable[[], bool], timeout_s: float | None = None) -> bool:
-        """Wait for something; the listener keeps listening meanwhile."""
+        """Wait for a condition; the listener runs meanwhile."""
         waited = 0.0
         while True:
             with self.lock:
@@ -166,7 +167,7 @@ class WhatIf:
 
 
 def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall:
-    """The error that a worker has told of."""
+    """The error that a worker has reported."""
     names = tuple(name for name, _ in why["tensors"])
     facts = (why["need_bytes"], why["have_bytes"], why["operator"], names)
     if not why.get("wishes"):
@@ -177,7 +178,7 @@ def too_small(why: Mapping[str, Any]) -> sp.BudgetTooSmall:
 
 
 def row(asked: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
-    """A plan in a row of a table."""
+    """A plan as a row of a table."""
     fields = {name: value for name, value in asked.items() if name in Problem.param}
     chosen = options(Problem(**fields)) if fields else {}
     usual = options(Problem(planner=shown.plan.planner))

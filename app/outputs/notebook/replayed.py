@@ -1,4 +1,4 @@
-"""Plans replayed for their pictures: once for each, and not where that takes a minute."""
+"""Plans replayed for their pictures: once for each, unless that takes a minute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def too_long(plan: sp.Plan) -> bool:
 
 
 def replayed(plan: sp.Plan) -> Shown:
-    """The plan checked and timed, kept while the plan is. Raises `InvalidPlan`."""
+    """The plan checked and timed, cached for as long as the plan exists. Raises `InvalidPlan`."""
     key = id(plan)
     if key not in _KNOWN:
         remember(plan, _replay(plan))
@@ -29,7 +29,7 @@ def replayed(plan: sp.Plan) -> Shown:
 
 
 def remember(plan: sp.Plan, shown: Shown) -> None:
-    """Keep what was found of a plan for its next picture."""
+    """Keep the results of a plan for its next picture."""
     _KNOWN[id(plan)] = shown
     weakref.finalize(plan, _KNOWN.pop, id(plan), None)
 

@@ -83,7 +83,7 @@ class ResultWidgets:
         self.session.change(budget=nearest(self.session.work.infeasible)[1])
 
     def _drop_wishes(self) -> None:
-        """Wish no more what is in the way."""
+        """Drop the wishes that are in the way."""
         problem, dropped = self.session.problem, self.session.work.infeasible["wishes"]
         self.session.change(wishes=[wish for wish in problem.wishes if wish not in dropped])
 

@@ -1,7 +1,7 @@
 """Parts of a drawing in SVG: axes, hatched rectangles, legends. Nothing is fetched, all is escaped.
 
-Hatches are patterns that hold their colour, so that a rectangle is one element. What hovers say is
-in `<title>` elements: browsers show them without a script, `assets/still.js` shows them at once.
+Hatches are patterns with their colour, so that a rectangle is one element. Hover texts are
+`<title>` elements: browsers show them without a script, `assets/still.js` shows them at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LINES = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values `[low, high]` on pixels `[start, stop]`."""
+    """A linear map from values `[low, high]` to pixels `[start, stop]`."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class Paints:
         self._made: dict[tuple[str, str], str] = {}
 
     def fill(self, colour: str, hatch: str = " ") -> str:
-        """What to fill with."""
+        """The fill for a colour and a hatch."""
         if hatch not in LINES:
             return colour
         number = len(self._made)
@@ -55,7 +55,7 @@ class Paints:
 
     @property
     def definitions(self) -> str:
-        """The patterns that were asked for."""
+        """The patterns that are used."""
         made = "".join(
             f'<pattern id="{name}" width="{HATCH}" height="{HATCH}" '
             f'patternUnits="userSpaceOnUse"><rect width="{HATCH}" height="{HATCH}" '
@@ -69,7 +69,7 @@ class Paints:
 def drawing(
     size: tuple[float, float], label: str, *parts: str, kind: str = "", **more: object
 ) -> str:
-    """A drawing that is as wide as its place, with a label for who cannot see it."""
+    """A drawing as wide as its container, with a label for screen readers."""
     width, height = size
     return (
         f'<svg class="sw-fig {kind}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
@@ -110,7 +110,7 @@ def line(x0: float, y0: float, x1: float, y1: float, kind: str) -> str:
 
 
 def fitting(words: str, room: float, letter: float = 5.8) -> str:
-    """As much of a name as there is room for: its end, which tells names apart."""
+    """As much of a name as fits: its end, which distinguishes names."""
     letters = int((room - 4) / letter)
     if len(words) <= letters:
         return words
@@ -118,7 +118,7 @@ def fitting(words: str, room: float, letter: float = 5.8) -> str:
 
 
 def on(colour: str) -> str:
-    """The class of words on a colour."""
+    """The CSS class of words on a colour."""
     return "sw-white" if ink_on(colour) == "#ffffff" else "sw-ink"
 
 
@@ -136,7 +136,7 @@ def byte_axis(scale: Scale, right: float, ticks: int = 5) -> str:
 
 
 def number_axis(scale: Scale, y: float, name: str, *, whole: bool = True) -> str:
-    """Numbers under a drawing: of steps counted from one, and in the middle of each."""
+    """Numbers under a drawing: steps counted from one, each in the middle of its step."""
     step = even_step(scale.high - scale.low, 12)
     if whole:
         step = max(1.0, step)
@@ -151,7 +151,7 @@ def number_axis(scale: Scale, y: float, name: str, *, whole: bool = True) -> str
 
 
 def even_step(span: float, most: int) -> float:
-    """A step of 1, 2 or 5 times a power of ten that has at most so many in a span."""
+    """The step of 1, 2 or 5 times a power of ten that divides a span into at most so many."""
     if span <= 0:
         return 1.0
     rough = span / most
@@ -181,5 +181,5 @@ def rows_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def folded(summary: str, inside: str) -> str:
-    """Something that opens at a tap."""
+    """A section that opens at a tap."""
     return f"<details><summary>{escape(summary)}</summary>{inside}</details>"

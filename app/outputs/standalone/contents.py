@@ -1,4 +1,4 @@
-"""The data of a page: what its script tells, plays and listens to, as plain JSON."""
+"""The data of a page: what its script shows, plays and listens to, as plain JSON."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def contents(
 
 
 def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[list[dict[str, Any]], Film]:
-    """The graph as it is looked at, and with all blocks opened, where that is another sight."""
+    """The graph as it is viewed, and with all blocks opened, where that differs."""
     dag = figures.dag
     drawn = [dag.nodes, dag.curves, dag.frames, dag.regions, dag.links, dag.tabs, dag.where]
     film = Film([*drawn, dag.x_range, dag.y_range, dag.figure])
@@ -102,7 +102,7 @@ def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[list[dict[str, 
 
 
 def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
-    """The address map of each memory that there is a choice of."""
+    """The address map of each memory to choose from."""
     regions = kind_of(shown).regions(shown)
     if len(regions) < 2:
         return None
@@ -138,7 +138,7 @@ def _steps(shown: Shown, figures: Figures, steps: range) -> Film | None:
 
 
 def _place(shown: Shown, figures: Figures, step: int) -> None:
-    """The cursor where it is looked at; the page's script moves it from there."""
+    """Put the cursor where it is viewed; the page's script moves it from there."""
     for band in (figures.map.cursor, figures.occupancy.cursor):
         band.update(left=step, right=step + 1)
     figures.timeline.place(step)
@@ -149,7 +149,7 @@ def _place(shown: Shown, figures: Figures, step: int) -> None:
 
 
 def _bundled(shown: Shown, look: Look, figures: Figures) -> list[str]:
-    """What is drawn together, because so many pieces are not in the file."""
+    """What is drawn in bundles, because its many pieces are not in the file."""
     left_out = []
     note = figures.map.note
     if note.text:

@@ -15,12 +15,12 @@ from app.outputs.standalone.figures import Figures
 from app.widgets.palette import DARK, LIGHT
 
 Difference = tuple[int, str, bool, str, str]
-"""The place of a model among all, its property, whether that is a glyph's, light, dark."""
+"""The number of a model among all, its property, whether that is a glyph's, light, dark."""
 
 
 @cache
 def differences() -> tuple[Difference, ...]:
-    """Figures are made once in each theme: where the same property differs, it is a colour."""
+    """Figures are made once in each theme: a property whose values differ is a colour."""
     light, dark = (_models(Figures(theme)) for theme in (LIGHT, DARK))
     return tuple(
         (place, name, isinstance(one.lookup(name).property, DataSpec), here, there)
@@ -31,7 +31,7 @@ def differences() -> tuple[Difference, ...]:
 
 
 def _set_in(model: Model) -> set[str]:
-    """The properties of a model that somebody has set: light may be what Bokeh has anyway."""
+    """The properties of a model that somebody has set: the light value may be Bokeh's default."""
     return {name for name in model.properties_with_values(include_defaults=False) if name != "data"}
 
 

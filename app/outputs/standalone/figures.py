@@ -1,4 +1,4 @@
-"""The explorer's figures without the explorer: made once, filled once, for a page of their own."""
+"""The explorer's figures without the explorer: made and filled once, for a standalone page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.widgets.palette import Theme
 
 
 def _nothing(*_: Any) -> None:
-    """What a tap does here: the page's own script listens to it."""
+    """Taps do nothing in Python here: the page's own script handles them."""
 
 
 class Figures:
@@ -43,7 +43,7 @@ class Figures:
         self.ram = RamFront(theme, _nothing)
         self.delay = DelayFront(theme, _nothing)
         self.pareto = Pareto(theme, _nothing)
-        self.dag.figure.tags = [self.dag.where]  # no glyph draws them, and the script needs them
+        self.dag.figure.tags = [self.dag.where]  # no glyph draws it, but the script needs it
         self.timeline.figure.tags = [self.timeline.times]
         charts = (self.dag, self.map, self.occupancy, self.timeline, self.ring, self.bars)
         for view in (*charts, self.ram, self.delay, self.pareto):
@@ -57,7 +57,7 @@ class Figures:
         fronts: Mapping[str, Any] | None = None,
         why: Mapping[str, Any] | None = None,
     ) -> None:
-        """Fill the figures with a plan as it is looked at."""
+        """Fill the figures with a plan as it is viewed."""
         self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
         self.dag.show(shown, look.expanded, look.colour, refit=True)
         self.show_memory(shown, look.memory)
@@ -85,7 +85,7 @@ class Figures:
     def roots(
         self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None
     ) -> dict[str, figure]:
-        """The figures that there is something to see in, by the place they have on the page."""
+        """The figures that have something to show, by their place on the page."""
         figures = {
             "dag": self.dag.figure,
             "map": self.map.figure,
@@ -101,7 +101,8 @@ class Figures:
         return figures
 
     def handles(self, shown: Shown) -> dict[str, Model]:
-        """The models that the page's script moves, fills and listens to, by its names for them."""
+        """The models that the page's script moves, fills and listens to, by the names in the
+        script."""
         dag, memory, lanes = self.dag, self.map, self.timeline
         models: dict[str, Model] = {
             "map_band": memory.cursor,

@@ -1,4 +1,4 @@
-"""What models of figures hold as something goes on, frame by frame; what repeats is kept once.
+"""States of figures' models, frame by frame; states that repeat are stored once.
 
 The explorer's server fills a figure anew for each step; a page without a server plays a film.
 """
@@ -22,7 +22,7 @@ PROPERTIES: dict[type[Model], tuple[str, ...]] = {
 
 
 class Film:
-    """States of some models: `shoot` keeps what they hold now as the next frame."""
+    """States of some models: `shoot` adds their current state as the next frame."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = models
@@ -30,7 +30,7 @@ class Film:
         self._frames: list[list[int]] = []
 
     def shoot(self) -> None:
-        """Keep what the models hold now."""
+        """Record the current state of the models."""
         frame = []
         for model, states in zip(self.models, self._states, strict=True):
             text = json.dumps(state(model), separators=(",", ":"))
@@ -47,7 +47,7 @@ class Film:
 
 
 def state(model: Model) -> dict[str, Any]:
-    """The properties of a model that change as plain data."""
+    """The properties of a model that change, as plain data."""
     names = next(names for kind, names in PROPERTIES.items() if isinstance(model, kind))
     properties = {name: getattr(model, name) for name in names}
     if "data" in properties:

@@ -1,4 +1,4 @@
-"""The page itself: one HTML text that asks for nothing. No name in it is ever read as HTML."""
+"""The page itself: one HTML text that fetches nothing. No name in it is ever read as HTML."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a page is made of: the figures' script and places, data, texts."""
+    """The parts of a page: the figures' script and places, data, texts."""
 
     script: str
     places: Mapping[str, str]
@@ -61,7 +61,7 @@ class Parts:
 
 @cache
 def bokeh_js() -> str:
-    """BokehJS and its WebGL, as text."""
+    """The scripts of BokehJS and its WebGL support."""
     scripts = Resources(mode="inline", components=["bokeh", "bokeh-gl"]).js_raw
     return "\n".join(text for text in scripts if text.strip())
 
@@ -102,7 +102,7 @@ def page_text(shown: Shown, parts: Parts) -> str:
 
 
 def script_json(data: Any) -> str:
-    """JSON that cannot end the script element that it is in."""
+    """JSON that cannot close the script element that contains it."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -110,7 +110,7 @@ def script_json(data: Any) -> str:
 
 
 def _closed(script: str) -> str:
-    """A library's text within a script element."""
+    """A library's text, safe within a script element."""
     return script.replace("</script", "<\\/script")
 
 
@@ -134,7 +134,7 @@ def _dag(shown: Shown, parts: Parts) -> str:
 
 
 def _own(shown: Shown, parts: Parts) -> str:
-    """What only some planners have."""
+    """The parts that only some planners have."""
     if shown.pool is not None:
         places = "".join(_plot(name, parts) for name in ("ring", "bars", "ram"))
         return (

@@ -1,4 +1,4 @@
-"""What the page says in words: sentences and tables of each step, and of each selection."""
+"""The page's text: sentences and tables of each step, and of each selection."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from app.views.panels.tables import detail_rows, live_rows, live_title, story_ro
 
 SIGNIFICANT = 4
 OF_NOW = ("on", "share")
-"""What differs from step to step in rows that are the same otherwise."""
+"""The fields that differ from step to step in rows that are otherwise the same."""
 
 Row = Mapping[str, Any]
 Ahead = Callable[[float], None]
 
 
 class RowBook:
-    """Rows of tables, each written once."""
+    """Rows of tables, each stored once."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, row: Row) -> int:
-        """The number of a row; what depends on the selection and the step is left out of it."""
+        """The number of a row, without what depends on the selection and the step."""
         kept = {name: value for name, value in row.items() if name not in OF_NOW and value != ""}
         return self._numbers.setdefault(json.dumps(kept), len(self._numbers))
 
@@ -40,7 +40,7 @@ class RowBook:
         return [self.number(row), round(float(row["share"]), SIGNIFICANT)]
 
     def numbers(self, rows: Sequence[Row]) -> list[int | list[float]]:
-        """The numbers of rows of which some have bars."""
+        """The numbers of rows, some of which have bars."""
         return [self.number_with_share(r) if "share" in r else self.number(r) for r in rows]
 
     @property
@@ -50,7 +50,7 @@ class RowBook:
 
 
 def told_steps(steps: int, at: int, most: int) -> range:
-    """At most so many steps, around one: of longer programs the others are left out."""
+    """At most so many steps, around one: longer programs are cut."""
     start = max(0, min(at - most // 2, steps - most))
     return range(start, min(steps, start + most))
 
@@ -84,7 +84,7 @@ def detail_numbers(
 
 
 def selections(shown: Shown) -> Iterator[str]:
-    """All that can be selected: first of all nothing, groups, runs and operators, then tensors."""
+    """All possible selections: first none, groups, runs and operators, then tensors."""
     graph = shown.graph
     yield ""
     yield from (part.selection for part in kind_of(shown).together(shown))
@@ -95,7 +95,7 @@ def selections(shown: Shown) -> Iterator[str]:
 
 
 def together(shown: Shown) -> list[dict[str, Any]]:
-    """What runs together: operators and first step, and of runs in a pool how high they are."""
+    """What runs together: operators and first step; for runs in a pool also their height."""
     index = shown.graph.index
     return [
         {
@@ -109,7 +109,7 @@ def together(shown: Shown) -> list[dict[str, Any]]:
 
 
 def graph_json(shown: Shown) -> dict[str, Any]:
-    """The names of operators and tensors and what is read and written, as places among them."""
+    """The names of operators and tensors, and what is read and written as positions among them."""
     graph = shown.graph
     tensors = {name: i for i, name in enumerate(graph.tensors)}
     firsts = first_steps(shown)
@@ -133,5 +133,5 @@ def first_steps(shown: Shown) -> dict[str, int]:
 
 
 def plain(html: str) -> str:
-    """The words of a line of our own that has tags in it."""
+    """The text of a line of our own HTML."""
     return re.sub(r"<[^>]*>", "", html)

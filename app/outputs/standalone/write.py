@@ -1,4 +1,4 @@
-"""From a plan to a file: checked, timed, drawn, told, and written whole or not at all."""
+"""From a plan to a file: checked, timed, drawn, described, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ Progress = Callable[[str, float], None]
 MOST_BYTES = 10_000_000
 MOST_PLAN_BYTES = 4_000_000
 STEPS = (2000, 500, 100)
-"""How many steps are told: fewer, where more make the file too large."""
+"""For how many steps there is text: fewer, where more make the file too large."""
 
 
 @dataclass(frozen=True)
 class PageLook:
-    """A checked plan and how it is looked at; what else is known of it is drawn too.
+    """A checked plan and how it is viewed; whatever else is known of it is drawn too.
 
     `fields` are those of the problem that it answers, `points` of a sweep, `fronts` of delay
     against memory, `why` of fused groups: as the explorer has them, or empty.
@@ -54,7 +54,7 @@ class PageLook:
 
 
 def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> PageLook:
-    """A plan as it is looked at, or as the explorer shows it at first.
+    """A plan as it is viewed, or as the explorer shows it at first.
 
     Raises `InvalidPlan` where its check fails.
     """
@@ -135,7 +135,7 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
 
 @contextmanager
 def _unwarned() -> Iterator[None]:
-    """Bokeh warns that Python will not hear of taps: the page's own script does."""
+    """Bokeh warns that Python will not receive taps: the page's own script does."""
 
     def other(record: logging.LogRecord) -> bool:
         return "real Python" not in record.getMessage()
@@ -149,6 +149,6 @@ def _unwarned() -> Iterator[None]:
 
 
 def _embedded(shown: Shown) -> str:
-    """The plan's JSON, compressed, in letters; nothing where it is too large."""
+    """The plan's JSON, compressed, as text; empty where it is too large."""
     text = base64.b64encode(gzip.compress(shown.text.encode(), 6, mtime=0)).decode()
     return text if len(text) <= MOST_PLAN_BYTES else ""

@@ -31,7 +31,7 @@ CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
 class DagBar(pn.viewable.Viewer):
-    """Search, colour, open and close all, and a legend of the colours."""
+    """Search, colours, buttons to open and close all blocks, and a legend of the colours."""
 
     def __init__(self, session: Session, dag: DagView, **params: Any) -> None:
         super().__init__(**params)
@@ -94,7 +94,8 @@ class DagBar(pn.viewable.Viewer):
         self.session.look.expanded = sorted(self.session.work.shown.opened)
 
     def _show_cut(self) -> None:
-        """The button is there where the network is cut, and free where an operator is selected."""
+        """The button is shown where the network is cut, and enabled where an operator is
+        selected."""
         name = self.session.breaks.selected
         self.cut.visible = cuts(self.session.problem)
         self.cut.disabled = not name
@@ -121,7 +122,7 @@ class DagBar(pn.viewable.Viewer):
 
 
 class Message(pn.viewable.Viewer):
-    """One clear line on what went wrong, or why there is no plan and what would make one."""
+    """One line on what went wrong, or why there is no plan and what would allow one."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -176,7 +177,7 @@ class Message(pn.viewable.Viewer):
 
 
 def nearest(why: dict[str, Any]) -> tuple[str, str]:
-    """The least budget that is known to do, in words and as the problem has it."""
+    """The least budget known to suffice, in words and as the problem has it."""
     need = why["need_bytes"]
     if why["spills"] and not why.get("wishes") and not why.get("exact"):
         return f"Plan with MR = {format_bytes(need)}", "MR"

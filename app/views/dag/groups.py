@@ -68,7 +68,7 @@ def regions(drawn: Drawing, group_of: Sequence[int | None]) -> Regions:
 
 
 def group_words(groups: Sequence[int]) -> str:
-    """The names of groups in a word."""
+    """The names of groups in one phrase."""
     if len(groups) < 2:
         return f"g{groups[0]}" if groups else ""
     whole = list(groups) == list(range(groups[0], groups[-1] + 1))
@@ -97,12 +97,12 @@ def _region(
 
 
 def _row(y: float) -> float:
-    """Nodes of a row may be a hair apart."""
+    """Key of a row: places that differ only by rounding have the same."""
     return round(y, 1)
 
 
 def _stripes(found: Regions, drawn: Drawing, i: int, groups: list[int]) -> None:
-    """A closed block of several groups: a stripe for each below it, and what they are above."""
+    """A closed block of several groups: below it a stripe for each, above it their names."""
     x, y = drawn.x[i], drawn.y[i]
     each = drawn.width / len(groups)
     for n, group in enumerate(groups):

@@ -1,5 +1,5 @@
-"""The names that the graph's nodes, tabs and frames have room for: the client knows how wide they
-are, so it decides how much of a name fits."""
+"""The names on the graph's nodes, tabs and frames: the client knows how wide these are, so it
+decides how much of a name fits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A layered drawing of a graph from left to right, in plain Python.
 
 Longest-path layers, dummy nodes along long edges, median sweeps against crossings, then a few
-passes that straighten (Sugiyama's method; the median rule is Eades and Wormald's).
+straightening passes (Sugiyama's method; the median rule is Eades and Wormald's).
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ class GraphDrawing:
 
 
 def layout(count: int, edges: Sequence[Edge]) -> GraphDrawing:
-    """Place nodes `0 … count-1`, whose order can run; time is near linear in nodes and dummies.
+    """Place nodes `0 … count-1`, numbered in a valid order; time is near linear in nodes and
+    dummies.
 
-    An edge against the order (contracted blocks may have them) is drawn, but moves nothing.
+    An edge against the order (contracted blocks may have them) is drawn, but does not affect
+    places.
     """
     forward = [(a, b) for a, b in edges if a < b]
     layer = layers(count, forward)
@@ -68,7 +70,8 @@ def layers(count: int, edges: Iterable[Edge]) -> list[int]:
 
 
 def _with_dummies(layer: list[int], edges: Sequence[Edge]) -> tuple[list[list[int]], list[int]]:
-    """Each edge as a chain of nodes one layer apart; very long ones stay direct past the limit."""
+    """Each edge as a chain of nodes one layer apart; beyond the limit, very long ones stay
+    direct."""
     all_layers = list(layer)
     chains = []
     for a, b in edges:
@@ -91,7 +94,8 @@ def _neighbours(links: Iterable[Edge]) -> tuple[dict[int, list[int]], dict[int, 
 
 
 def _real_first(neighbours: dict[int, list[int]], count: int) -> dict[int, list[int]]:
-    """Nodes follow nodes where they can: a long edge bends, the chain beside it stays straight."""
+    """Align nodes with nodes where possible: the long edge bends and the chain beside it stays
+    straight."""
     kept = defaultdict(list, neighbours)
     for node, adjacent in neighbours.items():
         if node < count and (real := [n for n in adjacent if n < count]):
@@ -136,8 +140,8 @@ def _straighten(
 
 
 def _level(rows: list[list[int]], y: dict[int, float], count: int) -> None:
-    """Where one node is all of its layer, it and what follows move to the middle: nothing drifts
-    up or down from block to block."""
+    """Where a layer is a single node, move it and what follows to the middle, so that nothing
+    drifts up or down from block to block."""
     shift = 0.0
     for row in rows:
         if len(row) == 1 and row[0] < count:

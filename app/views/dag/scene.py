@@ -35,7 +35,7 @@ CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 class Scene:
     """Nodes, curves and frames, and where each step of the program is drawn.
 
-    `steps` has the middle and the size of a box around what each step runs.
+    `steps` has the centre and the size of a box around what each step runs.
     """
 
     nodes: Columns
@@ -61,8 +61,8 @@ def scene(
 ) -> Scene:
     """Place and colour the visible part of a plan's graph.
 
-    `differs` has, by operator, how another plan treats it otherwise: what colour `difference` says;
-    None: there is no other plan.
+    `differs` has, by operator, how another plan treats it, for the colour `difference`; None: there
+    is no other plan.
     """
     tree, graph = shown.tree, shown.graph
     nodes = tree.nodes(expanded)
@@ -98,7 +98,7 @@ def scene(
 def _step_boxes(
     shown: Shown, home: dict[int, int], x: Sequence[float], y: Sequence[float]
 ) -> Columns:
-    """The middle and the size of the box around what each step runs."""
+    """The centre and the size of the box around what each step runs."""
     boxes: Columns = {name: [] for name in STEP_COLUMNS}
     known: dict[tuple[str, ...], tuple[float, ...]] = {}
     for names in shown.ran:
@@ -113,7 +113,7 @@ def _step_boxes(
 
 
 def group_lines(shown: Shown, nodes: Sequence[BlockNode], why: Mapping[str, Any]) -> list[str]:
-    """What the hover of each node says of its fused group, or of which groups it has a part."""
+    """What the hover of each node says of its fused group, or in which groups it has operators."""
     lines = [f"in {group.name}: {group_line(shown, group, why)}" for group in shown.groups]
     group_of = [shown.group_of.get(op.name) for op in shown.graph.operators]
     told = []
@@ -125,7 +125,7 @@ def group_lines(shown: Shown, nodes: Sequence[BlockNode], why: Mapping[str, Any]
 
 
 def _mark_twins(columns: Columns, letters: list[str], *, named: bool) -> None:
-    """Write who else is the same into the hover, and the letter before a name: costs need room."""
+    """Name a node's twins in its hover, and put the letter before its name: costs need room."""
     for i, letter in enumerate(letters):
         if letter and named:
             columns["second"][i] = f"≡{letter} {columns['second'][i].removeprefix('⊞ ')}"
@@ -209,7 +209,7 @@ def _nodes(
 
 
 class _NodeFacts:
-    """What is said of a node: sums over its operators."""
+    """Facts of a node: sums over its operators."""
 
     def __init__(self, shown: Shown, node: BlockNode, differs: Mapping[str, str]) -> None:
         graph = shown.graph
@@ -244,7 +244,7 @@ class _NodeFacts:
         }[colour]
 
     def second(self, colour: str) -> str:
-        """The second line of a node: what its colour says, in words."""
+        """The second line of a node: the quantity that its colour shows, in words."""
         if colour == "difference":
             count = f"{self.differing}× " if self.is_block and self.differing else ""
             mark = MARKS[self.differs][0] + " " if self.differs in MARKS else ""
@@ -255,7 +255,7 @@ class _NodeFacts:
 
 
 def _words(value: float, colour: str) -> str:
-    """A cost in the unit of what it is."""
+    """A cost in its unit."""
     if colour == "time":
         return seconds_text(value)
     return f"{value / 1e6:.3g} M" if colour == "MACs" else format_bytes(value)
@@ -288,8 +288,8 @@ def _frames(
     y: tuple[float, ...],
     lift: float,
 ) -> Columns:
-    """A box around the nodes of each opened block, larger the further out it is; its name stands
-    `lift` above the nodes, where these have tabs."""
+    """A box around the nodes of each opened block, larger for outer blocks; its name stands `lift`
+    above the nodes, where these have tabs."""
     frames = tree.frames(expanded)
     deepest = max((frame.depth for frame in frames), default=0)
     columns: Columns = {n: [] for n in ("left", "right", "top", "bottom", "block", "text")}

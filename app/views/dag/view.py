@@ -43,14 +43,14 @@ from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
-READABLE = 36  # columns: more of them at once are too narrow for names
+READABLE = 36  # columns: with more, each is too narrow for names
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 INKED_TABS = ("on_dark", "on_light")
 INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
 
 
 class DagView:
-    """A figure that is made once; a plan or an opened block replaces its data."""
+    """A figure that is made once; a new plan or an opened block replaces its data."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class DagView:
         put(plot, "bezier", **curve, source=self.curves, line_color=theme.faint, line_width=1.2)
         put(plot, "bezier", **curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
         rects = self._boxes(plot, theme)
-        # One glyph an ink: BokehJS stumbles over a text glyph whose colours get fewer.
+        # one glyph per ink: BokehJS fails on a text glyph whose colours become fewer
         for (name, y, size), (ink, colour) in product(LINES, INKS.items()):
             put(
                 plot,
@@ -272,7 +272,7 @@ class DagView:
         *,
         refit: bool,
     ) -> None:
-        """Draw the visible part of a plan's graph; `refit` goes back to its left end."""
+        """Draw the visible part of a plan's graph; `refit` scrolls back to its left end."""
         drawn = scene(shown, expanded, colour, self.differs, self.theme)
         self.drawn = drawn
         self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
@@ -283,12 +283,12 @@ class DagView:
         self._set_ranges(drawn, refit)
 
     def regroup(self, group_of: Sequence[int | None]) -> None:
-        """Draw other groups around the same nodes: what moving the budget would make of them."""
+        """Draw other groups around the same nodes: those that the moved budget would give."""
         if self.drawn:
             self._draw_regions(regions(self.drawn.drawing, group_of))
 
     def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
-        """Say more of the groups in the hovers, of what is known by now."""
+        """Add to the groups' hovers what is known by now."""
         if self.drawn:
             self.nodes.data["group"] = group_lines(shown, self.drawn.drawing.nodes, why)
 
@@ -298,7 +298,7 @@ class DagView:
         self.tabs.data = {**found.tabs, **dict.fromkeys(INKED_TABS, blank)}
 
     def _set_ranges(self, drawn: Scene, refit: bool) -> None:
-        """Rows keep a readable height: a chain is not blown up to fill the figure."""
+        """Rows keep a readable height: a chain is not enlarged to fill the figure."""
         tabs = TAB + HALO if drawn.regions.tabs["x"] and not drawn.frames["top"] else 0.0
         top = drawn.top - tabs
         middle = (top + drawn.bottom) / 2
@@ -308,12 +308,12 @@ class DagView:
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)
-        if refit:  # of a longer chain the names could not be read: it follows the cursor
+        if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
     def place(self, step: int, *, follow: bool = True) -> None:
-        """Ring a step's node, and bring it into sight if `follow`; between plans the client does
-        both."""
+        """Ring a step's node, and bring it into sight if `follow`; while the plan stays, the client
+        does both."""
         data: dict[str, Any] = self.where.data
         if step < len(data["x"]):
             self.ring.data = {name: [values[step]] for name, values in data.items()}
@@ -344,7 +344,7 @@ class DagView:
         self.breaks.data = break_marks(shown, self.drawn, expanded, names)
 
     def wish(self, shown: Shown, expanded: list[str], wishes: Sequence[str]) -> None:
-        """Show what is wished of tensors and between operators."""
+        """Show the wishes about tensors and between operators."""
         assert self.drawn is not None
         arcs, nodes = self.arcs, shown.tree.nodes(expanded)
         self.arcs = self.wishes.show(shown, self.drawn, nodes, wishes)
@@ -359,7 +359,7 @@ class DagView:
             self.tap(nodes["title"][new[0]], nodes["is_block"][new[0]])
 
     def _tapped_tab(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        """A tap on a tab is for its group, and not for the frame behind it."""
+        """A tap on a tab selects its group, and does not reach the frame behind it."""
         if new:
             self.tabs.selected.indices = []
             self.frames.selected.indices = []
@@ -373,6 +373,6 @@ class DagView:
 
 
 def ringed(steps: Columns) -> Columns:
-    """Boxes of the steps with room around for the ring."""
+    """Boxes of the steps, with room around for the ring."""
     wide, high = [w + 0.12 for w in steps["w"]], [h + 0.22 for h in steps["h"]]
     return {**steps, "w": wide, "h": high}

@@ -1,1 +1,1 @@
-"""What one quantity costs in another."""
+"""Trade-offs: what one quantity costs in another."""

@@ -144,7 +144,7 @@ class DelayFront:
         tappable(plot, [dots])
 
     def show(self, shown: Shown, fronts: Fronts) -> None:
-        """Draw the fronts as far as they are known, and mark the plan on screen."""
+        """Draw the fronts known so far, and mark the plan on screen."""
         stream = shown.stream
         if stream is None:
             return
@@ -166,7 +166,7 @@ class DelayFront:
         self._fit(stream)
 
     def move(self, budget_bytes: int, fronts: Fronts) -> None:
-        """A line at the budget under the slider, with the delay that it would give."""
+        """Draw a line at the budget under the slider, with the delay that it would give."""
         self.under.visible = self.under_name.visible = bool(budget_bytes)
         if not budget_bytes:
             return
@@ -223,7 +223,7 @@ def _label(theme: Theme) -> Label:
 
 
 def own_front(stream: Stream) -> Sequence[tuple[int, float]]:
-    """The front of the plan's own layers, where it is another than that of whole layers apart."""
+    """The front of the plan's own layers, where it differs from that of whole layers."""
     sliced = any(layer.slice for layer in stream.layers)
     special = stream.details.joint or sliced or any(ring.twice for ring in stream.rings)
     return stream.details.front if special else ()

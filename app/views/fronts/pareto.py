@@ -72,7 +72,7 @@ class Looks:
         self._places: dict[str, int] = {}
 
     def place(self, name: str) -> int:
-        """The number of its look; the ninth has that of the first."""
+        """The number of its look; the ninth has the look of the first."""
         return self._places.setdefault(name, len(self._places)) % len(LOOKS)
 
 
@@ -219,7 +219,7 @@ class Pareto:
         self.bound.data, self.floors.data = lines, floors
 
     def _name(self, places: dict[int, str], ringed: bool) -> None:
-        """The legend has what there is; a click on a planner hides it."""
+        """Name in the legend what is drawn; a click on a planner hides it."""
         labels = [places[k] for k in sorted(places)]
         bounds = [FLOORS[name] for name in reversed(self.axes) if name in FLOORS]
         has_floor, has_bound = bool(self.floors.data["xs"]), bool(self.bound.data["x"])
@@ -227,7 +227,7 @@ class Pareto:
         if told == self._labels:
             return
         self._labels = told
-        Layers.of(self.figure).settle()  # an entry stands for what is drawn
+        Layers.of(self.figure).settle()  # an entry needs a drawn layer
         items = [legend_item(places[k], self.dots[k], self.lines[k]) for k in sorted(places)]
         if ringed:
             items.append(legend_item(HERE, self.marks["here"]))
@@ -239,7 +239,7 @@ class Pareto:
         self.figure.legend[0].items = items
 
     def _fit(self) -> None:
-        """Axes that hold all there is, a bound far below left out of sight of small charts."""
+        """Set axes that hold everything; in small charts a bound far below is left out."""
         for axis, name, low in ((self.x_range, "x", 0.06), (self.y_range, "y", 0.12)):
             sources = [*self.sources, self.here, self.bound]
             values = [v for source in sources for v in source.data[name]]
@@ -278,7 +278,7 @@ class Ticks:
 
 
 def draw(view: Pareto, session: Session) -> None:
-    """Draw what a session has: points of the graph and machine that its charts are about."""
+    """Draw the session's points, of the graph and machine that its charts are about."""
     look, of = session.look, session.charted
     own = of == session.work.shown_for
     counted = counts(of) if of and own else None
@@ -287,7 +287,7 @@ def draw(view: Pareto, session: Session) -> None:
 
 
 def legend_item(label: str, *layers: GlyphLayer) -> LegendItem:
-    """An entry for layers, as far as there is something in them."""
+    """A legend entry for those of the layers that have rows."""
     return LegendItem(label=label, renderers=[o.renderer for o in layers if o.renderer])
 
 
@@ -316,7 +316,7 @@ def legend_of(theme: Theme, columns: int) -> Legend:
 def point_columns(
     points: Sequence[dict[str, Any]], across: str, metric: str
 ) -> dict[str, dict[str, list[Any]]]:
-    """By planner a row for each of its points; those that another of any planner beats are faint.
+    """By planner a row for each of its points; points that another one beats are faint.
 
     What is not proven is an open marker.
     """
@@ -338,7 +338,7 @@ def point_columns(
 
 
 def here_columns(shown: Shown | None, across: str, metric: str) -> dict[str, list[Any]]:
-    """Where the plan on screen is."""
+    """The place of the plan on screen."""
     if shown is None:
         return {"x": [], "y": []}
     has = {

@@ -28,7 +28,7 @@ AXIS_NAMES = {
 
 
 class ParetoBar(pn.viewable.Viewer):
-    """Axes, start and stop of the sweep, how far it is, and the way to all planners."""
+    """Axes, start and stop of the sweep, its progress, and the button for all planners."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -64,7 +64,7 @@ class ParetoBar(pn.viewable.Viewer):
 
 
 def compare_planners(session: Session) -> None:
-    """Open the large chart, and find out what more memory buys with each planner."""
+    """Open the large chart, and plan what more memory gains with each planner."""
     session.look.wide = True
     work, budget = session.work, session.sweeps.budget_bytes
     known = work.sweep.get("budget") == budget and len(work.sweep["names"]) > 1
@@ -74,7 +74,7 @@ def compare_planners(session: Session) -> None:
 
 
 def progress_text(work: Any) -> str:
-    """How many points there are, how many are to come, and how long that may take."""
+    """How many points there are, how many are still to come, and how long that may take."""
     sweep = work.sweep
     count = f"{sweep.get('done', 0)} of {sweep.get('total', '…')}"
     left = sweep.get("left_s")

@@ -1,4 +1,4 @@
-"""All planners together: a large chart, what more memory buys, and every point as a row."""
+"""All planners together: a large chart, what more memory gains, and every point as a row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ progress { width: 100%; height: 7px; accent-color: #0072B2; }
 
 
 class ParetoPanel(pn.viewable.Viewer):
-    """Made when it is opened for the first time: a page that nobody opens it on is sooner there."""
+    """Made when it is first opened, so that other pages appear sooner."""
 
     def __init__(self, session: Session, theme: Theme, looks: Looks, **params: Any) -> None:
         super().__init__(**params)
@@ -196,7 +196,7 @@ class ParetoPanel(pn.viewable.Viewer):
         self.list.rows = [self._point_row(p) for p in listed(points, look.across)]
 
     def _names(self) -> list[str]:
-        """The planners that are ticked, by what their points are called."""
+        """The planners that are ticked, by the names of their series."""
         session = self.session
         lines = lines_of(session.problem, session.request(), session.look.swept, [], False)
         return [line.name for line in lines]
@@ -249,7 +249,8 @@ label { display: inline-flex !important; align-items: center; margin: 0 10px 2px
 
 
 def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
-    """Now, with more, the gain and its share; or what is needed where there is no plan."""
+    """Now, with more, the gain and its share; or the budget that is needed where there is no
+    plan."""
     cells: list[str] = []
     for size, amount in ((budget, row.now), (budget + more, row.more)):
         lacks = row.need is not None and size < row.need
@@ -265,7 +266,7 @@ def buy_cells(row: Buy, budget: int, more: int, of: str) -> list[str]:
 
 
 def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
-    """The answer in a sentence: with which planner that much more memory buys most."""
+    """The answer in a sentence: with which planner that much more memory gains most."""
     known = [row for row in rows if row.gain is not None]
     what, size, of = TITLES[axis], format_bytes(more), unit(axis)
     if not known:
@@ -286,7 +287,7 @@ def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
 
 
 def state_html(work: Any, counted: bool | None) -> str:
-    """How far the sweep is; below which budgets there is nothing; what is counted."""
+    """The sweep's progress; below which budgets there is no plan; whether parameters count."""
     lines = []
     sweep = work.sweep
     if work.sweeping:
@@ -307,14 +308,14 @@ def state_html(work: Any, counted: bool | None) -> str:
 
 
 def listed(points: Sequence[dict[str, Any]], across: str) -> list[dict[str, Any]]:
-    """Points as the list has them: by planner, then as the chart has them from the left."""
+    """Points in the order of the list: by planner, then from left to right in the chart."""
     order = list(dict.fromkeys(p["series"] for p in points))
     ordered = sorted(points, key=lambda p: (order.index(p["series"]), value(p, across)))
     return ordered[:LISTED]
 
 
 def finely(value: float, of: str, *, sign: bool = False) -> str:
-    """A quantity in four digits: of neighbours on a front three are often the same."""
+    """A quantity in four digits: three are often the same for neighbours on a front."""
     mark = ("+" if value > 0 else "−") if sign and value else "−" if value < 0 else ""
     size = abs(value)
     if of == "B":

@@ -1,4 +1,4 @@
-"""The front of RAM against work that is done again; a tap on a point plans with that budget."""
+"""The front of RAM against recomputed work; a tap on a point plans with that budget."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class RamFront:
 
 
 def extra_macs(shown: Shown) -> int:
-    """The work that the plan on screen does more than once."""
+    """The MACs that the plan on screen computes more than once."""
     return shown.report.macs - shown.graph.macs
 
 

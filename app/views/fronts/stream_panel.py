@@ -27,7 +27,7 @@ HINT = "At several resolutions of the input: what does each pipeline take?"
 
 
 class MemorySwitch(pn.viewable.Viewer):
-    """Which memory, or part of one, the address map shows; there for streamed plans only."""
+    """Which memory, or part of one, the address map shows; only for streamed plans."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -44,7 +44,8 @@ class MemorySwitch(pn.viewable.Viewer):
         follow(session.work, "shown", lambda: self._show())
 
     def _key(self, chosen: str) -> str:
-        """The region that is shown where one is chosen: the first where the plan has none such."""
+        """The region that is shown: the chosen one, or the first where the plan does not have
+        it."""
         shown = self.session.work.shown
         region = kind_of(shown).region(shown, chosen) if shown else None
         return region.key if region else chosen
@@ -63,7 +64,7 @@ class MemorySwitch(pn.viewable.Viewer):
 
 
 class StreamPanel(pn.viewable.Viewer):
-    """Two figures in a row; not there for plans that stream nothing."""
+    """Two figures in a row; hidden for plans that stream nothing."""
 
     def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
         super().__init__(**params)
@@ -193,5 +194,5 @@ def legend_html() -> str:
 
 
 def swatch(style: str) -> str:
-    """A coloured mark; none where the word has its own."""
+    """A coloured mark; none where the word has a mark of its own."""
     return f'<i style="{style}"></i>' if style else ""

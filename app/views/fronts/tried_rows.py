@@ -1,4 +1,4 @@
-"""What the best of all planners won against: a row for each that was asked."""
+"""The candidates that the best of all planners was chosen from: a row for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_LETTERS = 90
 
 
 def tried_rows(shown: Shown) -> list[dict[str, Any]]:
-    """The planners that `auto` asked, best first; none for plans that were made otherwise."""
+    """The planners that `auto` tried, best first; empty for plans that were made otherwise."""
     tried = [one for one in shown.plan.details.tried if one.objective in UNITS]
     if not tried:
         return []

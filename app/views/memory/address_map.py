@@ -39,7 +39,7 @@ LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 KIB_TICKS = [2**i for i in range(10)]
 AXIS_WIDTH = 82
 STRIPS = 12  # selected rectangles: more are dimmed, not outlined
-FINE, SMALL = 400, 2500  # rectangles: from so many on their outlines are faint, or none
+FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 WHOLE = (-1.0, -1.0)
 LABELS = ("label_x", "label_y", "label")
 MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
@@ -96,8 +96,8 @@ return kib.toLocaleString('en') + ' KiB';
 class AddressMap:
     """A figure that is made once; a plan replaces its data, the client moves its cursor.
 
-    Drawn without WebGL, which takes twice as long where no GPU helps: it copies the picture once
-    for each of the hatches.
+    Drawn without WebGL, which copies the picture once for each hatch and so takes twice as long
+    where there is no GPU.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class AddressMap:
     ) -> None:
         """Draw a plan's residencies in a memory, on axes that hold those of the pinned one too.
 
-        `region` is the part of the memory to be shown, of plans that have parts; `by` says how the
+        `region` is the part of the memory to be shown, for plans that have parts; `by` says how the
         steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`).
         """
         kind = kind_of(shown)
@@ -272,7 +272,7 @@ class AddressMap:
         self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
 
     def _redraw(self) -> None:
-        """Draw what is in sight piece by piece, or, of too many pieces, what they add up to."""
+        """Draw what is in sight piece by piece, or in bundles where there are too many pieces."""
         if self.rows is None:
             return
         start, stop = float(self.steps.start), float(self.steps.end)
@@ -288,13 +288,13 @@ class AddressMap:
         self._edge(here)
         if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
             return
-        around = stop - start  # so that a little panning needs nothing new
+        around = stop - start  # so that a short pan needs no new data
         wide = (start - around, stop + around)
         self.drawn = wide if self.rows.count(*wide) <= MOST else (start, stop)
         self._draw(self.rows.rows(*self.drawn), "")
 
     def _edge(self, rectangles: int) -> None:
-        """Lines around so many rectangles in sight."""
+        """Set the outlines for so many rectangles in sight."""
         alpha = edge_alpha(rectangles, isinstance(self.rows, Strips))
         for rect in self.rects:
             rect.look(line_alpha=alpha)
@@ -307,7 +307,7 @@ class AddressMap:
         self._outline()
 
     def highlight(self, shown: Shown, selection: str) -> None:
-        """Outline what is selected, wherever it sits."""
+        """Outline the selection, wherever it lies."""
         self.names = set(selected_tensors(shown.graph, selection))
         self.names |= kind_of(shown).drawn_with(shown, selection)
         self.groups.highlight(chosen_groups(shown, selection))
@@ -316,14 +316,14 @@ class AddressMap:
     def _outline(self) -> None:
         data: dict[str, Any] = self.source.data
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
-        many = len(hits) > STRIPS  # outlines of as many would leave nothing of their colour
+        many = len(hits) > STRIPS  # so many outlines would cover all the colour
         self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
         self.chosen.data = {
             side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
         }
 
     def wish(self, wishes: Iterable[str]) -> None:
-        """Mark the tensors that are to stay on chip, or off it."""
+        """Mark the tensors that are wished on chip, or off it."""
         self.wishes.wish(wishes)
         self.wishes.place(self.source.data)
 
@@ -343,8 +343,8 @@ class AddressMap:
 
 
 def edge_alpha(rectangles: int, strips: bool) -> float:
-    """How much is seen of the lines around rectangles: of many, or of strips a pixel high, nothing
-    else would be seen, and half of the time to draw them goes there."""
+    """Opacity of the lines around rectangles: faint for many rectangles, or for strips a pixel
+    high, which they would cover and take half of the drawing time."""
     return 0.0 if strips or rectangles > SMALL else 0.5 if rectangles > FINE else 1.0
 
 
@@ -354,5 +354,5 @@ def is_parameter(shown: Shown, name: str) -> bool:
 
 
 def limit_bytes(shown: Shown) -> int:
-    """What bounds the addresses: the budget, or what the plan's pool or rings need of it."""
+    """The limit of the addresses: the budget, or what the plan's pool or rings need of it."""
     return kind_of(shown).limit(shown)[0]

@@ -23,11 +23,11 @@ from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT
 
 NARROW = (0, 2)
-RED = "#D0021B"  # of what is invalid, and of nothing else
+RED = "#D0021B"  # for what is invalid, and nothing else
 STAYS = ("left", "right", "bottom", "top", "first", "last", "fixed", "tensor", "number")
 SIDES = ("left", "right", "bottom", "top")
 HELD = (*SIDES, "number", "grab", "alpha", "text")
-EXACT = 2**53 - 1  # the last whole number that the browser counts to
+EXACT = 2**53 - 1  # the largest integer that JavaScript represents exactly
 START = """
 if (!stays.data.left.length) return;
 const d = stays.data;
@@ -106,7 +106,8 @@ for (const tool of plot.toolbar.tools) {
 class HandLayer:
     """What is dragged and what it would overwrite, drawn by the client while the pointer is down.
 
-    Stays are in the source only while rectangles can be moved; a drag is then a move, no pan.
+    Stays are in the source only while rectangles can be moved; a drag then moves one instead of
+    panning.
     """
 
     def __init__(self, plot: figure, theme: Theme, drop: Callable[[int, int], None]) -> None:
@@ -185,13 +186,13 @@ class HandLayer:
         self.stays.data = {name: [row[name] for row in rows] for name in STAYS}
 
     def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:
-        """Keep on screen what was refused, and what it would overwrite."""
+        """Keep the refused move on screen, and what it would overwrite."""
         held, clash, met = refused_columns(shown, attempt)
         self.held.data, self.clash.data, self.met.data = held, clash, met
 
 
 def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
-    """A row for each span of each stay: where it is drawn, and which instructions it lasts."""
+    """A row for each span of each stay: its place in the drawing, and the instructions it spans."""
     rows = []
     for number, stay in enumerate(shown.report.residencies):
         if stay.memory != memory:
@@ -209,7 +210,7 @@ def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
 def refused_columns(
     shown: Shown, attempt: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, list[Any]], dict[str, list[Any]]]:
-    """The rectangle that was refused, hatched red, where it meets others, and these others."""
+    """The refused rectangle, hatched red where it overlaps others, and these others."""
     held: dict[str, list[Any]] = {name: [] for name in HELD}
     clash: dict[str, list[Any]] = {name: [] for name in SIDES}
     met: dict[str, list[Any]] = {name: [] for name in SIDES}
@@ -233,7 +234,8 @@ def refused_columns(
 
 
 class HandBar(pn.viewable.Viewer):
-    """Above the map while rectangles can be moved: which one, where to, what `check` says."""
+    """Above the map while rectangles can be moved: which one, its address, and what `check`
+    says."""
 
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
@@ -356,7 +358,7 @@ def hand_html(session: Session, shown: Shown, stay: sp.Residency | None) -> str:
 
 
 def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
-    """The reason of `check` in its words, and who else is in the way."""
+    """The reason that `check` gives, and what else is in the way."""
     others = dict.fromkeys(shown.report.residencies[i].tensor for i in attempt["others"])
     more = [name for name in others if name not in attempt["text"]]
     also = f"; also in the way: {', '.join(more[:3])}" if more else ""
@@ -364,7 +366,7 @@ def refusal_text(shown: Shown, attempt: Mapping[str, Any]) -> str:
 
 
 def hand_switch(session: Session) -> pn.widgets.Button:
-    """Whether rectangles can be moved."""
+    """The switch that allows rectangles to be moved."""
 
     def turn(_event: Any) -> None:
         session.look.by_hand = not session.look.by_hand

@@ -28,7 +28,7 @@ class Occupancy:
     """A figure under the address map, on the same steps."""
 
     def __init__(self, theme: Theme, x_range: Range1d) -> None:
-        self.held = SKY if theme.dark else BLUE  # blue is too near to the dark panel
+        self.held = SKY if theme.dark else BLUE  # blue has too little contrast with the dark panel
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
         self.source = ColumnDataSource({name: [] for name in names})
         self.pinned = ColumnDataSource({"x": [], "y": []})

@@ -30,13 +30,14 @@ OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
     ONLY_THERE: (1.5, [2, 3], "dotted"),
 }
 MANY, MOST = 120, 2500
-"""Outlines beyond which thinner ones are drawn, because rectangles are small then."""
+"""The number of outlines from which on they are thinner, because rectangles are small then."""
 
 SIDES = ("left", "right", "bottom", "top")
 
 
 class Outlines:
-    """One layer of the address map a kind of difference: told apart by dash, width and filling."""
+    """One layer of the address map per kind of difference, distinguished by dash, width and
+    filling."""
 
     def __init__(self, plot: figure, theme: Theme) -> None:
         self.lines = {kind: ColumnDataSource({"xs": [], "ys": []}) for kind in OUTLINES}
@@ -93,7 +94,7 @@ def outline_columns(
         if kind in data and stay.memory == memory
     ]
     rows += [(stay, ONLY_THERE, at) for stay, at in both.only_there if stay.memory == memory]
-    if len(rows) > MOST:  # more could not be told apart, and take the browser seconds
+    if len(rows) > MOST:  # more could not be distinguished, and take the browser seconds
         rows = sorted(rows, key=lambda row: (row[2][0] - row[2][1]) * row[0].size_bytes)[:MOST]
     for stay, kind, (left, right) in rows:
         for span in stay.spans:

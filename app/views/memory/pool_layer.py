@@ -97,7 +97,7 @@ class PoolLayer:
         self.label.visible = False
 
     def mark(self, shown: Shown, step: int) -> None:
-        """Mark by how many bytes the output begins before the input in the run at a step."""
+        """Mark how many bytes before the input the output begins in the run at a step."""
         pool = shown.pool
         run = pool.run_at(step) if pool else None
         if pool is None or run is None or not run.distance_bytes:

@@ -1,4 +1,4 @@
-"""The circular pool of an overlap plan: as a ring, run by run, and what less of it would cost."""
+"""The circular pool of an overlap plan: as a ring, run by run, and what a smaller pool costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.widgets.style import COMPACT, TEXT
 
 
 class PoolPanel(pn.viewable.Viewer):
-    """Three figures in a row; not there for plans without a pool."""
+    """Three figures in a row; hidden for plans without a pool."""
 
     def __init__(self, session: Session, theme: Theme, select: Any, **params: Any) -> None:
         super().__init__(**params)
@@ -50,7 +50,7 @@ class PoolPanel(pn.viewable.Viewer):
 
     @cached_property
     def bars(self) -> RunBars:
-        """What runs together, and the bytes of each."""
+        """The runs of the pool, and the bytes of each."""
         return RunBars(self.theme, lambda number: self._tap_run(number))
 
     @cached_property

@@ -41,7 +41,7 @@ class RingView:
             width=246,
             height=246,
             toolbar_location=None,
-            frame_align=False,  # a circle has the whole square, whatever is beside it
+            frame_align=False,  # so that the circle has the whole square, whatever stands beside it
             x_axis_type=None,
             y_axis_type=None,
             x_range=(-1.18, 1.18),
@@ -186,7 +186,7 @@ def angle(address: float, size: int) -> float:
 
 
 def wedge(start: int, stop: int, size: int) -> tuple[float, float]:
-    """From which to which angle bytes reach."""
+    """The start and end angles of a range of bytes."""
     return angle(start, size), angle(stop, size)
 
 
@@ -210,7 +210,7 @@ def ring_columns(shown: Shown, pool: PoolRuns, step: int) -> dict[str, list[Any]
 
 
 def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """What is there since this step, and what was there in the step before and is not any more."""
+    """What has come in this step, and what was there in the step before and has gone."""
     run = pool.run_at(step)
     columns = []
     for steps, old in ((step, step - 1), (step - 1, step)):
@@ -232,5 +232,5 @@ def _inner(pool: PoolRuns, tensor: str) -> bool:
 
 
 def short(text: str, letters: int) -> str:
-    """A text that fits."""
+    """A text shortened to fit."""
     return text if len(text) <= letters else text[: letters - 1] + "…"

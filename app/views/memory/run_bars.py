@@ -1,4 +1,4 @@
-"""RAM run by run, in the order of execution, under what the chip has and what the pool takes."""
+"""RAM run by run, in the order of execution, with the sizes of the chip's memory and the pool."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PARTS = {
 COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "run", "name", "what", "sizes")
 MOST_TICKS = 16
 NEAR = 2.5
-"""How many times the pool the chip's limit may be and still be drawn to scale."""
+"""The chip's limit is drawn to scale up to this multiple of the pool."""
 
 
 class RunBars:
@@ -187,7 +187,7 @@ def _label(colour: str) -> Label:
 
 
 def chip_bytes(shown: Shown) -> int:
-    """What the machine has on chip: the preset's, whatever the budget is."""
+    """The size of the machine's on-chip memory: the preset's, whatever the budget is."""
     machine = shown.plan.machine
     preset = sp.presets().get(machine.name, machine)
     return preset.scratchpad_bytes

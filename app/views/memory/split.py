@@ -1,7 +1,7 @@
 """The pinned plan's own address map, occupancy and timeline, under those of the plan on screen.
 
-Both are on the same axes: what the pinned plan does is moved onto the steps of the plan on screen
-(`app.model.aligning`), its timeline has the same seconds. Zoom, pan and the cursor are one.
+Both are on the same axes: the pinned plan is moved onto the steps of the plan on screen
+(`app.model.aligning`), and its timeline has the same seconds. Zoom, pan and cursor are shared.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 
 
 class Moved:
-    """The rows of an address map, on other steps."""
+    """The rows of an address map, moved onto other steps."""
 
     def __init__(self, rows: MapRows | Strips, moved: Warp) -> None:
         self.rows_there, self.moved = rows, moved
@@ -48,7 +48,7 @@ class Moved:
 
     @property
     def bundles(self) -> list[Row]:
-        """What too many pieces add up to."""
+        """The bundles that stand for too many pieces."""
         return [self._row(row) for row in self.rows_there.bundles]
 
     @property
@@ -80,7 +80,7 @@ class PinnedMap(AddressMap):
 
 
 def move_columns(source: ColumnDataSource, moved: Warp) -> None:
-    """Move all places of a source that are steps."""
+    """Move all columns of a source that hold steps."""
     data: dict[str, Any] = dict(source.data)
     for name in PLACES:
         if name in data:
@@ -91,7 +91,7 @@ def move_columns(source: ColumnDataSource, moved: Warp) -> None:
 
 
 class SplitView(pn.viewable.Viewer):
-    """Made when it is asked for; hidden without a pinned plan."""
+    """Made when it is first opened; hidden without a pinned plan."""
 
     def __init__(
         self,
@@ -201,11 +201,11 @@ class SplitView(pn.viewable.Viewer):
 
 
 def ignore(_number: int) -> None:
-    """Groups of a plan that is not on screen have nothing to select."""
+    """Do nothing: groups of a plan that is not on screen cannot be selected."""
 
 
 def title_html(name: str, by: str, moved: Warp) -> str:
-    """Which plan it is, and where its steps are."""
+    """Which plan it is, and how its steps are aligned."""
     words = {
         "time": "its steps are where the plan on screen is at the same time",
         "operator": "its steps are where the plan on screen runs the same operators",

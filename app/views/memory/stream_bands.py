@@ -1,4 +1,4 @@
-"""What the parts of the on-chip memory are, where parameters stream: names on the address map."""
+"""Names of the parts of the on-chip memory on the address map, where parameters stream."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from app.model.stream import ShownRegion
 from app.widgets.palette import Theme
 from planners.core.units import format_bytes
 
-SHARE = 0.04  # of the map's height: a lower band has no room for its name
+SHARE = 0.04  # of the map's height: a narrower band has no room for its name
 
 
 class StreamBands:
-    """Where the ring ends and activations begin, and what is what; nothing for other plans."""
+    """The border between ring and activations, and their names; empty for other plans."""
 
     def __init__(self, plot: figure, theme: Theme) -> None:
         self.line = Span(
@@ -25,7 +25,7 @@ class StreamBands:
             plot.add_layout(item)
 
     def show(self, shown: Shown, region: ShownRegion | None) -> None:
-        """Name the parts of the on-chip memory; of one region alone there is nothing to part."""
+        """Name the parts of the on-chip memory; a single region needs no border."""
         stream = shown.stream
         parts = (
             [r for r in stream.regions[1:] if r.memory == region.memory]

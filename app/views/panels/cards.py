@@ -60,7 +60,7 @@ BADGES = {
 
 
 def badge(shown: Shown) -> tuple[str, str, str]:
-    """Sign, words and colour of how good the plan is known to be, in what was minimised first."""
+    """Sign, words and colour of how good the plan is known to be, in what was minimised."""
     claims, chosen = shown.plan.claims, shown.plan.options
     of = "traffic " if chosen.get("objective") == "traffic_then_latency" else ""
     if claims.status == "optimal":
@@ -76,7 +76,7 @@ def badge(shown: Shown) -> tuple[str, str, str]:
 
 
 def scope(shown: Shown) -> str:
-    """What the proof or the gap holds for, as the planner's notes tell it."""
+    """What the proof or the gap applies to, as the planner's notes say."""
     held = [note for note in shown.plan.notes if note.startswith(SCOPE)]
     if not held:
         return ""
@@ -84,7 +84,7 @@ def scope(shown: Shown) -> str:
 
 
 def proof_text(shown: Shown) -> str:
-    """The badge's hover: what was made least, what is proven of it, by what, in which time."""
+    """The badge's hover: what was minimised, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
     aim = kind_of(shown).aim(shown.plan)
     most = f"at most {claims.gap:.1%} of it could be saved"
@@ -94,7 +94,7 @@ def proof_text(shown: Shown) -> str:
 
 
 def cards_html(shown: Shown, former: bool = False) -> str:
-    """The strip of cards above the views; faint where they are of the former choice."""
+    """The strip of cards above the views; faint where they belong to the former choice."""
     trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
     held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))

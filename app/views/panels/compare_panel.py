@@ -1,4 +1,4 @@
-"""All of a comparison: the shelf of plans, what they were asked, totals, and every tensor."""
+"""The whole comparison: the shelf of plans, their problems, totals, and every tensor."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOTHING = (
 
 
 class Comparison(pn.viewable.Viewer):
-    """Made when it is opened for the first time; `table` writes the differences of two plans."""
+    """Made when it is first opened; `table` writes the differences of two plans."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ def asked_html(session: Session) -> str:
 
 
 def text(name: str, value: Any, shown: Shown) -> str:
-    """A field's value in words; of a budget by name its bytes too."""
+    """A field's value in words; for a budget by name its bytes too."""
     if name == "budget":
         size = format_bytes(shown.plan.budget_bytes)
         return size if str(value)[:1].isdigit() else f"{value} ({size})"
@@ -285,7 +285,7 @@ def total_rows(here: Shown | None, there: Shown | None) -> list[dict[str, Any]]:
 
 
 def empty_text(here: Shown | None, there: Shown | None) -> str:
-    """Why there is no row."""
+    """Why there are no rows."""
     if here is None or there is None:
         return ""
     if not comparable(here, there):

@@ -1,4 +1,4 @@
-"""How two plans differ, told in a table: totals, and a row for each tensor."""
+"""How two plans differ, as a table: totals, and a row for each tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ BY_HAND = ", moved by hand"
 
 
 class ComparePanel(pn.viewable.Viewer):
-    """Pin, swap, let go; totals of both plans and a row for each tensor that differs."""
+    """Buttons to pin, swap and unpin; totals of both plans and a row for each tensor that
+    differs."""
 
     def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
         super().__init__(**params)
@@ -81,7 +82,7 @@ class ComparePanel(pn.viewable.Viewer):
 
 
 def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
-    """Two plans by what they were asked for differently."""
+    """Names of two plans, by the fields in which their problems differ."""
     differ = fields_that_differ(here, there)
     if not differ:
         budget = here.get("budget", "")

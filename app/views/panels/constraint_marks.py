@@ -1,4 +1,4 @@
-"""Wishes marked on the views: an anchor or an arrow off on tensors, arcs between operators."""
+"""Wishes marked on the views: an anchor or an arrow on tensors, arcs between operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOKS = {"before": (None, [7, 3]), "fuse": (GREEN, []), "split": (VERMILLION, [2
 
 
 def badge(plot: figure, source: ColumnDataSource, **place: Any) -> Any:
-    """Letters on yellow: read on every colour, light and dark."""
+    """Letters on yellow, readable on every colour, light and dark."""
     return put(
         plot,
         "text",
@@ -45,7 +45,7 @@ def badge(plot: figure, source: ColumnDataSource, **place: Any) -> Any:
 
 
 class MapWishes:
-    """The layer of the address map: a badge in the corner of each rectangle that is wished."""
+    """The layer of the address map: a badge in the corner of each rectangle with a wish."""
 
     def __init__(self, plot: figure) -> None:
         self.source = ColumnDataSource({name: [] for name in ("x", "y", "text")})
@@ -75,7 +75,7 @@ class MapWishes:
 
 
 class DagWishes:
-    """The layer of the graph: arcs between operators, a badge on each and on tensors' makers."""
+    """The layer of the graph: arcs between operators, a badge on each and on tensors' writers."""
 
     def __init__(self, plot: figure, theme: Theme) -> None:
         self.theme = theme
@@ -96,7 +96,7 @@ class DagWishes:
     def show(
         self, shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
     ) -> bool:
-        """Draw the wishes; says whether arcs hang below the nodes."""
+        """Show the wishes; returns whether arcs hang below the nodes."""
         marks, arcs = wish_columns(shown, drawn, nodes, wishes)
         self.marks.data = marks
         for kind, source in self.arcs.items():
@@ -113,7 +113,7 @@ def tensor_marks(wishes: Iterable[str]) -> dict[str, str]:
 def wish_columns(
     shown: Shown, drawn: Scene, nodes: Sequence[BlockNode], wishes: Sequence[str]
 ) -> tuple[Columns, dict[str, Columns]]:
-    """Badges, and arcs by kind of wish; names that the graph has not are passed over."""
+    """Badges, and arcs by kind of wish; names that are not in the graph are skipped."""
     home = {member: i for i, node in enumerate(nodes) for member in node.members}
     graph = shown.graph
     marks: Columns = {name: [] for name in MARKED}

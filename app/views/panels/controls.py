@@ -109,7 +109,7 @@ class Controls(pn.viewable.Viewer):
         )
 
     def _show(self) -> None:
-        """The model by its name; whether parameters are free to be counted or not."""
+        """Show the model by its name, and whether counting parameters is a choice."""
         forced = always_counts(self.session.problem.planner)
         self.parameters.param.update(disabled=forced, label=ALWAYS if forced else COUNTED)
         self.model.value = self.session.problem.model
@@ -145,6 +145,6 @@ class Controls(pn.viewable.Viewer):
 
 
 def readable_shape(text: str) -> str:
-    """A shape as it was typed. Raises `BadInput` for what is none."""
+    """A shape as it was typed. Raises `BadInput` for anything else."""
     plain_shape(text)
     return text.strip()

@@ -64,7 +64,7 @@ class LiveSolver(pn.viewable.Viewer):
     def _show(self) -> None:
         work = self.session.work
         now = work.progress.get("at_s", 0.0)
-        hidden = self.closed or self.session.look.panel == "solver"  # the same is shown there
+        hidden = self.closed or self.session.look.panel == "solver"  # that panel shows the same
         self.window.visible = work.planning and now >= AFTER_S and not hidden
         if self.window.visible:
             asked = work.history_for

@@ -1,4 +1,4 @@
-"""The planner and its options; what the others rule out is disabled, with a word why."""
+"""The planner and its options; those that the others rule out are disabled, with the reason."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlannerOptions(pn.viewable.Viewer):
 
     @property
     def form(self) -> OptionFields:
-        """The fields of the chosen planner's options, made when they are first to be seen."""
+        """The fields of the chosen planner's options, made when they are first shown."""
         planner = self.session.problem.planner
         if planner not in self._forms:
             own = own_of(planner, {BREAKS: self.breaks})
@@ -114,13 +114,13 @@ class PlannerOptions(pn.viewable.Viewer):
         self._name_more()
 
     def _name_more(self) -> None:
-        """The head of the folded part tells what in it is not the usual."""
+        """Say in the head of the folded part which of its options are not at their defaults."""
         unusual = self.form.unusual()
         words = f": {', '.join(unusual)}" if unusual else ""
         self.more.label = ("▾" if self.rest.visible else "▸") + f" More options{words}"
 
     def _mirror(self) -> None:
-        """What depends on the problem and is no field of one option."""
+        """Update what depends on the problem but is no field of one option."""
         self.breaks.visible = cuts(self.session.problem)
         self._show_breaks()
         self._name_more()

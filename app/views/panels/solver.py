@@ -17,7 +17,7 @@ from planners.core.units import format_bytes
 Point = tuple[float, float]
 LOOKS = {"best": (BLUE, ""), "bound": (VERMILLION, ' stroke-dasharray="4 3"')}
 MEASURES = {"peak": "peak memory"}
-LETTER = 5.6  # the width of one in the drawing's type
+LETTER = 5.6  # width of a letter in the drawing's type
 
 
 def level_points(history: Sequence[Moment], name: str, end_s: float) -> list[Point]:
@@ -62,7 +62,7 @@ def solver_svg(history: Sequence[Moment], end_s: float, width: int, height: int)
 
 
 def solver_lines(history: Sequence[Moment], end_s: float) -> dict[str, list[Point]]:
-    """The lines that there is something of."""
+    """The lines that have points."""
     lines = {name: level_points(history, name, end_s) for name in LOOKS}
     return {name: line for name, line in lines.items() if line}
 
@@ -91,7 +91,7 @@ def _polyline(name: str, line: Sequence[Point]) -> str:
 
 
 def _gap(lines: Mapping[str, Sequence[Point]]) -> str:
-    """What is between both lines from where both are there: what a better plan might still save."""
+    """The area between both lines from where both exist: what a better plan might still save."""
     if len(lines) < 2:
         return ""
     start = max(line[0][0] for line in lines.values())
@@ -127,7 +127,7 @@ def _svg(drawn: str, width: int, height: int) -> str:
 
 
 def gap_of(best: int | None, bound: int | None) -> float | None:
-    """How far the best plan may be from the optimum, as a share of it; None where not known."""
+    """How far the best plan may be from the optimum, as a share of it; None where unknown."""
     if best is None or bound is None:
         return None
     return max(0.0, (best - bound) / best) if best else 0.0
@@ -148,14 +148,14 @@ def progress_text(progress: Mapping[str, Any]) -> str:
 
 
 def measure(asked: Mapping[str, Any]) -> str:
-    """What the solver's bytes are of."""
+    """The quantity that the solver's bytes measure."""
     own = kind_of_planner(asked.get("planner", "")).measure
     objective = asked.get("options", {}).get(OBJECTIVE, "")
     return own or MEASURES.get(objective, "spill traffic")
 
 
 def plot_html(history: Sequence[Moment], end_s: float, of: str, width: int, height: int) -> str:
-    """The drawing with its key; what there is to say where the solver has told of nothing yet."""
+    """The drawing with its key; or a line where the solver has reported nothing yet."""
     svg = solver_svg(history, end_s, width, height)
     if not svg:
         return '<div class="quiet">No plan and no bound yet.</div>'

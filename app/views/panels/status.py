@@ -79,7 +79,7 @@ class Status(pn.viewable.Viewer):
 
 
 def status_html(session: Session) -> str:
-    """Planning: what, how far, and that the plan below is of the former choice."""
+    """While planning: what, how far, and that the plan below is of the former choice."""
     work = session.work
     if work.shown is None:
         return ""
@@ -101,7 +101,7 @@ def status_html(session: Session) -> str:
 
 
 def recalled_text(recalled: Mapping[str, Any]) -> str:
-    """When a plan was made that comes from the disk; empty for one that was made just now."""
+    """When a plan from the disk was made; empty for one that was made just now."""
     if not recalled:
         return ""
     day = time.strftime("%-d %b %Y", time.localtime(recalled["at"]))

@@ -68,11 +68,11 @@ def story_rows(shown: Shown, step: int, selection: str) -> list[Row]:
 
 
 def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = None) -> list[Row]:
-    """What is selected: a tensor's makers, readers and stays, or an operator's tensors and work,
-    or a fused group and `why` it is one, where that is known.
+    """The selection: a tensor's writers, readers and stays, or an operator's tensors and work, or a
+    fused group and `why` it is one, where that is known.
 
-    With nothing selected: the tensors that move most for want of memory, or the largest; before
-    them what the best of all planners won against.
+    With nothing selected: the tensors that move most for lack of memory, or the largest; before
+    them the candidates that the best of all planners was chosen from.
     """
     graph, kind = shown.graph, kind_of(shown)
     if not selection:

@@ -1,4 +1,4 @@
-"""The lecturer's part of the step bar: play, the next step that moves something, larger words."""
+"""The lecturer's part of the step bar: play, the next step that moves something, larger text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEIGHTS = {False: 57, True: 156}
 
 
 class Player(Component):
-    """Moves the cursor's slider, a Bokeh model of the name `CURSOR`, on by itself, and stops."""
+    """Moves the cursor's slider, a Bokeh model of the name `CURSOR`, step by step, and stops."""
 
     playing = param.Boolean(default=False, doc="Whether it moves; false again at the end.")
     pace = param.Number(default=1.5, doc="Seconds for each step.")

@@ -1,4 +1,4 @@
-"""The guided tour on the page: a box around what it tells of, and a callout beside it."""
+"""The guided tour on the page: a box around its subject, and a callout beside it."""
 
 from __future__ import annotations
 

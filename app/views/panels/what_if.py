@@ -1,4 +1,4 @@
-"""The panel "what if": what can be wished of the selection, the wishes, what they cost."""
+"""The panel "what if": which wishes the selection allows, the wishes, and what they cost."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ FACTS = (
 
 
 class Board(Sender):
-    """Sections with a title, a text, buttons, rows that can be crossed out, and a table."""
+    """Sections with a title, a text, buttons, rows that can be removed, and a table."""
 
     sections = param.List(default=[], doc="Dicts: title, text, tone, buttons, rows, table.")
 
     def reveal(self) -> None:
-        """Scroll it into sight, where it is out of it."""
+        """Scroll it into sight if it is not."""
         self._send_msg({"reveal": True})
 
     _esm = """
@@ -184,7 +184,7 @@ class WhatIfPanel(pn.viewable.Viewer):
 
 
 def sections(session: Session) -> list[Section]:
-    """Everything that the panel says now."""
+    """Everything that the panel shows now."""
     work, problem = session.work, session.problem
     parts = [in_the_way(work.infeasible)] if work.infeasible.get("wishes") else []
     if work.picking:
@@ -198,13 +198,13 @@ def sections(session: Session) -> list[Section]:
 
 
 def picking(waiting: Mapping[str, Any]) -> Section:
-    """What is to be tapped, and the way out."""
+    """What to tap next, and how to give up."""
     button = {"text": "Give up", "key": "give up", "about": "or press Escape"}
     return {"text": picking_text(waiting), "tone": "picking", "buttons": [button]}
 
 
 def of_selection(session: Session, shown: Shown) -> Section:
-    """What is selected and what can be wished of it."""
+    """The selection and the wishes that it allows."""
     selection, planner = session.look.selection, session.problem.planner
     if not selection:
         return {"text": EMPTY}
@@ -236,7 +236,7 @@ def title_of(shown: Shown, selection: str) -> str:
 
 
 def wishes_section(session: Session) -> Section:
-    """The wishes, each with a cross; those that the planner is not asked for say why."""
+    """The wishes, each with a cross; those that are not sent to the planner say why."""
     problem = session.problem
     buttons = []
     if problem.wishes:
@@ -273,7 +273,7 @@ def cost(shown: Shown, without: Mapping[str, Any], pricing: bool) -> list[Sectio
 
 
 def how_sure(here: Mapping[str, Any], without: Mapping[str, Any]) -> str:
-    """Whether both plans are the least there are, as far as it is known."""
+    """Whether both plans are proven optimal, as far as that is known."""
     words = {"with": here, "without": without}
     open_ = [f"{word} {of['gap']:.1%}" for word, of in words.items() if of["status"] != "optimal"]
     if not open_:
@@ -284,14 +284,14 @@ def how_sure(here: Mapping[str, Any], without: Mapping[str, Any]) -> str:
 
 
 def ways_out(picking: Mapping[str, Any], why: Mapping[str, Any]) -> list[Section]:
-    """The buttons beside the line above the views: no second operator, or without a wish."""
+    """The buttons beside the line above the views: give up picking, or plan without a wish."""
     if picking:
         return [{"buttons": [{"text": "Give up", "key": "give up", "about": "or press Escape"}]}]
     return [{"buttons": in_the_way(why)["buttons"]}] if why.get("wishes") else []
 
 
 def in_the_way(why: Mapping[str, Any]) -> Section:
-    """The wishes that leave no plan, each to be dropped; the rest is told above the views."""
+    """The wishes that leave no plan, each to be dropped; the line above the views says the rest."""
     wishes = list(why["wishes"])
     one = len(wishes) == 1
     text = "This wish is in the way:" if one else "These wishes are in the way together:"

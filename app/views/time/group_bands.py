@@ -28,7 +28,7 @@ source.change.emit();
 
 
 class GroupBands:
-    """A row of pieces in a figure: hover tells of a group, a tap selects it."""
+    """A row of pieces in a figure: hover describes a group, a tap selects it."""
 
     def __init__(self, tap: Callable[[int], None]) -> None:
         self.tap = tap
@@ -95,7 +95,7 @@ class GroupBands:
         self.source.data = columns
 
     def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
-        """Say more in the hovers, of what is known by now."""
+        """Add to the hovers what is known by now."""
         self.source.data["line"] = [group_line(shown, group, why) for group in shown.groups]
 
     def highlight(self, numbers: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""The step bar: one cursor for all views. The client moves it; the server hears where it is."""
+"""The step bar: one cursor for all views. The client moves it and tells the server where it is."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Stepper(pn.viewable.Viewer):
         self._enlarge()
 
     def _enlarge(self) -> None:
-        """Words that are read from the last row of a lecture hall."""
+        """Enlarge the text for the last row of a lecture hall."""
         large = self.session.look.teaching
         classes = ["story", "teach"] if large else ["story"]
         self.story.param.update(css_classes=classes, height=HEIGHTS[large])
@@ -124,5 +124,5 @@ class Stepper(pn.viewable.Viewer):
 
 
 def step_button(sign: str, name: str, about: str, act: Any) -> pn.widgets.Button:
-    """A button of one sign, with what it does and its key on hover."""
+    """A button with one sign, and its action and key on hover."""
     return button(sign, name, act, description=about, width=38, margin=(2, 2))

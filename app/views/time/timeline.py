@@ -40,7 +40,7 @@ from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 
 GROUPS = "groups"
-ACROSS = 530  # pixels of the time axis, about, in a window of 1280
+ACROSS = 530  # pixels of the time axis, roughly, in a window 1280 wide
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
@@ -50,7 +50,7 @@ return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit
 
 
 class TimelineView:
-    """A figure with one lane an engine; waiting is drawn in front of what waited."""
+    """A figure with one lane per engine; a wait is drawn before the bar that waited."""
 
     def __init__(
         self,
@@ -162,7 +162,8 @@ class TimelineView:
         self._redraw()
 
     def _redraw(self) -> None:
-        """Draw each interval in sight, or, of too many, what follows closely as one."""
+        """Draw each interval in sight, or, where there are too many, those that follow closely as
+        one."""
         if self.bars is None:
             return
         start, stop = float(self.x_range.start), float(self.x_range.end)
@@ -173,7 +174,7 @@ class TimelineView:
         if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
             self._edge()
             return
-        around = stop - start  # so that a little panning needs nothing new
+        around = stop - start  # so that a short pan needs no new data
         wide = (start - around, stop + around)
         self.drawn = wide if self.bars.count(*wide) <= MOST else (start, stop)
         self._draw(self.bars.columns(*self.drawn))
@@ -184,7 +185,8 @@ class TimelineView:
         self._outline()
 
     def _edge(self) -> None:
-        """Gaps between the bars in sight; of narrow ones nothing but the gaps would be seen."""
+        """Set the gaps between the bars in sight; narrow bars have none, or only gaps would be
+        seen."""
         data: dict[str, Any] = self.source.data
         start, stop = float(self.x_range.start), float(self.x_range.end)
         sides = zip(data["left"], data["right"], strict=True)
@@ -195,7 +197,7 @@ class TimelineView:
             layer.look(line_color=line[0], line_width=line[1])
 
     def place(self, step: int) -> None:
-        """Put the cursor on a step's compute; between plans the client does it."""
+        """Put the cursor on a step's compute; while the plan stays, the client does it."""
         data: dict[str, Any] = self.times.data
         if step < len(data["start"]):
             self.cursor.update(left=data["start"][step], right=data["stop"][step])
@@ -226,8 +228,8 @@ class TimelineView:
 
 
 def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
-    """Outlines of bars (lane, left, right), one for narrow ones side by side: many would hide what
-    they are about. `pixel` is how long about a pixel takes."""
+    """Outlines of bars (lane, left, right), one for neighbouring narrow bars: many outlines would
+    hide the bars. `pixel` is the duration of about one pixel."""
     joined: list[tuple[str, float, float]] = []
     for lane, left, right in sorted(bars):
         if (
@@ -244,12 +246,12 @@ def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
 
 
 def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:
-    """Whether most bars, from when until when, take less than so many seconds."""
+    """Whether most bars, given by start and stop, are shorter than so many seconds."""
     return 2 * sum(right - left < least for left, right in bars) > len(bars)
 
 
 def timeline_title(shown: Shown, serial: bool) -> str:
-    """How long it takes, and how busy the arithmetic is; all engines in the hover."""
+    """The makespan, and how busy the arithmetic is; all engines in the hover."""
     trace = shown.serial_trace if serial else shown.trace
     how = "one after the other" if serial else "overlapped"
     busy = trace.busy_s.get("compute", 0.0) / (trace.makespan_s or 1.0)
