@@ -1,7 +1,7 @@
 """What the fused groups of a plan are, and why two of them are not one.
 
 What a group is, is read off its program, so that it holds for any plan, loaded ones too. What it
-would cost otherwise is asked of the cost model.
+would cost otherwise comes from the cost model.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class Explainer:
     """Why groups are as they are: what they cost, alone and together, within a budget.
 
     `groups` are masks over `model.graph.operators`, in an order that can run. Costs are of groups
-    that leave nothing on chip behind them; `joint` says that those of the plan may. Nothing is
-    worked out before it is asked for.
+    that leave nothing on chip behind them; `joint`: those of the plan may. Nothing is
+    computed before it is needed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The best partition for one budget after the other, at once: what one taught stays known."""
+"""The best partition for one budget after another, immediately: known costs are reused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AT_ONCE = 8  # groups near the best way that are costed together
 class Live:
     """A graph's partitions by budget, for a slider.
 
-    The groups within the largest budget asked for are found once, with the lattice of downsets,
+    The groups within the largest budget requested are found once, with the lattice of downsets,
     and bounded at a grid of budgets: a bound at one holds for every smaller one. Staircases of
     the groups that mattered are kept. A partition at a budget in between is then a shortest path
     or a few, with hardly a group to be costed. With `online` or a baseline it is that search, on
@@ -61,7 +61,7 @@ class Live:
         return tuple(way.traffic_bytes if way else None for way in ways)
 
     def reach(self, budget_bytes: int, clock: Clock) -> None:
-        """Be ready for every budget up to this one; a clock that ends leaves out large groups."""
+        """Prepare for every budget up to this one; if the clock ends, large groups are left out."""
         if budget_bytes <= self.reach_bytes:
             return
         require_singles(self.model, self.graph, budget_bytes)
@@ -150,7 +150,7 @@ class Live:
         return int(steps[:fitting, 1].min()) if fitting else NEVER
 
     def _complete(self, budget_bytes: int) -> bool:
-        """Whether every group within a budget is there, however early the clock ended."""
+        """Whether every group within a budget was found, even if the clock ended early."""
         candidates = self._candidates
         if candidates.complete is None:
             return True

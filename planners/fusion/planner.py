@@ -12,7 +12,7 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
    groups that fit (`search/candidates`), costs those that may matter (`search/offers`), and proves
    the rest away (`search/bound`); `search/wide` takes graphs with too many downsets, by prices.
    `search/online` is the paper's section 6, without proof; `baselines/` what it is compared with;
-   `search/constrained` heeds wishes.
+   `search/constrained` respects wishes.
 4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and
    residency together, and takes a plan of whole tensors where that is better.
 5. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
@@ -184,7 +184,7 @@ def _finished(
 ) -> Plan:
     """The plan of groups with addresses; `costs` are its traffic and the bound on it."""
     graph, (traffic, bound) = model.graph, costs
-    # What the search took for free is no bound on what is moved.
+    # A bound that takes some operators for free does not bound what is moved.
     bound = 0 if chosen.free_local_layers else min(bound, traffic)
     machine = with_scratchpad(model.machine, budget_bytes)
     program = emit(graph, machine, laid, budget_bytes)

@@ -2,8 +2,8 @@
 
 cost(V) = min over G of cost(V − G) + MemoryCost(G) (Optimus, eq. 2). The paper has G hold the first
 operator of V and be convex; a partition of convex groups can still have a cycle ({a, d} and {b, c}
-with a → c and b → d), so here G is any group that the rest of V does not precede. Both ways are
-kept to compare with: they look at every step of the lattice and take nothing for granted.
+with a → c and b → d), so here G is any group that the rest of V does not precede. Both are
+kept as references: they visit every step of the lattice and assume nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from planners.core.masks import bits
 from planners.fusion.partition.lattice import Dag
 
-Cost: TypeAlias = Callable[[int], int | None]  # least traffic of a group; None where it is none
+Cost: TypeAlias = Callable[[int], int | None]  # least traffic of a group; None where it cannot run
 _Best: TypeAlias = tuple[int, int]  # cost of what is left, and its first group
 
 

@@ -31,12 +31,12 @@ from planners.fusion.partition.shortest import lattice, shortest_paths
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates
 
-# Runs that may be fused, and an order of all operators that has each run in one piece.
+# Runs that may be fused, and an order of all operators in which each run is contiguous.
 Choice: TypeAlias = tuple[list[list[int]], Sequence[int]]
 
 
 class Baseline(Protocol):
-    """The best partition that a rule leaves."""
+    """The best partition that a rule allows."""
 
     def __call__(
         self,
@@ -50,7 +50,7 @@ class Baseline(Protocol):
 
 
 class ResidentGroups:
-    """A cost model whose groups run only as they move least: all of their parameters stay.
+    """A cost model whose groups run only in the way of least traffic: all of their parameters stay.
 
     Operators alone run as they did.
     """
@@ -132,7 +132,7 @@ def dnnvm(dag: Dag) -> list[Choice]:
         else:
             of[i] = [i]
             runs.append(of[i])
-    # Paths share nothing with each other, so there is an order that has each in one piece.
+    # Paths share nothing with each other, so in some order each is contiguous.
     masks = {sum(1 << i for i in run): run for run in runs}
     order = [i for mask in executable(dag, masks) or () for i in masks[mask]]
     return [(runs, order)]
@@ -142,7 +142,7 @@ def dnnvm(dag: Dag) -> list[Choice]:
 def efficient_s(dag: Dag) -> list[Choice]:
     """Operators next to each other in one order of all, branches or not (Zheng et al., 2020).
 
-    The order is the better of the default one and that by levels, which is the paper's Fig. 5(b).
+    The better of two orders: the default one, and the one by levels of the paper's Fig. 5(b).
     """
     return [([order], order) for order in (list(range(dag.count)), by_levels(dag))]
 
@@ -170,7 +170,7 @@ def _best(
 ) -> Partition:
     """The best partition into operators alone and parts of these runs, within one order of all.
 
-    A run is in one piece in the order.
+    Runs are contiguous in the order.
     """
     require_singles(known.model, graph, budget_bytes)
     costs = {1 << i: least_traffic(known.cost(1 << i), budget_bytes) for i in order}
@@ -194,7 +194,7 @@ def _best(
 
 
 def _parts(known: Candidates, run: list[int], budget_bytes: int) -> dict[int, int | None]:
-    """Costs of the parts of two operators or more that a run has in one piece and that may fit."""
+    """Costs of a run's contiguous parts, of two operators or more, that may fit."""
     costs: dict[int, int | None] = {}
     for start, first in enumerate(run):
         mask = 1 << first

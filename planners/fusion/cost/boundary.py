@@ -35,7 +35,7 @@ class Crossing:
 
     @staticmethod
     def of(graph: Graph, member: OperatorRows, number: Mapping[str, int]) -> Crossing:
-        """What crosses around an operator alone; tensors are told by `number`."""
+        """What crosses around an operator alone; tensors are numbered by `number`."""
         read = tuple(
             BoundaryRead(
                 number[window.tensor],

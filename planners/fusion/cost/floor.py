@@ -22,7 +22,7 @@ from planners.fusion.tile.rows import Counts, OperatorRows, RowTables, channels_
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What one operator asks of a buffer: rows of tensors by number, of which it needs or makes
+    """What one operator needs of a buffer: rows of tensors by number, of which it needs or makes
     all channels at once, the pair of which one must have all, and bytes of parameters."""
 
     rows: tuple[tuple[int, int], ...]
@@ -50,7 +50,7 @@ class Floors:
         self._needs = [self._of(tables[i]) for i in range(len(graph.operators))]
 
     def __call__(self, mask: int) -> int:
-        """Bytes that no buffer of this group or of a larger one is below."""
+        """A lower bound in bytes on the buffer of this group and of larger ones."""
         members = [self._needs[i] for i in positions(mask)]
         rows = _least_rows(members)
         rest = {tensor: count * self._rest[tensor] for tensor, count in rows.items()}

@@ -1,7 +1,7 @@
 """How much parameters cost a group within a budget, at least, without looking at each strip.
 
 With n strips the first has rows for a share of 1/n of each output and for all windows on the way
-there, and so many are held at once; and no strip adds more than windows can ask for, so that an
+there, and so many are held at once; and no strip adds more than windows can need, so that an
 operator makes its rows in no fewer turns than that allows. Of what it adds up and what it makes of
 it one has all channels (Algorithm 2). What is left of the budget keeps the parameters that would
 be loaded most often; the others are loaded in each turn.
@@ -40,7 +40,7 @@ class _RefillRead:
     tensor: int
     upto: Counts
     start: Counts
-    gains: Counts  # the most rows that so many rows more can ask for
+    gains: Counts  # the most rows that so many rows more can need
 
 
 class Refills:
@@ -127,7 +127,7 @@ class Refills:
 
 
 def _levels(rows: int) -> Counts:
-    """Numbers of strips that are told apart: those between two are taken for the larger."""
+    """Numbers of strips that are distinguished: those between two count as the larger."""
     levels = {1, 2, 3, rows}
     step = 4
     while step < rows:

@@ -1,9 +1,9 @@
 """Groups and residency decided together: never worse than fused groups alone, or than COSMA.
 
 First the best partition with everything off chip between groups; then the best with tensors held
-on chip across groups, over bytes (`joint_search`), and addresses for it. Where these do not fit,
+on chip across groups, over bytes (`joint/search`), and addresses for it. Where these do not fit,
 the search is run again with a little less room. COSMA's plan, parameters counted, is one of whole
-tensors and operators alone: it is asked for where it may be better than what was found.
+tensors and operators alone: it is computed where it may be better than what was found.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from planners.fusion.search.offers import Offers
 
 # Of the time that is left: for groups alone, over all downsets, along one order.
 ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
-# Where addresses do not fit, the search goes on with so much of the budget.
+# Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
-# COSMA has a second at least: where groups alone took the time, its plan may be far ahead.
+# COSMA has a second at least: where groups alone took the time, its plan may be much better.
 COSMA_SHARE, COSMA_S = 0.25, 1.0
 LOOK_S = 1.0
 MANY_GROUPS = 10_000  # Of more, bounds are found by parameters alone.
@@ -60,7 +60,7 @@ class JointFusion:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Wishes as the search sees them: on `groups`; on those where nothing stays between (`apart`);
-    tensors by name; and what COSMA is asked, None where it has no such plans.
+    tensors by name; and COSMA's wishes, None where it has no such plans.
     """
 
     groups: WishedGroups
@@ -93,7 +93,7 @@ def best_joint(
     double_buffer: bool,
     asked: Asked = NOTHING_ASKED,
 ) -> JointFusion:
-    """Search for the best groups and residency within a budget, of those that are asked for.
+    """Search for the best groups and residency within a budget, under the wishes.
 
     Where none is found its objective is `NEVER`. Raises `BudgetTooSmall` where an operator does
     not fit alone.
@@ -103,7 +103,7 @@ def best_joint(
     low = lower_bounds(model, offers)
     (alone,) = settle(offers, model.graph, part)
     if not all(asked.apart.allows(mask) for mask in alone.groups):
-        alone = replace(alone, objective_bytes=NEVER)  # Of use for its order alone.
+        alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
     return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
 
 
@@ -182,7 +182,7 @@ class _Joint:
         way = self._order(groups)
         clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
         if self.best.objective_bytes == self.best.partition.objective_bytes:
-            # Where groups alone took all of the time there is a short look all the same.
+            # Even where groups alone took all of the time there is a short search.
             clock = clock if clock.left_s > LOOK_S or clock.stopped else Clock(LOOK_S)
 
         def narrow(budget: int) -> GroupRoute | None:

@@ -92,9 +92,9 @@ class GroupBoundary:
 
 
 class HeldCosts:
-    """Staircases by group and by what is held, each asked of the model once for all alike.
+    """Staircases by group and by what is held, computed once for all equivalent groups.
 
-    `local`: groups that look alike cost alike (`Traits.local`).
+    `local`: groups of equal looks have equal costs (`Traits.local`).
     """
 
     def __init__(self, model: HeldModel, graph: Graph, *, local: bool = True) -> None:

@@ -2,8 +2,8 @@
 
 A* over states (downset, tensors on chip, those of them that are off chip as well). A step runs a
 group with all on chip that may be; where it does not fit so, or moves less with more room, some of
-that makes room, in minimal sets. Steps wait with a bound on their cost, and the model is asked for
-a group with some tensors held only once such a step has its turn. A state is ruled out by one with
+that makes room, in minimal sets. Steps wait with a bound on their cost, and the model costs a
+group with some tensors held only once such a step has its turn. A state is ruled out by one with
 the same operators run that can be turned into it for no more than it costs more.
 """
 
@@ -19,7 +19,7 @@ from planners.core.masks import bits
 from planners.core.progress import Clock
 from planners.fusion.joint.space import GroupSpace, GroupState, Leg, within
 
-# The time is looked at after so many turns.
+# The clock is read after so many turns.
 BREATH = 64
 # So many tensors are tried to make room, one after the other, where the search is narrow.
 FEW = 2
@@ -65,7 +65,7 @@ class JointSearch:
 
     def __init__(self, space: GroupSpace, limit: int, width: int = 0) -> None:
         self.space, self.limit, self.width = space, limit, width
-        self.least = 0  # Proven: nothing below it.
+        self.least = 0  # The proven lower bound.
         self.states = self.turns = 0
         self._nodes: list[_GroupNode] = []
         # Bound, −operators run, turn; then a node or a step.
@@ -141,7 +141,7 @@ class JointSearch:
     # ---- states ----------------------------------------------------------------------------
 
     def _reach(self, state: GroupState, cost: int, parent: int, leg: Leg | None) -> None:
-        """Queue a state, unless it is known or too dear."""
+        """Queue a state, unless it is known or too expensive."""
         if self._seen.get(state, cost + 1) <= cost:
             return
         left = self.left(state)
@@ -180,7 +180,7 @@ class JointSearch:
         self._push(bound, node.state.done | step.group, step)
 
     def _take(self, step: _Step) -> None:
-        """See whether a step may fit, then ask the model, then go where it leads."""
+        """Check whether a step may fit, then cost it with the model, then expand it."""
         node, space = self._nodes[step.at], self.space
         least = space.inner(step.group, space.budget)
         if least is None:

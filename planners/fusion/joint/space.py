@@ -2,8 +2,8 @@
 
 A step runs a group. Tensors around it are *held*, whole, or go by its line buffers; what else is
 on chip stays, or makes room first. Moves are lazy: a store is paid when the only copy leaves, a
-load when a group asks, and nothing leaves but for a group that wants the room: what stays can go
-later for no more.
+load when a group needs it, and nothing leaves but for a group that needs the room: what stays can
+go later for no more.
 
 With operators alone and all around them held, states and moves are those of
 `planners.cosma.order.space`.
@@ -79,8 +79,8 @@ class GroupSpace:
         self._lows: dict[int, int | None] = {}
 
     def low(self, mask: int) -> int | None:
-        """No more than what a group moves beside the maps around it, whatever is held within the
-        budget; the model need not be asked for it.
+        """A lower bound on what a group moves beside the maps around it, whatever is held within
+        the budget; it needs no call of the model.
         """
         if mask not in self._lows:
             self._lows[mask] = self._low(mask)
@@ -132,7 +132,7 @@ class GroupSpace:
         return position
 
     def terms(self, state: GroupState, mask: int, there: int, out: int) -> StateTerms:
-        """What a group asks for with `out` of what may be there (`there`) neither held nor left."""
+        """What a group needs with `out` of what may be there (`there`) neither held nor left."""
         around, tensors = self.costs.around(mask), self.tensors
         stay = there & ~out
         held = stay & (around.reads | around.makes)
@@ -204,7 +204,7 @@ class GroupSpace:
 def unsaved(items: list[tuple[int, int]], room: int) -> int:
     """What is to pay at least where so many bytes of (size, price) items are free of charge.
 
-    A knapsack that takes parts of items: those dearest by size first.
+    A fractional knapsack: items of the highest price per byte first.
     """
     total = 0
     for size, price in sorted(items, key=lambda item: -item[1] / item[0]):

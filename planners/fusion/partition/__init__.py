@@ -1,1 +1,1 @@
-"""Sets of operators that a search moves in, and what it asks of a cost model."""
+"""Sets of operators that a search moves in, and the cost model's interface."""

@@ -28,7 +28,7 @@ class WishedGroups:
 
     @staticmethod
     def of(wishes: Iterable[Wish], graph: Graph) -> WishedGroups:
-        """What wishes ask for where everything is off chip between groups.
+        """What wishes require where everything is off chip between groups.
 
         There a tensor is kept where all that use it are one group, and spilled in any case.
         """
@@ -57,14 +57,14 @@ class WishedGroups:
         return all(mask & pair != pair for pair in self.apart)
 
     def least(self, dag: Dag) -> tuple[int, ...]:
-        """The smallest groups that have together what is wished so; all others are alone."""
+        """The smallest groups that fuse what wishes want together; all other operators alone."""
         joined = 0
         for one in self.classes:
             joined |= one
         return (*self.classes, *(1 << i for i in bits(dag.everything & ~joined)))
 
     def relate(self, dag: Dag) -> Dag:
-        """The operators with those wished together as if they shared a tensor."""
+        """The graph in which operators wished together share a tensor."""
         relatives = list(dag.relatives)
         for pair in self.near:
             for i in bits(pair):

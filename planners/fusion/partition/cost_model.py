@@ -1,4 +1,4 @@
-"""What a search over fused groups asks of a cost model, and what it answers."""
+"""The interface of cost models for a search over fused groups."""
 
 from __future__ import annotations
 
@@ -36,19 +36,18 @@ class GroupCosts(Protocol):
         ...
 
     def least_traffic(self, mask: int, /) -> int:
-        """Bytes that no way to run a group is below, found faster than its ways."""
+        """A lower bound on the traffic of a group in bytes, computed faster than its ways."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a search may take for granted of a cost model.
+    """What a search may assume of a cost model.
 
     `footprint`: that of a group of two operators or more `grows` with it; or has `lines`, at
     least the line buffers of `planners.fusion.cost.floor`, with `least_channels` and `bands`; or is
-    `any`. Unless
-    it is any, what cannot be fused at all cannot be with more operators either.
-    `local`: groups that look alike, wherever in the network, cost alike.
+    `any`. Unless it is `any`, what cannot be fused at all cannot be with more operators either.
+    `local`: groups of equal looks, wherever in the network, have equal costs.
     `splits`: two groups that share no tensor cost no more apart than as one, in no more buffer.
     """
 
@@ -60,7 +59,7 @@ class Traits:
 
 
 def traits_of(model: GroupCosts) -> Traits:
-    """The traits that a model says that it has, or those of any."""
+    """The traits that a model declares, or the defaults."""
     traits = getattr(model, "traits", None)
     return traits if isinstance(traits, Traits) else Traits()
 
@@ -73,7 +72,7 @@ class Partition:
     """Operators in fused groups, in an order that can run.
 
     `bound_bytes` is a proven lower bound on the traffic of any partition; `optimal` means that it
-    is reached, `bound` that the objective is itself no more than a bound. `cap`: no partition
+    is reached, `bound` that the objective is itself only a bound. `cap`: no partition
     into groups of so many operators or fewer has less traffic; None where that is not known.
     `considered` counts the groups that were offered to the search.
     """
@@ -97,7 +96,7 @@ def least_traffic(points: Iterable[tuple[int, int]], budget_bytes: int) -> int |
 
 
 def require_singles(model: GroupCosts, graph: Graph, budget_bytes: int) -> None:
-    """Raise `BudgetTooSmall` for the operator that needs most beyond the budget alone."""
+    """Raise `BudgetTooSmall` for the operator that alone exceeds the budget by most."""
     worst, binding = budget_bytes, -1
     for i in range(len(graph.operators)):
         need = min((point.buffer_bytes for point in model.staircase(1 << i)), default=None)

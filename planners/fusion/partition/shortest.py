@@ -43,7 +43,7 @@ def lattice(dag: Dag, downsets: list[int], groups: Sequence[int], limit: int) ->
     The downsets are by size, and each but the first is another and one operator.
     """
     index = {done: k for k, done in enumerate(downsets)}
-    # A group can run first at the latest where its first operator can; list it there.
+    # A group can run only where its first operator is ready; list it there.
     at: list[list[tuple[int, int, int]]] = [[] for _ in range(dag.count)]
     for number, mask in enumerate(groups):
         needs = 0

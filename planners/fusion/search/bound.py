@@ -1,4 +1,4 @@
-"""Off-chip bytes that no partition into fused groups can do without."""
+"""Lower bounds on the off-chip bytes of every partition into fused groups."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def compulsory_bytes(graph: Graph) -> int:
 def forced_bytes(graph: Graph, found: Candidates, budget_bytes: int, *, stays: bool = False) -> int:
     """Compulsory bytes, and those of tensors whose writer and a reader cannot be in one group.
 
-    Every group with both holds all operators between them; where those do not fit, and so nor
-    does more, the tensor is written and read. Only what was looked at is counted; and where
-    tensors may stay on chip between groups (`stays`), only what is larger than that.
+    Every group with both holds all operators between them; where those do not fit, nothing
+    larger fits either, and the tensor is written and read. Only pairs that were checked count;
+    where tensors may stay on chip between groups (`stays`), only tensors too large for that.
     """
     total = compulsory_bytes(graph)
     for name, writer in graph.producer.items():

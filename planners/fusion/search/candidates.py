@@ -32,7 +32,7 @@ class Candidates:
 
     `masks` are all found, also some that do not fit but are part of what may; `complete` is the
     size up to which all are there, None where no larger group fits. `evaluated` counts the
-    staircases that the model was asked for.
+    staircases that the model computed.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Candidates:
         return {mask: self.cost(mask) for mask in self.masks}
 
     def cost(self, mask: int) -> Steps:
-        """The staircase of a group, asked of the model once for all groups that look alike."""
+        """The staircase of a group, computed once for all groups of equal looks."""
         key = self.key(mask)
         steps = self._known.get(key)
         if steps is None:
@@ -129,7 +129,7 @@ class Candidates:
         return low and self._may_go_on(mask, layer) and self._can_be_one(mask)
 
     def _may_go_on(self, mask: int, layer: Container[int]) -> bool:
-        """Whether all groups of one operator less within it went on; the model is not asked."""
+        """Whether all groups of one operator less within it were kept; the model is not called."""
         dag = self.dag
         for i in bits(mask):
             less = mask & ~(1 << i)
@@ -141,7 +141,7 @@ class Candidates:
         return True
 
     def floor(self, mask: int) -> int:
-        """Bytes that no buffer of a group is below, found once for all that look alike."""
+        """A lower bound in bytes on a group's buffer, computed once for all of equal looks."""
         if self._floors is None or mask.bit_count() == 1:
             return 0
         key = self.key(mask)
@@ -151,7 +151,7 @@ class Candidates:
         return floor
 
     def least_traffic(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
-        """Bytes that no way to run a group within each budget is below; None where none fits."""
+        """A lower bound on a group's traffic within each budget; None where it cannot fit."""
         least = self.model.least_traffic(mask)
         if self._refills is None or mask.bit_count() == 1:
             return [least] * len(budgets)
@@ -204,7 +204,7 @@ def looks(graph: Graph) -> tuple[int, ...]:
             i - graph.producer[t] if t in graph.producer else (t, graph.size_bytes(t))
             for t in op.inputs
         )
-        # Parameters that others read too are told by name.
+        # Parameters that others read too are identified by name.
         own = tuple(
             (graph.tensors[t].shape, t if len(graph.consumers[t]) > 1 else "")
             for t in op.parameters

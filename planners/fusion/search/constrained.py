@@ -17,7 +17,7 @@ from planners.fusion.partition.cost_model import Partition, Status, executable, 
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.exact import best_partition
 
-# Seconds for the search whether some of the wishes can be had, where the least groups do not fit.
+# Seconds to search whether some wishes can be met, where their smallest groups do not fit.
 QUESTION_S = 5.0
 
 
@@ -60,7 +60,7 @@ def _best(
 
 
 def least_groups(model: GroupModel, wished: WishedGroups) -> tuple[int, ...]:
-    """The smallest groups that have together what is wished so, in an order that can run."""
+    """The smallest groups that fuse what wishes want together, in an order that can run."""
     dag = Dag.of(model.graph)
     order = executable(dag, wished.least(dag))
     assert order is not None, "what lies on a cycle is in one group"
@@ -72,7 +72,7 @@ def _points(model: GroupModel, mask: int) -> list[tuple[int, int]]:
 
 
 class _Need(NamedTuple):
-    """The least memory known to do for wishes, which group wants it; or why none does."""
+    """The least memory known to be enough for wishes, the group that needs it; or why none is."""
 
     size_bytes: int
     group: int = 0
@@ -85,9 +85,9 @@ def conflict_of(
     budget_bytes: int,
     possible: Callable[[Sequence[Wish]], bool],
 ) -> WishesConflict:
-    """A minimal set of wishes in the way, with what the group that they ask for needs.
+    """A minimal set of conflicting wishes, with what the group that they require needs.
 
-    `possible` is asked where it is not plain that the smallest groups do.
+    `possible` is called where it is not clear that the smallest groups fit.
     """
     graph = model.graph
 

@@ -61,7 +61,7 @@ def best_partition(
 
     `optimal` over all acyclic partitions unless the clock or the cap ends the search; then
     `feasible`, with a bound, and `cap` says up to which size of group nothing is better. Of those
-    that respect what is `wished`, if it can be had: else some operator is alone that should not be.
+    that respect what is `wished`, if there are any: else some operator is alone that should not be.
     Raises `BudgetTooSmall` where an operator alone does not fit, `BadInput` for a cap below 1.
     """
     offers = find_groups(model, graph, [budget_bytes], clock, cap=cap, traits=traits, wished=wished)
@@ -104,7 +104,7 @@ def find_groups(
     require_singles(model, graph, min(budgets))
     candidates = Candidates(model, graph, traits or traits_of(model), wished)
     alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
-    # What is told is one budget's; of several it is the largest's.
+    # Progress is reported for one budget; of several, for the largest.
     known = None if wished else sum(least_traffic(steps, max(budgets)) or 0 for steps in alone)
     clock.report("no fusion", known, compulsory_bytes(graph))
     wide = count_downsets(candidates.dag) > MOST_DOWNSETS
@@ -128,7 +128,7 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     ]
     if not banded or all(partition.status == "optimal" for partition in judged):
         return judged
-    # Bands let far more groups in than time allows: those that fit without come first.
+    # Bands allow far more groups than time does: those that fit without bands come first.
     traits = replace(candidates.traits, bands=1)
     few = Candidates(candidates.model, graph, traits, candidates.wished)
     few.grow(max(offers.budgets), None, clock.part(SHARE * clock.left_s), MOST_GROUPS)

@@ -1,9 +1,9 @@
-"""Groups on offer to a search, each with a lower bound until its cost is asked for.
+"""Groups on offer to a search, each with a lower bound until its cost is computed.
 
-A cost model takes longer over a group than a search does, and most groups are on no way that is
-near the best one even at their bounds. So the search is run at the bounds, those of the groups
-near the best way are sharpened or their costs asked for, and again, until the best way has none
-whose cost is not known: it is the best of all.
+Costing a group takes longer than searching over it, and most groups are on no path that is near the
+best one even at their bounds. So the search is run at the bounds; groups near the best path have
+their bounds sharpened or their costs computed; and so on, until all costs on the best path are
+known: it is then the best of all.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from planners.fusion.partition.shortest import (
 )
 from planners.fusion.search.candidates import Candidates
 
-# Of the groups nearest to a best way, so many have their bounds sharpened and costs asked at once.
+# Of the groups nearest to a best way, so many have bounds sharpened and costs computed at once.
 SHARPENED = 1024
 ASKED = 48
 LAST_LOOKS = 6
-# What an operator costs that wishes want in a group, alone: so many times all operators alone.
+# Cost of an operator alone that wishes want in a group: so many times all operators alone.
 DEAR = 64
 
 
@@ -68,7 +68,7 @@ class Offers:
         return wished is None or wished.allows(mask)
 
     def _make_dear(self) -> None:
-        """Operators that are not to be alone cost more alone than any partition would."""
+        """Operators that must not be alone cost more alone than any partition would."""
         alone = [row for row, mask in enumerate(self.groups) if _alone(mask)]
         dear = DEAR * np.maximum(1, np.where(self.costs < NEVER, self.costs, 0)[alone].sum(axis=0))
         for row in alone:
@@ -76,7 +76,7 @@ class Offers:
                 self.costs[row] = dear
 
     def ask(self, rows: Iterable[int]) -> None:
-        """Find what these groups cost, and with them all that look alike."""
+        """Find what these groups cost, and with them all of equal looks."""
         for row in rows:
             if not self.known[row]:
                 steps = self.candidates.cost(self.groups[row])
@@ -84,7 +84,7 @@ class Offers:
                 self.known[self._like(row)] = True
 
     def sharpen(self, rows: Iterable[int], clock: Clock | None = None) -> None:
-        """Find a better bound for these groups, and for all that look alike, while time allows."""
+        """Find a better bound for these groups, and for all of equal looks, while time allows."""
         for row in rows:
             if clock is not None and clock.expired():
                 return
@@ -93,7 +93,7 @@ class Offers:
                 self.sharp[self._like(row)] = True
 
     def settle(self, rows: Sequence[int], most: int = ASKED) -> None:
-        """Sharpen the bounds of these groups; ask what the first of those cost that were sharp."""
+        """Sharpen the bounds of these groups; cost the first of those already sharp."""
         sharp = [row for row in rows if self.sharp[row] and not self.known[row]]
         self.sharpen(rows)
         self.ask(sharp[:most])

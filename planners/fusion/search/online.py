@@ -1,7 +1,7 @@
 """The online variant: few groups, by rules, in milliseconds (Optimus, section 6, Algorithm 3).
 
 An operator is fused with all that read it or with none of them, groups grow along shared data
-only, and no group is larger than a table, built before, says of the buffer.
+only, and no group is larger than a table, built beforehand, allows for the buffer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def size_table(model: GroupCosts, graph: Graph, clock: Clock, largest: int = LAR
             break
     memo = [0]
     for size in range(1, max(least, default=0) + 1):
-        # Where no group has this size, a larger one speaks for it.
+        # Where no group has this size, a larger one stands for it.
         memo.append(max(memo[-1], min(need for n, need in least.items() if n >= size)))
     return SizeTable(tuple(memo))
 
@@ -92,7 +92,7 @@ def online_partition(
 def allowed_groups(dag: Dag, largest: int) -> Iterator[int]:
     """Groups that obey the rules, from single operators up, none twice.
 
-    One grows by what shares data with it, and by all that the rules then ask for.
+    One grows by what shares data with it, and by all that the rules then require.
     """
     seen = {1 << i for i in range(dag.count)}
     layer = sorted(seen)

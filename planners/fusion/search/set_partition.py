@@ -201,7 +201,7 @@ class _LayeredSearch:
     def _orders(
         self, covered: int, mask: int, before: int, after: int, orders: _Orders
     ) -> _Orders | None:
-        """What the groups so far say about the rest, with one more; None where it closes a cycle.
+        """What the groups so far, and one more, imply for the rest; None where it closes a cycle.
 
         What convexity takes care of is not written down.
         """

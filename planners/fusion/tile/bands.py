@@ -41,7 +41,7 @@ WHOLE = Bands(1, {})
 
 
 def bands(graph: Graph, group: Group, count: int) -> Bands | None:
-    """A group in so many bands; None where columns cannot be told apart, or go off chip on the way.
+    """A group in so many bands; None where columns are not independent, or go off chip on the way.
 
     Outputs of fewer columns are shared in proportion.
     """

@@ -1,7 +1,7 @@
 """One operator in passes over its input: each pass makes some of the output channels.
 
-Parameters are then loaded once, and the input once for each pass that needs it: what an operator
-with more parameters than maps wants. Or, where its input channels can be added up one after the
+Parameters are then loaded once, and the input once for each pass that needs it: best for operators
+with more parameters than maps. Or, where its input channels can be added up one after the
 other, a tile of some rows of some output channels stays while all input channels and weights go
 by: with tiles as large as the buffer that comes near the least that any order of loops moves
 (Chen et al., HPCA 2020). Where a channel needs only its own (pools, depth-wise), the input is

@@ -1,6 +1,6 @@
 """Tensors as rows and channels, and which rows of its inputs an operator needs for its own.
 
-All of it is read off `planners.core.access`, so what is planned here is what `check` asks for:
+All of it is read off `planners.core.access`, so what is planned here is what `check` requires:
 windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, section 2.3).
 """
 
@@ -220,7 +220,7 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
     """The rows (axis 2) or columns (3) of each input that those of the output need.
 
     Asked of all rows up to each, and of all from each: through a reshape, several rows may need
-    more than what each of them needs alone, since what is needed is told as one box.
+    more than what each of them needs alone, since what is needed is given as one box.
     """
     count = rows_of if axis == 2 else columns_of
     size = count(out)

@@ -50,7 +50,7 @@ class GroupWays:
 class Staircase(Sequence[GroupPlan]):
     """Undominated ways by rising buffer; `steps` has their buffers and traffic in bytes.
 
-    The ways are made when they are asked for.
+    The ways are made on first access.
     """
 
     def __init__(self, ways: Sequence[GroupWays], places: Sequence[int], steps: Steps) -> None:
