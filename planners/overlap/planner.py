@@ -67,7 +67,7 @@ NOTE_QUICK = (
 
 @dataclass(frozen=True, slots=True)
 class LayoutOffer:
-    """A layout that can be had: its RAM, a bound on it, the MACs that are computed again.
+    """A possible layout: its RAM, a bound on it, the MACs that are computed again.
 
     `binding` names the operators whose block needs all of the RAM. The bound holds over all
     layouts of this kind that repeat no more work.
@@ -95,12 +95,12 @@ def plan(
 
     Options: `objective` (`macs`: within the budget the least work that is done again, then the
     least RAM; `ram`: the least RAM; `latency`: the coarsest segments that fit, see `quickest`),
-    `fuse` (operators may run together; without, each runs
-    alone), `segment` (what one modulo operation is for: `pixel`, or by the paper's rules `min` or
-    `gcd`, with tensors padded and distances in whole segments, see `pitch`), `parameters` (count
+    `fuse` (operators may run together; without, each runs alone),
+    `segment` (what one modulo operation is for: `pixel`, or by the paper's rules `min` or
+    `gcd`, with tensors padded and distances in whole segments, see `padding`), `parameters` (count
     them, read in place from flash), `time_limit` in seconds.
 
-    A network whose blocks are small has its exact front of RAM against repeated work; any other
+    A network whose blocks are small gets its exact front of RAM against repeated work; any other
     runs operator by operator in COSMA's orders. Claims: `objective_bytes` is the RAM. Raises
     `BudgetTooSmall` with the least RAM and the block that binds, `BadInput` for options that do
     not exist.
@@ -173,7 +173,7 @@ def _padded(
 
 
 def _falling(offers: Sequence[LayoutOffer]) -> list[LayoutOffer]:
-    """Those that none beats in both, the one with least repeated work first."""
+    """Those that no other beats in both, the one with least repeated work first."""
     falling: list[LayoutOffer] = []
     for offer in sorted(offers, key=lambda offer: (offer.extra_macs, offer.ram_bytes)):
         if not falling or offer.ram_bytes < falling[-1].ram_bytes:
@@ -182,7 +182,7 @@ def _falling(offers: Sequence[LayoutOffer]) -> list[LayoutOffer]:
 
 
 def tractable_distances(graph: Graph) -> dict[tuple[str, str], int]:
-    """All distances but of operators that mix so much that a program names too many operands.
+    """All distances except of operators whose outputs read so much that a program gets too large.
 
     Where output and input lie apart, such an operator is one instruction.
     """
@@ -266,7 +266,7 @@ def finished(
 def _chosen(
     graph: Graph, offers: Sequence[LayoutOffer], budget_bytes: int, objective: str
 ) -> LayoutOffer:
-    """The offer that an objective asks for; offers come with falling RAM."""
+    """The offer that is best for an objective; offers come with falling RAM."""
     least = offers[-1]
     if least.ram_bytes > budget_bytes:
         read, made = ends(graph, [graph.index[name] for name in least.binding])

@@ -1,6 +1,6 @@
 """What other frameworks need of RAM: TinyEngine, schedulers of whole tensors, TFLite Micro.
 
-Each counts activations and, where it says so, the workspace of its kernels; weights are in flash.
+Each counts activations and, where stated, the workspace of its kernels; weights are in flash.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Ram:
     """The RAM of a network: the layers in the order they run, and what the whole needs.
 
     `binding_operator`: where the tensors' peak is. `static_bytes`: buffers beside the tensors that
-    are there all the time. `proven`: no order of operators needs less at this method's rules;
+    are there all the time. `proven`: no order of operators needs less under this method's rules;
     without it the order is the default one.
     """
 
@@ -153,7 +153,7 @@ def _live(graph: Graph, order: Sequence[int]) -> list[int]:
 
 
 def _shared(graph: Graph, op: Operator) -> int:
-    """Bytes that an operator in place saves: its output lies on its input, if nobody else reads."""
+    """Bytes that an operator in place saves: its output lies on an input that no other reads."""
     name = op.inputs[0]
     last = graph.consumers[name][-1] == graph.index[op.name] and name not in graph.outputs
     return min(graph.size_bytes(name), graph.size_bytes(op.outputs[0])) if last else 0

@@ -9,13 +9,13 @@ Its terms, all from the machine's fields and the counts of `work`:
 * `modulo`: operations on addresses, `modulo_cycles` each.
 
 Times add: an in-order core does one after the other. (A Cortex-M7 starts two instructions at a
-time, so that for it the sum is the slow end.) Energy is the core's power for as long as each term
+time, so that for it the sum is an upper estimate.) Energy is the core's power while each term
 takes, and the memories' energy by the byte: the presets' `mac_pj` is that of the whole core.
 
 What the model leaves out: instructions of loops and requantization, pipeline stalls, caches. The
 presets' MAC rate is the most that the instruction set allows; the vMCU paper's Table 3 has
-TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. For times near a
-stopwatch's replace `macs_per_s` by what the board reaches. The paper measured 20.6 to 53.0 % less
+TinyEngine at 23 million MACs a second on modules S1 to S8, a ninth of it. For realistic
+times replace `macs_per_s` by what the board reaches. The paper measured 20.6 to 53.0 % less
 energy and 18.5 to 40.0 % less latency than TinyEngine on nine pointwise convolutions (section 7.2),
 which it explains by copies that TinyEngine makes (they are in `work.tinyengine_work`) and by loops
 unrolled in full (they are not in the model), and 1.03 times its speed on modules S1 to S8
@@ -53,7 +53,7 @@ class TimeTerms:
 
 @dataclass(frozen=True, slots=True)
 class McuCost:
-    """The model's answer for some work on a machine."""
+    """The model's estimate for some work on a machine."""
 
     machine: str
     work: KernelWork

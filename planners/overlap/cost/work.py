@@ -26,7 +26,7 @@ class KernelStyle:
     A weight is read from flash once for `pixels` output pixels, and a byte of the input from RAM
     once for `channels` output channels: they are in registers meanwhile. Two of each is the
     paper's `Dot` (2×2×16, section 6.1), one of each a plain loop. Every `segment_bytes` of a pixel
-    that is loaded or stored needs a modulo operation (section 5.3); 0: as many as the run says, or
+    that is loaded or stored needs a modulo operation (section 5.3); 0: as the run sets it, or
     all of the pixel. Raises `BadInput` for values that make no sense.
     """
 
@@ -49,7 +49,7 @@ DOT = KernelStyle()
 
 @dataclass(frozen=True, slots=True)
 class KernelWork:
-    """What is done: `macs` as the graph counts them (padding too), `repeated_macs` besides.
+    """What is done: `macs` as the graph counts them (padding too), `repeated_macs` on top.
 
     Bytes count each access. `modulos`: addresses that are taken modulo the pool or a ring.
     """
@@ -172,7 +172,7 @@ def expanded_pixels(graph: Graph, depthwise: Operator, *, reuse: bool) -> int:
 
 
 def _tiles(graph: Graph, run: KernelRun, rest: list[Operator], kernels: KernelStyle) -> KernelWork:
-    """What tiles of channels cost besides: sums in RAM between two, and each tile's addresses."""
+    """What tiles of channels cost on top: sums in RAM between two, and each tile's addresses."""
     if run.form != "tile":
         return KernelWork()
     middle, out = (Segments(graph, op.outputs[0]) for op in rest[:2])

@@ -56,7 +56,7 @@ class _Line:
             yield from self._chunks()
         else:
             yield from self._rows()
-        for name in self.reach:  # In their own order: a set's differs from one process to another.
+        for name in self.reach:  # In a fixed order: a set's differs from one process to another.
             if name in self.dying:
                 yield from self._forget(name, len(self.pool.whole(name)))
 

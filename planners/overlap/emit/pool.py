@@ -102,7 +102,7 @@ class PoolOperands:
         return share_of_macs(self.graph, op, op.outputs[0], box, sums)
 
     def only_last_byte(self, write: Operand, reads: Sequence[Operand]) -> bool:
-        """Whether a write meets what is read in no more than the write's last byte.
+        """Whether a write overlaps what is read in at most the write's last byte.
 
         A kernel that writes channel after channel has then read all before it writes there.
         """

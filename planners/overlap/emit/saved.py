@@ -23,7 +23,7 @@ def layout_of(plan: Plan) -> PoolLayout:
 def proven_layout(plan: Plan) -> PoolLayout:
     """The same, once it is known to make the plan's program, instruction for instruction.
 
-    What `check` says of the program is then so of whatever else is made from the layout. Raises
+    What `check` proves of the program then holds for all else made from the layout. Raises
     `BadInput` where they differ.
     """
     layout = layout_of(plan)
@@ -33,7 +33,7 @@ def proven_layout(plan: Plan) -> PoolLayout:
     try:
         made = replace(plan, program=emit(plan.graph, plan.machine, layout, parameters))
         program = with_engines(made).program
-    except (LookupError, ValueError, AssertionError) as error:  # It names what is not there.
+    except (LookupError, ValueError, AssertionError) as error:  # It names what does not exist.
         raise BadInput(f"the plan's layout does not suit {plan.graph.name!r:.60}") from error
     same = (program.memories, program.instructions) == (
         plan.program.memories,

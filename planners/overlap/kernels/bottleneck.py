@@ -55,7 +55,7 @@ class Bottleneck:
 
 
 def bottleneck(graph: Graph, positions: Sequence[int]) -> Bottleneck | None:
-    """The operators as an inverted bottleneck; None where they are none that can run so."""
+    """The operators as an inverted bottleneck; None where they are not one that can run as one."""
     ops = [graph.operators[p] for p in positions]
     if len(ops) not in (3, 4) or not all(streams(graph, op) for op in ops):
         return None

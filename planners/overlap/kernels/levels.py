@@ -17,7 +17,7 @@ from planners.overlap.model.segments import Segments
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The seconds of kernels by the simulator's model, roughly: weights are read for each
+    """The approximate seconds of kernels by the simulator's model: weights are read for each
     instruction, windows overlap, and each instruction begins anew.
     """
 
@@ -61,7 +61,7 @@ def row_levels(count: int) -> Iterator[int]:
 
 
 class Levels:
-    """Ever finer segments for operators that make one run, made as they are asked for.
+    """Ever finer segments for operators that make one run, made on demand.
 
     All rows at once, fewer, and, where `pixels` is set, segment by segment; several operators then
     in each form that makes pixels anew, too.

@@ -1,7 +1,7 @@
 """Which segments of an operand each segment of an output reads, and what is still to be read.
 
-For what works pixel by pixel or slides a window, rows and columns are independent: a table for
-each says all. Anything else is asked segment by segment.
+For what works pixel by pixel or slides a window, rows and columns are independent, with
+a table for each. Anything else is worked out segment by segment.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
 
 
 def _forget() -> None:
-    """Keep what is known of operators of equal looks, up to a number of them."""
+    """Empty a full cache of what is known of operators of equal looks."""
     for known in (_tables, _low_high):
         if len(known) >= MOST_KNOWN:
             known.clear()

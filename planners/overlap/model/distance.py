@@ -62,7 +62,7 @@ def order(graph: Graph, op: Operator) -> Order:
 def distance(graph: Graph, op: Operator, tensor: str, *, reverse: bool = False) -> int | None:
     """The least d = b_In − b_Out ≥ 0 in bytes at which `op` may write over its input `tensor`.
 
-    None where they had better lie apart: the operator has not exactly one output, or nothing of
+    None where they must lie apart: the operator has not exactly one output, or nothing of
     it could lie on the input. Any larger distance is as good. Together they take
     `footprint(In, Out, d)` bytes; for a linear or pointwise In[M,K] → Out[M,N] these are
     max(MN, MK) + min(N, K) − 1 elements (section 4).
@@ -139,7 +139,7 @@ def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: 
 
 
 def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
-    """From all inputs at once: what asks segment by segment hears of all of them."""
+    """From all inputs at once: a walk segment by segment yields all of them."""
     key = (look(graph, op), reverse)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
@@ -233,7 +233,7 @@ def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool, revers
 
 
 def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
-    """Segment by segment what the operator says that it needs; rows or planes if too many."""
+    """What the operator needs segment by segment; by rows or planes if these are too many."""
     out = graph.tensors[op.outputs[0]].shape
     outer = _outer(out)
     boxes = [_at(out, outer, index) for index in np.ndindex(*(out[axis] for axis in outer))]

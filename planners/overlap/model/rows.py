@@ -95,7 +95,7 @@ def in_place(graph: Graph, op: Operator, tensor: str) -> bool:
 def row_distance(graph: Graph, op: Operator, tensor: str, rows: int) -> int | None:
     """The least d in bytes at which an operator that makes so many rows at once may overlap.
 
-    None where they had better lie apart, as in `distance`, which it is never below.
+    None where they must lie apart, as in `distance`. It is never below that distance.
     """
     if len(op.outputs) != 1:
         return None

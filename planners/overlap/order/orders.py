@@ -33,7 +33,7 @@ def all_distances(graph: Graph) -> dict[tuple[str, str], int]:
 def shared_bytes(graph: Graph, distances: Distances) -> Shares:
     """What the outputs of each operator share with its dying inputs.
 
-    It grows where other operators ran before, as the search for the least peak asks: of the same
+    It grows where other operators ran before, as the search for the least peak needs: of the same
     inputs, more die.
     """
     near = [

@@ -1,4 +1,4 @@
-"""Segments of a kernel's own size: what a modulo operation costs less often costs in bytes.
+"""Segments of a kernel's own size: fewer modulo operations, for more bytes of padding.
 
 A kernel takes one address modulo the pool for each segment that it loads or stores. The paper's
 rule (section 5.3) makes a segment the smaller of the pixels, or rows, that a kernel reads and
@@ -17,9 +17,9 @@ The runs of a layout stay as they are and are placed anew:
   nothing to the padding: its segment is the largest that its tensors' pitches are multiples of;
 * an output begins a multiple of the segment before an input that it overwrites.
 
-The pool has whatever bytes that takes. A segment may lie across its end, and is then loaded or
-stored in two parts; were the pool a multiple of all segments, a network of many would waste more
-than all tensors together.
+The pool's size is not rounded. A segment may lie across its end, and is then loaded or stored in
+two parts; a pool that is a multiple of all segments could waste more than all tensors together in
+a network of many segment sizes.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class _Placing:
             return
         if run.form in ("window", "columns", "tile"):
             block = bottleneck(graph, positions)
-            assert block is not None  # the run was made of one
+            assert block is not None  # the run was made from one
             yield writes[0], block.a, BottleneckWindows(graph, block).distance(run.form, padded)
             return
         shared = [n for n in reads if len(positions) > 1 or (writes[0], n) in may_share]

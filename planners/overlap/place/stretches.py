@@ -40,7 +40,7 @@ Known: TypeAlias = dict[tuple[Hashable, int], PartPlaces]
 
 
 class StretchOrder:
-    """A stretch in one order: its parts, and how they lie once that was asked for."""
+    """A stretch in one order: its parts, and their places once searched."""
 
     def __init__(self, order: Sequence[int], parts: Sequence[PoolProblem]) -> None:
         self.order, self.parts = tuple(order), tuple(parts)
@@ -54,11 +54,11 @@ class StretchOrder:
 
     @property
     def bound(self) -> int:
-        """Bytes that no places of this order can do without."""
+        """A lower bound in bytes on the places of this order."""
         return max(laid.bound for laid in self.laid)
 
     def lay(self, least: int, known: Known, clock: Clock) -> None:
-        """Search quickly; parts that look alike are searched once."""
+        """Search quickly; parts of equal looks are searched once."""
         for part in self.parts:
             key = (part.look, least)
             if key not in known:

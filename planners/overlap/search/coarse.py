@@ -88,7 +88,7 @@ class Coarse:
 
     @property
     def need_bytes(self) -> int:
-        """Bytes that no places with these segments can do without."""
+        """A lower bound in bytes on the places with these segments."""
         return max(self.needs)
 
     @property
@@ -97,7 +97,7 @@ class Coarse:
 
     def _run(self, number: int) -> RunCandidate:
         run = self.levels[number].at(self.chosen[number])
-        assert run is not None  # It was chosen.
+        assert run is not None  # A level was chosen.
         return run
 
     def _coarsest(self, number: int) -> int:
@@ -128,7 +128,7 @@ class Coarse:
     def layout(self, clock: Clock) -> tuple[PoolLayout, int] | None:
         """All tensors placed within the budget, and a bound for these segments in this order.
 
-        Where no places are found, segments become finer in the part that they were sought for.
+        Where no places are found, segments become finer in that part.
         """
         if self.need_bytes > self.budget:
             return None

@@ -153,7 +153,7 @@ class BlockSplits:
 
 
 def quickest(ways: Iterable[ChainWay], operators: int, cost: Cost) -> list[ChainWay] | None:
-    """The ways of least seconds over all operators; None where none lead to the end."""
+    """The ways of least seconds over all operators; None where none reach the end."""
     by_first: dict[int, list[ChainWay]] = {}
     for way in ways:
         by_first.setdefault(way.first, []).append(way)

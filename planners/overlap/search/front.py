@@ -1,6 +1,6 @@
 """The exact front of RAM against work that is repeated, over all splits of a chain into runs.
 
-Blocks do not meet but in the tensor between them, so a network needs the most that a block needs
+Blocks share only the tensor between them, so a network needs the most that a block needs
 and repeats the sum of what they repeat. For each limit of RAM the least repeated work is a
 shortest path over the cuts.
 """
@@ -64,7 +64,7 @@ def is_chain(graph: Graph) -> bool:
 
 
 def front(graph: Graph, ways: Sequence[ChainWay]) -> list[FrontPoint]:
-    """All points that none beats in both, the one with least repeated work first."""
+    """All points that no other beats in both, the one with least repeated work first."""
     by_first: dict[int, list[ChainWay]] = {}
     for way in ways:
         by_first.setdefault(way.first, []).append(way)

@@ -79,7 +79,7 @@ def quick_layout(
 ) -> Quick | None:
     """The quickest layout found within a budget; None where none was found.
 
-    `may_share` is asked for what may overlap segment by segment, where nothing coarser fits. Raises
+    `may_share` is called for what may overlap by segments, where nothing coarser fits. Raises
     `BudgetTooSmall` where an operator alone needs more.
     """
     need, position = least_alone(graph, budget_bytes, fuse)
