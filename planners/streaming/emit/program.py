@@ -42,7 +42,7 @@ def emit(
     schedule: Schedule,
     activations: Activations,
 ) -> Program:
-    """The program of a schedule. A timestep is a layer; what is loaded ahead is in the earlier."""
+    """A schedule's program. A timestep is a layer; what is loaded ahead is in earlier ones."""
     emitter = _LayerEmitter(graph, machine, units, schedule, activations)
     steps = tuple(unit.name for unit in units)
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": emitter.route.source}
@@ -178,12 +178,12 @@ class _LayerEmitter:
 
 
 def made_outputs(graph: Graph) -> tuple[str, ...]:
-    """The outputs that an operator makes, once each: the others are at home."""
+    """The outputs that an operator makes, once each; the others lie in their homes."""
     return tuple(name for name in dict.fromkeys(graph.outputs) if name in graph.producer)
 
 
 def start_of(graph: Graph, machine: Machine, units: Sequence[Unit], times: Times) -> Start:
-    """What loading the network's inputs leaves of each engine."""
+    """When each engine is free after loading the network's inputs."""
     route, now = ParameterRoute(machine), 0.0
     there: dict[str, float] = {}
     for name in graph.inputs:

@@ -1,4 +1,4 @@
-"""Layers: what is read, copied and run as one, and how large it is; `times` says how long it takes.
+"""Layers: what is read, copied and run as one, and how large it is; durations are in `times`.
 
 An operator is a layer; where it is sliced, each slice of its output channels is one. All of the
 parameters that a layer needs are read together, in the operator's order, to contiguous bytes.
@@ -52,7 +52,7 @@ def _unit(graph: Graph, position: int, op: Operator) -> Unit:
 
 
 def sliced_units(graph: Graph, position: int, slices: int) -> tuple[Unit, ...] | None:
-    """An operator in that many slices of its output channels, none larger than it must be.
+    """An operator in that many slices of its output channels, as even as possible.
 
     None where it cannot be: it has fewer channels or several outputs, or what slices need of its
     parameters is more, together, than the operator needs.

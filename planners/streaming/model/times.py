@@ -33,7 +33,7 @@ CPU_RING = "cpu ring"
 class Times(Protocol):
     """Times of a network's layers, inputs and outputs on a machine, in seconds.
 
-    `own` says that they are not the machine's roofline, so that a plan must carry them.
+    `own`: they are not the machine's roofline, so a plan must carry them.
     """
 
     title: str
@@ -144,7 +144,7 @@ class Roofline:
 def given_times(
     graph: Graph, times: Times, units: Sequence[Unit], layers: Sequence[Layer]
 ) -> GivenTimes | None:
-    """What a plan of these layers carries of its times; None where they are the roofline."""
+    """The times that a plan of these layers carries; None where they are the roofline."""
     if not times.own:
         return None
     rows = (
@@ -164,8 +164,8 @@ def times_of(graph: Graph, machine: Machine, source: str = "") -> Times:
     """The times of a graph on a machine.
 
     `source` is empty for what suits the machine best (its fitted model, as long as its numbers are
-    those that were measured, else its roofline),
-    `roofline`, or the path of a table (`planners.streaming.model.table`). Raises `BadInput`.
+    those that were measured, else its roofline), `roofline`, or the path of a table
+    (`planners.streaming.model.table`). Raises `BadInput`.
     """
     if source not in ("", "roofline"):
         return read_table(graph, source)

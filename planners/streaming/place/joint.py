@@ -27,7 +27,7 @@ from planners.streaming.schedule.recurrence import NOW, Ends, Start, two_stages
 from planners.streaming.schedule.ring import RingPlaces
 
 PACK_S = 2.0  # The most that packing one schedule may take.
-LAST_S = 1.0  # The most that is spent on any addresses at all, when the time is over.
+LAST_S = 1.0  # Seconds for a last attempt at addresses, when the time is over.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def joint_front(
     return list(_front(load, tuple(layers), start, tuple(held)))
 
 
-@lru_cache(maxsize=64)  # no budget has a part in it, and several are asked for
+@lru_cache(maxsize=64)  # it does not depend on the budget, and several may be requested
 def _front(
     load: LayerLoad, layers: tuple[Layer, ...], start: Start, held: tuple[int, ...]
 ) -> tuple[tuple[int, float], ...]:
@@ -169,7 +169,7 @@ def place_jointly(
         if clock.expired():
             break
     for memory in within[:1]:
-        # That the time is over says nothing of the budget: the least load leaves most room.
+        # Time is over, but the budget may be enough: the least load leaves most room.
         ends = _ends(load, layers, memory, start, held)
         if (last := _fitted(graph, units, layers, ends, memory, budget_bytes)) is not None:
             return front, last

@@ -108,7 +108,7 @@ def _nothing_streams(layers: Sequence[Layer], start: Start) -> DelayPoint:
 
 
 def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
-    """Delays that never rise with the ring, wherever they change: by halves, equal ends alone."""
+    """Delays that fall or stay as the ring grows, where they change, by bisection of unequal ends."""
     if not rings:
         return []
     known = {0: delay(rings[0]), len(rings) - 1: delay(rings[-1])}
@@ -128,8 +128,8 @@ def _pairs(
 ) -> list[DelayPoint]:
     """Pairs of rings by rising total, where they may be faster than all with no more memory.
 
-    With any other ring beside it, a ring has no less delay than alone; pairs of one size, and
-    some near it, are known first.
+    A ring has no less delay with another beside it than alone; pairs of equal or similar
+    sizes are evaluated first.
     """
     sizes = [layer.size_bytes for layer in layers]
     waits = np.array([places(sizes, ring).waits for ring in rings], dtype=np.int64).T

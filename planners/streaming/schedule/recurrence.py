@@ -39,7 +39,7 @@ class Start:
     """What the network's inputs take first, in seconds from the start.
 
     Reads and copies begin after `read_s` and `copy_s`, the kernel of layer i after `kernels[i]`
-    (no sooner than at once where that is not given), and no barrier passes before `all_s`.
+    (from 0 where that is not given), and no barrier passes before `all_s`.
     """
 
     read_s: float = 0.0

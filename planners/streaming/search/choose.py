@@ -1,4 +1,4 @@
-"""Which layers, rings and times a plan has: the pipeline that was asked for, within the budget."""
+"""Which layers, rings and times a plan has: the pipeline requested, within the budget."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def choose(
     chosen: StreamingOptions,
     clock: Clock,
 ) -> ScheduleChoice:
-    """The pipeline that was asked for; where there is a choice, the least delay, then memory.
+    """The pipeline requested; where there is a choice, the least delay, then memory.
 
     Raises `BudgetTooSmall` with the largest layer where no rings fit beside the activations.
     """
@@ -202,7 +202,7 @@ def _require_apart(graph: Graph, way: Slicing, pipeline: str) -> None:
 
 
 def _asked(chosen: StreamingOptions, stages: int) -> int:
-    """Bytes of the rings that were asked for."""
+    """Bytes of the rings requested."""
     return int(chosen.ring) * (stages - 1)
 
 

@@ -67,7 +67,7 @@ def refined(
 def _improved(
     pieces: _Pieces, counts: list[int], position: int, best: float, delay: Delay
 ) -> float:
-    """Give one operator the number of slices with the least delay; what that is."""
+    """Give one operator the number of slices with the least delay, and return that delay."""
     chosen = counts[position]
     for count in COUNTS:
         if count != chosen and pieces.of(position, count) is not None:

@@ -54,9 +54,9 @@ class Slicings:
     overlapped: bool
 
     def offered(self, chosen: StreamingOptions, clock: Clock) -> Iterator[Slicing]:
-        """Those that were asked for; where all may be, the most promising and one refined from it.
+        """Those requested; where slices are free, the most promising one and one refined from it.
 
-        Pipelines that find no rings have one with each number of slices.
+        Pipelines other than `exact` get one for each number of slices.
         """
         if chosen.slices:
             yield self.way(divided(self.graph, chosen.slices), chosen.slices)
@@ -84,7 +84,7 @@ class Slicings:
     def guess(self, units: Sequence[Unit], layers: Sequence[Layer]) -> float:
         """The delay with all of the memory, in rings of one size; infinite where it is too small.
 
-        Inputs of the network are left out: they are as long in all ways.
+        Inputs of the network are left out: they take as long in all ways.
         """
         if self.joint:
             return joint_delay(self.graph, units, layers, self.memory_bytes)

@@ -106,7 +106,7 @@ def responses_of(
 
 
 def utilisation(tasks: Sequence[PeriodicTask], layout: SharedRings) -> Utilisation:
-    """What each engine has to do, over the time that there is."""
+    """The work of each engine, over the time available."""
     whole = float(hyperperiod(tasks))
     read = copy = kernel = 0.0
     for i, task in enumerate(tasks):
@@ -124,7 +124,7 @@ def drawn_responses(
     analysis: Analysis, least: float, draws: int, seed: int = 0
 ) -> tuple[tuple[float, ...], ...]:
     """Worst responses by task, in each draw: all times are uniform shares, `least` to 1, of their
-    bounds; the order is kept. Raises `BadInput` for a share that is none."""
+    bounds; the order is kept. Raises `BadInput` for an invalid share."""
     if not 0 <= least <= 1:
         raise BadInput(f"times are drawn from a share of their bounds, 0 to 1, not {least:g}")
     random = Random(seed)

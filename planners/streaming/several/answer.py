@@ -37,7 +37,7 @@ def answer(
     clock: Clock | None = None,
     most_jobs: int = MOST_JOBS,
 ) -> SharedMemory:
-    """In one ring of those bytes; without, in the least memory that meets all deadlines.
+    """In one ring of those bytes, or else in the least memory that meets all deadlines.
 
     That is one ring for all, a ring for each, or one ring beside networks that are kept. Where
     nothing does, the analysis is that of all networks kept. Raises `BudgetTooSmall` where a

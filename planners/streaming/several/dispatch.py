@@ -1,7 +1,7 @@
 """The order of all layers in a hyperperiod, as a policy decides it, and when each one ends.
 
 Whenever a kernel ends, the most urgent released job runs its next layer: a layer is never
-interrupted, a network is between any two. Reads (and copies) go in that order too, ahead as far as
+interrupted, a network may be between two. Reads (and copies) go in that order too, ahead as far as
 the rings allow, a job's even before its release: the order is known in advance, because it is
 made here once, with upper bounds of all times, and kept.
 

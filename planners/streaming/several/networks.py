@@ -18,7 +18,7 @@ from planners.streaming.several.tasks import PeriodicTask, exact, task
 
 @dataclass(frozen=True, slots=True)
 class NetworkEntry:
-    """A model, its period and its deadline in seconds; None where it was not written."""
+    """A model, its period and its deadline in seconds; None where not given."""
 
     model: str
     period_s: Fraction | None
@@ -77,7 +77,7 @@ def tasks_of(
 ) -> tuple[PeriodicTask, ...]:
     """A task of each network; the one named first has the highest priority.
 
-    `period_s` is for those that say none. Upper bounds are the machine's times, longer by a share
+    `period_s` is for those without one. Upper bounds are the machine's times, longer by a share
     of `spread`. Raises `BadInput` where the machine lacks the engines for three stages.
     """
     if stages == 3 and not ParameterRoute(machine).two_rings:

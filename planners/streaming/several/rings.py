@@ -1,7 +1,7 @@
 """Which ring each task's parameters go through, and how a ring fills while layers are dispatched.
 
-A layout says for each task whether it shares a ring, has one of its own, or is kept in memory for
-good, so that nothing of it is read again.
+In a layout each task shares a ring, has one of its own, or is kept in memory permanently, so that
+nothing of it is read again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def shared(
 def partitioned(
     tasks: Sequence[PeriodicTask], sizes: Sequence[int], stages: int = 2
 ) -> SharedRings:
-    """A ring for each task; one that holds all of its task is no ring: the task is kept.
+    """A ring for each task; where one would hold all of its task, the task is kept.
 
     Raises `BudgetTooSmall` for a layer larger than its ring.
     """

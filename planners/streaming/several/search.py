@@ -2,11 +2,11 @@
 
 A ring for all: places and so the whole timeline stay as they are until the ring is large enough
 for some lap to take the layer behind it too (`Filling.next_bytes`). Going from one such size to
-the next tries every timeline that there is. More memory may be worse, so none may be left out.
+the next tries every possible timeline. More memory may be worse, so none may be left out.
 
 A ring for each task: of several rings each has such a next size, and from rings that are too small
-one grows at a time, the least memory first. Where a task alone would be late in a ring it is late
-in company: such sizes are left out.
+one grows at a time, the least memory first. A task that is late in a ring alone is late with
+others too: such sizes are left out.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class LeastMemory:
     """The least memory of its kind, or why there is none.
 
     `bound_bytes`: no layout of this kind with less memory meets all deadlines; it equals the
-    layout's memory where that is proven least. With no layout, `proven` says that there is none,
-    else the time was over. `why` is for people.
+    layout's memory where that is proven least. With no layout, `proven` means that none exists,
+    else the time was over. `why` is a message for the user.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class SharedSearch:
     clock: Clock
 
     def meets(self, layout: SharedRings) -> tuple[bool, int | None]:
-        """Whether all deadlines hold, and the next larger ring that could tell otherwise."""
+        """Whether all deadlines hold, and the next larger ring for which that may differ."""
         dispatched = dispatch(self.tasks, self.jobs, self.policy, layout, stop_when_late=True)
         return dispatched.meets_all(), dispatched.next_bytes[0] if dispatched.next_bytes else None
 
@@ -72,8 +72,8 @@ def search(
 
 
 def impossible(tasks: Sequence[PeriodicTask], layout: SharedRings) -> str:
-    """Why no rings help, whatever their sizes: an engine has too much to do, or a task alone
-    takes too long. Empty where neither is so."""
+    """Why no rings help, whatever their sizes: an engine is overloaded, or a task alone takes
+    too long. Empty where neither holds."""
     used = utilisation(tasks, layout)
     for name in ("read", "copy", "kernel"):
         if (share := getattr(used, name)) > 1 + TOLERANCE_S:
@@ -167,9 +167,9 @@ class _Alone:
         self.known: dict[int, int | None] = {}
 
     def of(self, least: int) -> int | None:
-        """The least size from that on in which it is in time, or None; its own size keeps it.
+        """The least size from that on that meets its deadlines, or None; its own size keeps it.
 
-        Rings that take more than the task itself (in three stages there are two) are none.
+        Rings that take more than the task itself (in three stages there are two) do not count.
         """
         if least not in self.known:
             self.known[least] = self._search(max(least, self.largest))
@@ -246,7 +246,7 @@ class _Growing:
             heappush(self.heap, (layout.memory_bytes, known))
 
     def _descent(self, bound: int) -> LeastMemory:
-        """Where the time is over: the best of what is found from each task on."""
+        """When the time is over: the best of the descents that begin with each task."""
         descents = [self._smaller(first) for first in range(len(self.alone))]
         layouts = [
             partitioned(self.given.tasks, sizes, self.given.stages) for sizes in descents if sizes
@@ -264,7 +264,7 @@ class _Growing:
         for i in (*range(first, count), *range(first)):
             copies, whole = self.given.stages - 1, sizes[i]
             low, high = self.alone[i].largest, -(-whole // copies)
-            while low < high:  # By halves: more memory is mostly, not always, better.
+            while low < high:  # By bisection: more memory is mostly, not always, better.
                 sizes[i] = (low + high) // 2
                 if self._meets(sizes):
                     high = sizes[i]

@@ -22,8 +22,8 @@ class PeriodicTask:
     """A network that is run every `period_s`, each time within `deadline_s` of its release.
 
     Times of the layers are upper bounds. Periods and deadlines are exact fractions of a second
-    (`task` makes them of what is written). The least `priority` is the most urgent. Raises
-    `BadInput` for a deadline behind the period, and for what is no time at all.
+    (`task` makes them from decimals). The least `priority` is the most urgent. Raises
+    `BadInput` for a deadline after the period, and for times that are not positive numbers.
     """
 
     name: str
@@ -73,7 +73,7 @@ def task(
 
 
 def exact(value: float | str | Fraction) -> Fraction:
-    """A number as a fraction: 0.1 is a tenth. Raises `BadInput` for what is no number.
+    """A number as a fraction: 0.1 is a tenth. Raises `BadInput` for anything that is not a number.
 
     >>> exact(0.1), exact("33.3")
     (Fraction(1, 10), Fraction(333, 10))
