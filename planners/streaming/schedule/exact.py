@@ -108,7 +108,7 @@ def _nothing_streams(layers: Sequence[Layer], start: Start) -> DelayPoint:
 
 
 def steps(rings: Sequence[int], delay: Callable[[int], float]) -> list[tuple[int, float]]:
-    """Delays that fall or stay as the ring grows, where they change, by bisection of unequal ends."""
+    """Delays that never rise with the ring, where they change, by bisection of unequal ends."""
     if not rings:
         return []
     known = {0: delay(rings[0]), len(rings) - 1: delay(rings[-1])}
