@@ -60,7 +60,7 @@ def best_fit_arena(lifetimes: Sequence[Lifetime], *, alignment: int = 1) -> dict
 
 
 class LinearArena:
-    """The live blocks of one memory, placed as they come; it has no say in what leaves.
+    """The live blocks of one memory, placed as they come; it does not choose what leaves.
 
     `blocks` is sorted by offset. Sizes and offsets are in bytes.
     """
@@ -78,7 +78,7 @@ class LinearArena:
         return offset if offset + size_bytes <= self.capacity_bytes else None
 
     def allocate(self, id: str, size_bytes: int) -> int | None:
-        """Place a new block and say where, or change nothing and say None."""
+        """Place a new block and return its offset, or change nothing and return None."""
         offset = self.find(size_bytes)
         if offset is not None:
             self.place(id, offset, size_bytes)

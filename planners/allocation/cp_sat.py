@@ -49,7 +49,7 @@ def _build(instance: Instance, model: Any) -> list[Any]:
 
 
 def _solve_watched(solver: Any, model: Any, clock: Clock) -> Any:
-    """Solve, and let a thread ask now and then whether someone wants to stop."""
+    """Solve, while a thread polls for a stop."""
     if not clock.may_stop:
         return solver.solve(model)
     done = Event()

@@ -1,4 +1,4 @@
-"""Packings that are quick and often right: list placement in many orders, mended by promotion.
+"""Packings that are quick and often succeed: list placement in many orders, repaired by promotion.
 
 A heuristic never proves that nothing fits. All are deterministic: random numbers are seeded.
 """

@@ -17,7 +17,7 @@ from planners.core.progress import Clock
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one part of the portfolio says: packed, proved infeasible (False), or open (None)."""
+    """One portfolio part's answer: packed, proved infeasible (False), or open (None)."""
 
     fits: bool | None
     offsets: list[int] = field(default_factory=list)

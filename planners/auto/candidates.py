@@ -18,7 +18,7 @@ UNITS = {"latency": "s", "traffic": "bytes", "energy": "J", "memory": "bytes"}
 
 @dataclass(frozen=True, slots=True)
 class PlannerCandidate:
-    """A planner with options; the quick ones come first, so that the others have a mark to beat."""
+    """A planner with options; quick ones come first, so that the others have a value to beat."""
 
     planner: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -47,7 +47,7 @@ OURS = (
 
 
 def candidates(objective: str) -> tuple[PlannerCandidate, ...]:
-    """Ours, and then planners that others bring, with their defaults. Parameters always count."""
+    """Ours, and then third-party planners, with their defaults. Parameters always count."""
     ours = (*OURS, *(QUICK if objective in SIMULATED else OVERLAP))
     known = {c.planner for c in ours} | {AUTO}
     theirs = (
@@ -59,7 +59,7 @@ def candidates(objective: str) -> tuple[PlannerCandidate, ...]:
 
 
 def value_of(objective: str, plan: Plan, trace: Trace | None) -> float:
-    """What an objective is of a plan: seconds, bytes or joules. Less is better."""
+    """A plan's value by an objective: seconds, bytes or joules. Less is better."""
     if objective == "traffic":
         return plan.claims.offchip_bytes
     if objective == "memory":

@@ -1,4 +1,4 @@
-"""`planner="auto"`: every planner is asked, and the best plan for one objective is returned."""
+"""`planner="auto"`: every planner is tried, and the best plan for one objective is returned."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 from planners.simulator.simulate import simulate
 
-LEAST_S = 0.5  # a planner that has no more time than this is not begun
+LEAST_S = 0.5  # a planner with no more time than this is not started
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a candidate: a value by the objective, or the reason why there is none."""
+    """A candidate's result: a value by the objective, or the reason why there is none."""
 
     candidate: PlannerCandidate
     plan: Plan | None = None
@@ -68,7 +68,7 @@ def plan(
     of them together. All count parameters, so that they are compared by one account.
 
     The plan is its planner's own, with its options and claims: `optimal` is proven of that
-    planner's problem. The notes say what it won against and by how much; `details.tried` has
+    planner's problem. The notes tell what it won against and by how much; `details.tried` has
     each candidate. Raises `BudgetTooSmall` with the least need where nothing fits, and
     `BadInput`.
     """
@@ -99,7 +99,7 @@ def _try(
     share_s: float,
     best: Tried | None,
 ) -> Tried:
-    """Ask one planner; its program is timed only where it may yet win."""
+    """Try one planner; its program is timed only where it may still win."""
 
     def tell(moment: Progress) -> bool:
         clock.report(f"{candidate.label}: {moment.stage}")

@@ -1,1 +1,1 @@
-"""What a person asks of a plan: a language of constraints, and the smallest sets that conflict."""
+"""Requirements on a plan: a language of constraints, and the smallest sets that conflict."""

@@ -1,4 +1,4 @@
-"""Wishes that cannot be had together, and the smallest set of them that is in the way."""
+"""Wishes that are not possible together, and a minimal set of them that conflicts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def require_consistent(wishes: Sequence[Wish], graph: Graph, budget_bytes: int) 
 
 
 def consistent(wishes: Iterable[Wish], graph: Graph) -> bool:
-    """Whether wishes can be had together where no memory is too small."""
+    """Whether wishes are possible together with unlimited memory."""
     import networkx as nx  # Here and not above: most plans have no wishes.
 
     by_kind: dict[str, list[tuple[str, ...]]] = {}

@@ -1,8 +1,8 @@
-"""What a person asks of a plan: wishes, said in one line each and found broken by replay.
+"""What a user requires of a plan: wishes of one line each, checked by replay.
 
 "keep T" (tensor T stays on chip from its first use to its last), "spill T" (T is on chip only while
 what reads or writes it runs), "A before B" (operators), "fuse A B" and "split A B" (in one fused
-group or not). Planners say which kinds they know; here nothing is known of planners.
+group or not). Planners declare which kinds they know; nothing here depends on planners.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Wish:
 
     @property
     def about(self) -> tuple[Kind, tuple[str, ...]]:
-        """Equal for wishes that ask the same: two operators are fused or split in no order."""
+        """Equal for wishes that require the same: fused or split operators have no order."""
         return self.kind, self.names if self.kind == "before" else tuple(sorted(self.names))
 
 
 def parse(texts: Any, graph: Graph) -> tuple[Wish, ...]:
     """The wishes of a list of texts, each once, in their order.
 
-    Raises `BadInput` for what is no wish, with the nearest kind or name.
+    Raises `BadInput` for a text that is not a wish, with the nearest kind or name.
     """
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise BadInput(f"wishes must be a list of texts such as {FORMS}, not {texts!r:.60}")

@@ -1,1 +1,1 @@
-"""What all of Spillway speaks of: graphs, machines, programs, plans, options, progress, errors."""
+"""Types that all rooms share: graphs, machines, programs, plans, options, progress, errors."""

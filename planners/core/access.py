@@ -1,7 +1,7 @@
 """What an operator must read to write a part of its output.
 
-Kinds and sizes tell for windows, products and what works element by element. Where calls move
-elements, they say how they read (`planners.core.relations`); what says nothing needs everything.
+For windows, products and element-wise operators it follows from kinds and sizes. Calls that move
+elements state how they read (`planners.core.relations`); a call that does not needs everything.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str,
 
 
 def detailed(op: Operator) -> bool:
-    """Whether an operator's parts say how they read."""
+    """Whether an operator's parts state how they read."""
     return bool(op.parts) and op.parts[-1].detailed
 
 
 def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, Box]:
-    """The boxes of all values that a box of the output needs, where parts say how they read."""
+    """The boxes of all values that a box of the output needs, where parts state how they read."""
     shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
     shapes |= {part.name: part.shape for part in op.parts}
     wanted = {output: box}

@@ -70,7 +70,7 @@ def within(box: Box, around: Box) -> tuple[slice, ...]:
 
 
 def around(*boxes: Box | None) -> Box:
-    """The least box that holds all of these, of which some may be none, but not all."""
+    """The least box that holds all of these, of which some, but not all, may be None."""
     some = [box for box in boxes if box is not None]
     return tuple(
         (min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*some, strict=True)

@@ -22,7 +22,7 @@ class Displayed:
     __slots__ = ()
 
     def facts(self) -> Sequence[Fact]:
-        """The first names it, the others say what it comes to; quick to find."""
+        """The first one names the object, the others sum it up; quick to compute."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -44,7 +44,7 @@ def line(facts: Sequence[Fact]) -> str:
 
 
 def table(facts: Sequence[Fact]) -> str:
-    """Facts as a plain HTML table; names may be anybody's, so everything is escaped."""
+    """Facts as a plain HTML table; names may come from anywhere, so everything is escaped."""
     (what, name), *others = facts
     rows = "".join(
         f'<tr><th style="text-align: left">{escape(key)}</th>'

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class SpillwayError(Exception):
-    """Base of every error that a user can cause and mend."""
+    """Base of every error that a user can cause and fix."""
 
 
 class UnknownName(SpillwayError):
@@ -20,7 +20,7 @@ class UnknownName(SpillwayError):
         self._given = (what, name, nearest, hint)
         super().__init__(text + (f" ({hint})" if hint else ""))
 
-    # Exceptions are pickled by their message otherwise, and come out of no worker process.
+    # By default exceptions are pickled by their message alone, and cannot leave a worker process.
     def __reduce__(self) -> tuple[type[UnknownName], tuple[str, str, list[str], str]]:
         return type(self), self._given
 
@@ -36,7 +36,7 @@ class ImportFailed(SpillwayError):
 class BudgetTooSmall(SpillwayError):
     """No plan exists within the budget: `need_bytes` > `have_bytes`, and `operator` binds.
 
-    `remedy` says what would do, where that is not a budget of MR.
+    `remedy` tells what would help, where that is not a budget of MR.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BudgetTooSmall(SpillwayError):
 
 
 class WishesConflict(BudgetTooSmall):
-    """No plan respects `wishes`, a minimal set of those given, as texts: any fewer can be had.
+    """No plan respects `wishes`, a minimal set of those given, as texts: fewer are possible.
 
     Within the budget, where `need_bytes` is more; at no budget, where the two are equal, and
     `reason` says why.

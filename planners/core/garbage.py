@@ -1,4 +1,4 @@
-"""Python's cyclic garbage collector, at rest while very many objects are made or read.
+"""Python's cyclic garbage collector, paused while very many objects are made or read.
 
 It walks all live objects again and again as their number grows. Instructions form no cycles: a
 program of 270,000 is made four times as fast without, and replayed almost twice. A page of the
@@ -28,6 +28,6 @@ def no_collection() -> Iterator[None]:
 
 @cache
 def settle() -> None:
-    """Never look again at what is loaded by now: modules stay for good. Once a process."""
+    """Never scan again what is loaded by now: modules stay loaded. Once a process."""
     gc.collect()
     gc.freeze()

@@ -46,7 +46,7 @@ class Tensor:
 class Part:
     """One call of the source model inside an operator: its name there and its kind (`relu`).
 
-    Where an operator does more than slide a window and map elements, its parts also say the
+    Where an operator does more than slide a window and map elements, its parts also state the
     `shape` of their values, what they read, by name, and with which relation
     (`planners.core.relations`); a call whose relation is not known has none.
     """
@@ -108,7 +108,7 @@ class Operator:
 class Graph(Displayed):
     """A network in its default schedule: `operators` are in an order that can run.
 
-    `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` says how to
+    `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` tells how to
     build the model again (`{"catalogue": "resnet50", "input_shape": [[1, 3, 224, 224]]}`).
     Each element of each tensor counts `bytes_per_element` bytes.
     """
@@ -359,7 +359,7 @@ def _validate(graph: Graph) -> None:
 
 
 def _validate_parts(graph: Graph, op: Operator) -> None:
-    """Parts that say what they read read what is there, in ways that suit it."""
+    """Parts that state what they read only read existing values, by relations that suit them."""
     if not any(part.detailed for part in op.parts):
         return
     shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}

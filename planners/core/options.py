@@ -1,9 +1,9 @@
-"""The options of a planner: a frozen dataclass whose fields say all there is to know of them.
+"""The options of a planner: a frozen dataclass whose fields declare all there is to know of them.
 
 Each field is made by `flag`, `choice`, `whole`, `number`, `size`, `text` or `names`, with its help,
 default, and choices or bounds; `rules` is the one method for what goes together. Validation here,
 the command line, widgets, links, sweep labels, scripts and the documentation's tables are derived
-from these types, for planners of anybody's: whoever declares an option declares it once.
+from these types, for third-party planners too: an option is declared once.
 
 >>> @dataclass(frozen=True, kw_only=True)
 ... class MyOptions(Options):

@@ -26,7 +26,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Claims(Displayed):
-    """What a planner says of its program; `check` replays the program and compares to the byte.
+    """What a planner claims of its program; `check` replays the program and compares to the byte.
 
     `objective_bytes` is what was minimised and `bound_bytes` a proven lower bound on it, under
     the options the plan was made with (`schedule=default` compares within that schedule). `gap`
@@ -176,7 +176,7 @@ def streamed_of(plan: Plan) -> StreamedParameters:
 
 
 def _claims_from(data: Any) -> Claims:
-    """Claims whose fields are of the types that they say. Raises `TypeError`, `ValueError`."""
+    """Claims whose fields are of the declared types. Raises `TypeError`, `ValueError`."""
     claims = Claims(**data)
     for name, value in data.items():
         if name.endswith("_bytes") and (not isinstance(value, int) or isinstance(value, bool)):

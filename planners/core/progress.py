@@ -1,4 +1,4 @@
-"""What a planner tells while it works, and how it is asked to stop."""
+"""How a planner reports progress while it works, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 class Clock:
     """Time since work began, its limit, and the caller's wish to stop.
 
-    The wish is what a callback that hears of the work answers, or what `should_stop` says.
+    A stop is requested by the answer of the progress callback, or by `should_stop`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Clock:
         self._tells_plans = self._tells_bounds = False
 
     def share(self, share: float, *, bounds: bool = True) -> Clock:
-        """A clock for that share of the time left, which tells all: its plans are the whole's.
+        """A clock for that share of the time left, which reports all: its plans are the whole's.
 
         Where `bounds` is False its bounds are not: a bound for one order is none for all.
         """
@@ -52,7 +52,7 @@ class Clock:
         return clock
 
     def part(self, time_limit_s: float) -> Clock:
-        """A clock for a part of the work: it ends early, and tells of its stages only.
+        """A clock for a part of the work: it ends early, and reports its stages only.
 
         Its objective and bound are not those of the whole. A stop ends both.
         """
@@ -66,7 +66,7 @@ class Clock:
 
     @property
     def left_s(self) -> float:
-        """Seconds left, at least zero; none once a stop was asked for."""
+        """Seconds left, at least zero; none once a stop was requested."""
         own = 0.0 if self._wants_stop() else max(0.0, self._limit_s - self.elapsed_s)
         return own if self._whole is None else min(own, self._whole.left_s)
 
@@ -75,7 +75,7 @@ class Clock:
 
     @property
     def may_stop(self) -> bool:
-        """Whether anyone could ask it to stop before its time is over."""
+        """Whether it can be stopped before its time is over."""
         return (
             self._callback is not None
             or self._should_stop is not None
@@ -84,17 +84,17 @@ class Clock:
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop was asked for, whatever the time."""
+        """Whether a stop was requested, whatever the time."""
         return self._wants_stop() or (self._whole is not None and self._whole.stopped)
 
     def expired(self) -> bool:
-        """Whether the time is over or a stop was asked for."""
+        """Whether the time is over or a stop was requested."""
         return self.left_s <= 0.0
 
     def report(
         self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None
     ) -> None:
-        """Tell the caller where planning is, and hear whether to stop."""
+        """Report progress to the caller, and learn whether to stop."""
         if self._whole is not None:
             self._whole.report(
                 stage,

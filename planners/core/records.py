@@ -1,4 +1,4 @@
-"""Plain data read into typed dataclasses and back; what is wrong is said with its place."""
+"""Plain data read into typed dataclasses and back; errors name their place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Within:
 
 
 def read(kind: type[T], data: Any, where: str) -> T:
-    """The dataclass that plain data say; keys that it does not have are passed over.
+    """The dataclass in plain data; keys that it does not have are ignored.
 
     Raises `BadInput` that names the place, such as `layers[3].size_bytes`; `where` may be empty.
     """
@@ -55,7 +55,7 @@ def read(kind: type[T], data: Any, where: str) -> T:
 
 
 def read_value(kind: Any, data: Any, where: str) -> Any:
-    """The value of a type that plain data say. Raises `BadInput` that names the place."""
+    """The value of a type in plain data. Raises `BadInput` that names the place."""
     if is_dataclass(kind):
         return read(kind, data, where)  # type: ignore[arg-type]  # a class, not one of its own
     inside = get_args(kind)

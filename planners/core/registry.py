@@ -1,4 +1,4 @@
-"""Planners by name: ours, and those that others bring through the entry points."""
+"""Planners by name: ours, and third-party ones through the entry points."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ GROUP = "spillway.planners"
 class PlannerInfo:
     """A planner: its `plan` function as `module:function`, and where its type of options is.
 
-    A planner of one's own says its type as the annotation of its function's `options`; without
-    one it takes any. `always_counts`: its plans count parameters whether they are asked to or not.
+    A third-party planner gives its type as the annotation of its function's `options`; without
+    one it takes any. `always_counts`: its plans count parameters in any case.
     """
 
     name: str
@@ -41,7 +41,7 @@ class PlannerInfo:
 
     @cached_property
     def options(self) -> type[Options] | None:
-        """The type of its options; None where it says none. Raises `BadInput` as `function`."""
+        """The type of its options; None where it gives none. Raises `BadInput` as `function`."""
         if self.options_target:
             return cast(type[Options], self._imported(self.options_target))
         try:
@@ -59,7 +59,7 @@ class PlannerInfo:
         options: Mapping[str, Any],
         progress: ProgressCallback | None = None,
     ) -> Plan:
-        """Plan with these options, in the type that a planner of one's own says."""
+        """Plan with these options, in the type that a third-party planner gives."""
         theirs = None if self.options_target else self.options
         taken = theirs.of(options) if theirs else options
         return self.function()(graph, machine, budget_bytes, taken, progress)

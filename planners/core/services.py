@@ -1,8 +1,8 @@
-"""What one room lends another that must not import it: functions by name, loaded at the first call.
+"""Functions that one package offers to others that must not import it, loaded at the first call.
 
 A planner imports no other, so that each method stands by itself, and nothing imports a backend.
-A service says here what is lent and where its code lies, as `planners.core.registry` does of
-planners; who calls it knows this file only.
+A service is declared here with the place of its code, as planners are in `planners.core.registry`;
+callers know this file only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Times of layers that belong to a problem: given by a table or a fitted model, not by a machine.
 
-A plan that was made with such times carries them, row by row, and whoever prints its makespan
-prints where they are from. What no row speaks of takes the machine's roofline.
+A plan that was made with such times carries them, row by row, and wherever its makespan is
+printed, so is where they are from. What has no row takes the machine's roofline.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LayerTime:
 class GivenTimes:
     """Where times are from, and a row for each operator, or for each of its slices.
 
-    The network's inputs and outputs are where they are needed and take no time.
+    The network's inputs and outputs are in place already and take no time.
     """
 
     source: str

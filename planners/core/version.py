@@ -1,4 +1,4 @@
-"""Which version of Spillway this is: what was installed, else what `pyproject.toml` says."""
+"""Which version of Spillway this is: the installed one, else that in `pyproject.toml`."""
 
 from __future__ import annotations
 

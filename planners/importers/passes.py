@@ -270,7 +270,7 @@ def _operator(group: _Group, values: _Values, parameters: set[str]) -> Operator:
 
 
 def _parts(calls: list[Call], main: Call, values: _Values) -> tuple[Part, ...]:
-    """The calls of an operator; how they read where kinds and sizes do not tell."""
+    """The calls of an operator; how they read where that does not follow from kinds and sizes."""
     if {call.kind for call in calls} <= TOLD_BY_KIND:
         return tuple(Part(call.name, call.kind) for call in calls)
     # Constants that are written into, perhaps through views, are run again whole.

@@ -14,7 +14,7 @@ from planners.core.errors import BadInput
 class Memo:
     """Results by key, plain data, in memory and, where a path is given, in a file of JSON lines.
 
-    `on_result` hears of each new one. `is_result` may raise where a line is none of a comparison's.
+    `on_result` is called with each new one. `is_result` may raise for a line of something else.
     Raises `BadInput` for a file that is not of such results.
     """
 
@@ -45,7 +45,7 @@ class Memo:
         return self._known.get(json.dumps(key))
 
     def keep(self, key: Sequence[Any], value: Any, message: str = "") -> None:
-        """Keep a result, and say of what."""
+        """Keep a result, and report of what it is."""
         self._known[json.dumps(key)] = json.loads(json.dumps(value))
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:

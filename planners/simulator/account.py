@@ -35,7 +35,7 @@ class Account:
     def claims(
         self, objective_bytes: int, bound_bytes: int, solver: str, clock: Clock, proven: bool = True
     ) -> Claims:
-        """What a planner claims of a plan that moves this; its callback hears that it is done.
+        """A planner's claims of a plan that moves this; reported to the callback as done.
 
         `proven`: that nothing beats the objective where it equals the bound.
         """

@@ -89,7 +89,7 @@ class CheckReport(Displayed):
 def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     """Replay a plan and compare what it does with what its planner claims.
 
-    `progress` hears now and then which step it is at; what it returns is not heeded. Raises
+    `progress` is called from time to time with the current step; its answer is ignored. Raises
     `InvalidPlan` with the step, the address and the reason.
     """
     check_memories(plan.program)

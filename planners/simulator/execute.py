@@ -1,7 +1,7 @@
 """Run a program on real numbers, in arenas of exactly its bytes, beside eager PyTorch.
 
 Transfers are byte copies to and from host copies; operators are PyTorch's kernels on views of the
-arena. Released bytes are spoilt, so a program that reads what it should not gives a wrong result.
+arena. Released bytes are overwritten, so a program that reads them gives a wrong result.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
 
 @contextmanager
 def _threads(instructions: int) -> Iterator[None]:
-    """One thread for programs of many small pieces: others would wait longer than they work."""
+    """One thread for programs of many small pieces: more would wait longer than they work."""
     before = torch.get_num_threads()
     try:
         if instructions > MANY:
@@ -110,7 +110,7 @@ def _threads(instructions: int) -> Iterator[None]:
 def frozen(module: torch.nn.Module) -> Iterator[None]:
     """The module in evaluation mode and without gradients, and as it was afterwards.
 
-    Some kernels are chosen by whether a weight wants a gradient, even where none is computed.
+    Some kernels are chosen by whether a weight requires a gradient, even where none is computed.
     """
     wanted = [p for p in module.parameters() if p.requires_grad]
     training = [m for m in module.modules() if m.training]

@@ -1,4 +1,4 @@
-"""A part of an operator call by call, where its calls say how they read.
+"""A part of an operator call by call, where its calls state how they read.
 
 Each call runs on the boxes of its operands that `planners.core.relations` names, and gives the
 box of its value that is wanted. Constants that are not read in such a way are made whole.

@@ -21,13 +21,13 @@ class _Use:
 
 
 def seconds_of(program: Program, graph: Graph, times: GivenTimes) -> list[float | None]:
-    """Seconds of each instruction, by position; None where no row speaks of it.
+    """Seconds of each instruction, by position; None where it has no row.
 
     A compute takes its row's time. Of parameters, each piece that comes from off chip takes its
     share by bytes of the time to read the layer that it is for, and each that comes from a ring
     its share of the time to copy it; joined loads take theirs together. The network's inputs and
     outputs take none, once each. Raises `BadInput` for rows that are not the graph's, and for a
-    compute that no row speaks of.
+    compute without a row.
     """
     times.require(graph)
     return list(_Rows(program, graph, times).seconds())

@@ -1,4 +1,4 @@
-"""Do a program's memories make sense? Asked before a replay believes their sizes and flags."""
+"""Do a program's memories make sense? Checked before a replay relies on their sizes and flags."""
 
 from __future__ import annotations
 

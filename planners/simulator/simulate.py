@@ -24,8 +24,8 @@ class Trace(Displayed):
     """What a plan does on a machine.
 
     `makespan_s` is when the last instruction ends; `busy_s` how long each engine works;
-    `energy` the joules by where they go and `energy_j` their sum; `times` says how long
-    instructions take according to whom.
+    `energy` the joules by where they go and `energy_j` their sum; `times` names the
+    source of the instructions' times.
     """
 
     machine: str
@@ -108,7 +108,7 @@ def _same(machine: Machine, other: Machine) -> bool:
 
 
 def times_text(given: GivenTimes | None, machine: Machine) -> str:
-    """According to whom instructions take as long as they do."""
+    """The source of the instructions' times."""
     if given is None:
         return f"roofline of {machine.name}"
     return f"given by {given.source}, not the machine's roofline"

@@ -1,4 +1,4 @@
-"""What a table of plans says: Pareto fronts, the hypervolume of each planner, who wins where."""
+"""Tables of plans evaluated: Pareto fronts, the hypervolume of each planner, who wins where."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ WIDTH_STEP = 8
 class Size:
     """A network at one size: `size` is the image's side in pixels, or a module's input channels.
 
-    `ram_bytes`: what the method needs; where it does not fit, the least it could do with.
+    `ram_bytes`: what the method needs; where it does not fit, the least that it needs.
     """
 
     size: int
@@ -97,7 +97,7 @@ def largest(measure: Measure, sizes: Sequence[int], limit_bytes: int) -> Headroo
 
 
 def measured(build: Callable[[int], Graph], need: Need, limit_bytes: int) -> Measure:
-    """A measure that builds the graph of each size and asks what it needs."""
+    """A measure that builds the graph of each size and computes what it needs."""
 
     def measure(size: int) -> Size:
         graph = build(size)

@@ -39,7 +39,7 @@ Place = tuple[int, int]
 
 
 class SweepTask(NamedTuple):
-    """A plan to be made: `planner` and `label`, the budget, are as they were asked for."""
+    """A plan to be made: `planner` and `label`, the budget, are as requested."""
 
     graph: Graph
     planner: str
@@ -114,10 +114,10 @@ def sweep(
     Columns are those of `spillway plan --json`, the machine and a reason. A budget that nothing
     fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
     status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
-    `Client.get_executor(pure=False)`) the plans are made in it. `on_row` hears of each row at once.
+    `Client.get_executor(pure=False)`) the plans are made in it. `on_row` is called with each row.
     A planner may bring options of its own, which the others do not get: see `variant`.
     After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
-    that is a failed row too. `time_limit` is what a planner is asked to keep to in its search.
+    that is a failed row too. `time_limit` is a planner's limit for its search.
     `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
     planned again, but failures are. Wrong names, sizes and options are errors: `UnknownName`,
     `BadInput`.
@@ -206,7 +206,7 @@ def _run(
     """The rows of all tasks as they come; a graph's tasks follow from the sizes of its budgets.
 
     In an executor the sizes are found there too: a network whose least peak takes long to find
-    keeps nobody waiting.
+    does not hold up others.
     """
     if executor is None:
         for number, find in enumerate(sizing):
@@ -234,7 +234,7 @@ def _run(
 def _sizes(
     graph: Graph, labels: Sequence[int | str], counted: bool, _death: Exception | None = None
 ) -> list[int]:
-    """The budgets of a graph in bytes; here, after the death of a worker that was asked."""
+    """The budgets of a graph in bytes; computed here where a worker has died."""
     return resolve_budgets(graph, labels, parameters=counted)
 
 

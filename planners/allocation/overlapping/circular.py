@@ -15,7 +15,7 @@ from planners.core.progress import Clock
 
 Pick = Literal["first", "last", "tight", "behind"]
 PICKS: tuple[Pick, ...] = ("first", "last", "tight", "behind")
-ROUNDS = 4  # times that each order is begun with, and mended more often each time
+ROUNDS = 4  # times that each order is tried, with more repairs each time
 
 
 def keeps(pair: PoolPair, ahead: int, pool: int) -> bool:

@@ -26,7 +26,7 @@ def improve(
         return pool, places, part.floor
     least = max(least, part.floor)
     size, placed, bound = _solved(part, least, pool, places, clock.left_s, circular=True)
-    # The search begins at `least`: that nothing smaller was found says nothing.
+    # The search begins at `least`, so a bound of `least` is no proof.
     return size, placed, bound if bound > least else part.floor
 
 

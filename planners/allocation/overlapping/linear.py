@@ -30,7 +30,7 @@ def pack_overlapping(
 ) -> Packed | None:
     """The least bytes for all, or the first found that are `enough`.
 
-    None where more than `most_bytes` are needed. Without `exact` no solver is asked.
+    None where more than `most_bytes` are needed. Without `exact` no solver is used.
     """
     bound = part.floor
     if most_bytes is not None and bound > most_bytes:

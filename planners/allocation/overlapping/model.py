@@ -52,7 +52,7 @@ class PoolProblem:
 
     @cached_property
     def floor(self) -> int:
-        """Bytes that no places can do without."""
+        """A lower bound in bytes on all places."""
         if self._floor is not None:
             return self._floor
         return max(self.need(step) for step in {block.first for block in self.blocks})

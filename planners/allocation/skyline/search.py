@@ -17,7 +17,7 @@ What cuts the tree:
 * *backjumping*: a failure is due to the sections whose skyline and blocks were looked at to prove
   it; a choice that touches none of them has no part in it, and its alternatives would fail too;
 * *memory*: the same sections, with the same blocks left to place, fail again;
-* *symmetry*: of blocks alike in all respects the first goes first.
+* *symmetry*: of blocks equal in all respects the first goes first.
 
 Related: Burke, Kendall, Whitwell (2004) for the skyline, TelaMalloc (Maas et al., 2022) and
 MiniMalloc (Moffitt, 2023) for sections, slack and dominance.
@@ -156,7 +156,7 @@ class SkylineSearch:
             raise OutOfNodes
 
     def _choices(self, part: SkylinePart) -> tuple[list[ValleyChoice], int]:
-        """The choices at the valley that has fewest, and the sections looked at to tell."""
+        """The choices at the valley that has fewest, and the sections looked at to find it."""
         steps, leftmost = part.steps, self.strategy.leftmost
         best: list[ValleyChoice] = []
         best_rank, best_seen = (1 << 30, 0), 0

@@ -1,4 +1,4 @@
-"""What may lie at the bottom of a valley of the skyline; `skyline` says why this is enough."""
+"""What may lie at the bottom of a valley of the skyline; `search` explains why this is enough."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What each read, copy and kernel waits for, as counts of those that must have ended before it.
 
-Each engine takes layers in order, so that three counts say all. Places in the rings give the
+Each engine takes layers in order, so that three counts are enough. Places in the rings give the
 waits for bytes: a layer's bytes are free once the last earlier layer that they meet has left.
 """
 

@@ -1,4 +1,4 @@
-"""What a streaming plan says of layers and rings, checked, in bytes as they are held.
+"""The layers and rings of a streaming plan, checked, in bytes as they are held.
 
 Parameters are held as float32 or int32: a plan made for one or two bytes an element runs with
 every size and offset scaled to four, as `execute` does it.

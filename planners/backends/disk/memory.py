@@ -1,4 +1,4 @@
-"""What the system says of this process's memory; None where it says nothing."""
+"""The system's figures for this process's memory; None where it has none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Growth:
         self.before, self.files = resident_bytes(), resident_bytes("RssFile")
 
     def most_bytes(self) -> int | None:
-        """The most until now; None where the system does not say."""
+        """The most until now; None where the system does not report it."""
         peak, files = resident_bytes("VmHWM"), resident_bytes("RssFile")
         if not self.counted or None in (self.before, self.files, peak, files):
             return None

@@ -96,7 +96,7 @@ class Storage:
     ) -> None:
         """Fill `target`, which is at `address`, from byte `start` on (a whole block).
 
-        `tell` hears of the bytes read before each request, and stops the reading by raising.
+        `tell` is called with the bytes read before each request, and stops the reading by raising.
         Raises `BadInput` where the file ends early or the storage fails.
         """
         done, size = 0, len(target)
@@ -135,7 +135,7 @@ class Storage:
         return got
 
     def _request(self, parts: list[memoryview], at: int, until: int) -> int:
-        """One request; at least a block of what was asked for."""
+        """One request; at least a block of what was requested."""
         try:
             got = preadv(self.descriptor, parts, at)
         except OSError as error:
@@ -169,7 +169,7 @@ class Storage:
 
 
 def _file_system(path: str) -> str:
-    """The type of the file system that a file lies in, where the system says it."""
+    """The type of the file system that a file lies in, where the system reports it."""
     try:
         status = os.stat(path)
         device = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"

@@ -55,7 +55,7 @@ class ParameterRing:
         return memoryview(self.mapped).cast("B")[start : start + size]
 
     def resident_bytes(self) -> int | None:
-        """Bytes of pages that the system holds in memory, or in swap; None where it says not."""
+        """Bytes of pages that the system holds in memory, or in swap; None where unknown."""
         entries = self.allocated_bytes // PAGE
         try:
             with open("/proc/self/pagemap", "rb", buffering=0) as file:

@@ -17,7 +17,7 @@ from planners.core.graph import Graph, Operator
 def random_net(graph: Graph, seed: int) -> QNet:
     """A `QNet` of this graph with weights from `seed`, whose values keep to their ranges.
 
-    What a graph does not say is assumed: relu6 wherever `hardtanh` is, averages that count their
+    What a graph does not tell is assumed: relu6 wherever `hardtanh` is, averages that count their
     padding. Raises `BadInput` where no int8 kernel exists for an operator.
     """
     return quantized(graph, random_calibration(graph, seed))

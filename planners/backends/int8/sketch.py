@@ -101,7 +101,7 @@ def unknown(op: Operator, why: str) -> BadInput:
 
 
 def _operands(op: Operator, main: Part) -> tuple[str, ...]:
-    """The values, not parameters, that the main part reads; the op's inputs where nothing says."""
+    """The values, not parameters, that the main part reads; else the op's inputs."""
     if main.detailed:
         return tuple(name for name in main.reads if name not in op.parameters)
     return op.inputs

@@ -14,13 +14,13 @@ from planners.core.records import KEY, plain, read, read_value
 Carried: TypeAlias = CircularPool | StreamedParameters
 POOL = ("layout", "front", "modulos")
 STREAMING, TRIED, MOVES = "streaming", "auto", "by_hand"
-SECONDS = "seconds"  # What older plans said of their own clock: `planners.core.times`.
+SECONDS = "seconds"  # The times in older plans: `planners.core.times`.
 OWN = (POOL[0], STREAMING, TRIED, MOVES, SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class TriedPlanner:
-    """What came of a planner that `auto` asked: a value by the objective, or why there is none."""
+    """The result of a planner that `auto` tried: a value by the objective, or why there is none."""
 
     planner: str
     options: Mapping[str, Any]
@@ -46,8 +46,8 @@ class MovedByHand:
 class Details:
     """What a plan carries beside its program, for its views and for what runs it elsewhere.
 
-    `carried` is what its kind of plan needs; whole tensors and fused groups need nothing, their
-    program says all. `tried` are the planners that `auto` asked, `moves` what was moved by hand. A
+    `carried` is what its kind of plan needs; whole tensors and fused groups need nothing but
+    their program. `tried` are the planners that `auto` tried, `moves` what was moved by hand. A
     planner from elsewhere puts what it likes into `extra`: plain data under names of its own.
     """
 

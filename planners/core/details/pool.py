@@ -5,7 +5,7 @@ and the C code run it. Sizes and offsets are bytes of the pool, taken modulo its
 
 In the pool a tensor of four axes lies pixel by pixel (NHWC, the channels of a pixel together), any
 other row-major. From one pixel to the next it is the bytes of a pixel, or the tensor's pitch where
-kernels have segments of their own (see `pitch`). A tensor never moves.
+kernels have segments of their own (see `padding`). A tensor never moves.
 """
 
 from __future__ import annotations

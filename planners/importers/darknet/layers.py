@@ -117,7 +117,7 @@ class Builder:
         norm: bool = True,
         activation: str = "leaky",
     ) -> int:
-        """A convolution, padded by half its size where nothing else is said."""
+        """A convolution, padded by half its size unless stated otherwise."""
         channels, height, width = self.shape
         if channels % groups or filters % groups:
             raise BadInput(f"{groups} groups divide {channels} channels into {filters} unevenly")

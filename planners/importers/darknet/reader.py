@@ -40,7 +40,7 @@ def from_darknet(
 
 
 def darknet_source(path: str | Path, input_shape: Sequence[Any] | None = None) -> dict[str, Any]:
-    """What a graph's `source` says of a file: all that it takes to build the network again.
+    """A graph's `source` for a file: all that it takes to build the network again.
 
     Raises `BadInput` with file and line.
     """

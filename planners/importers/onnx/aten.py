@@ -1,4 +1,4 @@
-"""Each ONNX operator in ATen's words, so that both importers tell the same facts.
+"""Each ONNX operator in ATen's terms, so that both importers give the same facts.
 
 What is not here is opaque: it needs all of its operands for any part of its value.
 """

@@ -87,7 +87,7 @@ def label(node: Any) -> str:
 
 
 def check_location(tensor: Any, path: Path) -> None:
-    """Refuse weights that are said to lie outside the model's folder. Raises `BadInput`."""
+    """Refuse weights whose path lies outside the model's folder. Raises `BadInput`."""
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         return
     location = _external(tensor).get("location", "")

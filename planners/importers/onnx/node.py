@@ -1,4 +1,4 @@
-"""One ONNX node with what is known of its operands, and how it is said in ATen's words."""
+"""One ONNX node with what is known of its operands, and how it is expressed as an ATen call."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Aten:
-    """A node, or a step of it, as an ATen call: what tables about ATen calls then tell of it.
+    """A node, or a step of it, as an ATen call, for the tables about ATen calls.
 
     `operands` are values by the name of the argument; `args` its other arguments. `relation`,
-    `unary` and `macs` replace what the tables say. `shape` is that of a step which is not the last
+    `unary` and `macs` replace the tables' values. `shape` is that of a step which is not the last
     one; `splits` is the axis that a split cuts.
     """
 

@@ -84,7 +84,7 @@ def _program_entry(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:
-    """The bytes of one entry, never more than allowed, whatever its header says."""
+    """The bytes of one entry, never more than allowed, whatever its header claims."""
     with archive.open(entry) as stream:
         text = stream.read(LARGEST_PROGRAM + 1)
     if len(text) > LARGEST_PROGRAM:

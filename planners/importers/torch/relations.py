@@ -123,7 +123,7 @@ def _spatial(kind: str, args: Mapping[str, Any], out: Shape, shapes: list[Shape]
 
 
 def _whole_scale(args: Mapping[str, Any], first: Shape, out: Shape) -> bool:
-    """Whether sizes alone say where elements come from."""
+    """Whether where elements come from follows from sizes alone."""
     scales = args.get("scale_factors") or [args.get("scales_h"), args.get("scales_w")]
     return all(
         scale is None or size * scale == n

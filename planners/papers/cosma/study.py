@@ -67,7 +67,7 @@ def reproduce(
     resume: str | Path | None = None,
     on_plan: Callable[[str], object] | None = None,
 ) -> CosmaTables:
-    """All rows of a study; `resume` names a file that keeps what is done, `on_plan` hears of it.
+    """All rows of a study; `resume`: a file that keeps results; `on_plan` is called with each.
 
     Raises `BadInput` for a file that is not of such results.
     """

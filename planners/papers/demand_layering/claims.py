@@ -53,7 +53,7 @@ def worst(found: Sequence[Error]) -> Error:
 
 
 def claims(tables: StreamingTables) -> list[Claim]:
-    """All statements that these tables have something to say of."""
+    """All statements that these tables can decide."""
     statements: list[Claim] = []
     by_name = {row["network"]: row["pipelines"] for row in tables.pipelines}
     if set(by_name) == set(paper.NETWORKS):

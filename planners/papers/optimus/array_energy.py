@@ -189,7 +189,7 @@ def _held(loops: Loops, block: Sizes) -> dict[str, int]:
 
 
 def _moved(loops: Loops, spread: Sizes, block: Sizes, keep: str, tiles: int) -> Accesses:
-    """Words that come to the processing elements, and how often the buffer is asked for them."""
+    """Words that reach the processing elements, and how often the buffer is read for them."""
     macs, held = prod(loops.sizes.values()), _held(loops, block)
     blocks = macs / prod(block.values())
     sizes = loops.sizes

@@ -24,7 +24,7 @@ SLACK = 0.05  # of a share: figures are read off, and traffic is not the paper's
 
 
 def claims(tables: OptimusTables) -> list[Claim]:
-    """All that can be told of these tables."""
+    """All claims that these tables can decide."""
     parts = (_groups, _model, _traffic, _beyond, _energy, _sweeps, _arrays, _accelerators, _seconds)
     return [claim for part in parts for claim in part(tables)]
 

@@ -72,7 +72,7 @@ def claims(
     costs: Sequence[Row] = (),
     headroom: Sequence[Row] = (),
 ) -> list[MeasuredClaim]:
-    """All that can be told of these rows, in the order of the paper."""
+    """All claims that these rows can decide, in the order of the paper."""
     return [
         *_arithmetic(),
         *_layers(layers),

@@ -79,7 +79,7 @@ def reproduce(
     resume: str | Path | None = None,
     on_result: Callable[[str], object] | None = None,
 ) -> VmcuTables:
-    """All tables of a study; `resume` names a file of what is done, `on_result` hears of more.
+    """All tables of a study; `resume` names a file of results, `on_result` is called with new ones.
 
     Raises `BadInput` for a file that is not of such results.
     """
