@@ -35,7 +35,7 @@ def plan(
     """Plan a graph on a machine within a budget.
 
     `budget`: bytes, `"MR"`, `"MH"`, `"MP"`, or a size such as `"256KiB"`; it replaces the
-    machine's scratchpad size. `time_limit` in seconds; `progress` hears of stages, incumbents and
+    machine's scratchpad size. `time_limit` in seconds; `progress` receives stages, incumbents and
     bounds, and stops planning by returning False. `options` are the planner's own.
 
     Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong input.
@@ -130,7 +130,7 @@ def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0
     """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
 
     Without `module` and `inputs`, the graph's own model is built with random weights from `seed`.
-    Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not to be had:
+    Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not available:
     graphs of ONNX files are not executed.
     """
     from planners.simulator.execute import execute as run

@@ -47,7 +47,7 @@ def best_gap(blocks: Iterable[Block], size_bytes: int, alignment: int = 1) -> in
 def best_fit_arena(lifetimes: Sequence[Lifetime], *, alignment: int = 1) -> dict[str, int]:
     """Offsets by best fit in order of size, largest first (ties: earliest, then as given).
 
-    No capacity: the extent is whatever it comes to. O(n² log n).
+    No capacity: nothing bounds the extent. O(n² log n).
     """
     placed: list[tuple[Lifetime, Block]] = []
     for new in sorted(lifetimes, key=lambda item: (-item.size_bytes, item.lower)):

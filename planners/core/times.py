@@ -25,7 +25,7 @@ Seconds: TypeAlias = Annotated[float, Within(0, 1e9)]
 class LayerTime:
     """Seconds to read an operator's parameters, to copy them between rings, and to run it.
 
-    `part` is the box of its first output that a row speaks of, where the operator is sliced.
+    `part` is the box of its first output that a row is for, where the operator is sliced.
     """
 
     operator: str

@@ -12,7 +12,7 @@ from planners.core.program import AddressSpace, Box, Memory, Operand, Piece, Reg
 
 ELEMENT_BYTES = 4
 LARGEST = 2**34  # Bytes: filling more than a machine has would take down more than this process.
-POISON = 0xFF  # Four such bytes are a NaN: what nobody wrote, or was released, spoils the result.
+POISON = 0xFF  # Four such bytes are a NaN: reading unwritten or released bytes shows.
 
 
 class Arena:

@@ -60,7 +60,7 @@ class SweepTask(NamedTuple):
 
     @property
     def names(self) -> dict[str, Any]:
-        """What its row goes by."""
+        """The names that identify its row."""
         return {
             "model": self.graph.name,
             "planner": self.planner,
@@ -259,7 +259,7 @@ def _taken(future: Future[Any], otherwise: Callable[[Exception], Any]) -> Any:
 
 
 def _row(task: SweepTask) -> dict[str, Any]:
-    """Plan, check and time. What the caller asked wrongly is raised, what goes wrong is a row."""
+    """Plan, check and time. A caller's mistake is raised, any other failure is a row."""
     name, own = variant(task.planner)
     try:
         with give_up_after(task.timeout_s):

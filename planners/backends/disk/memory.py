@@ -49,7 +49,7 @@ class Growth:
 
 
 def tidy() -> None:
-    """Give back what nobody uses, so that what is resident is what is held."""
+    """Give back unused memory, so that what is resident is what is held."""
     gc.collect()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -9,7 +9,7 @@ ours differs from the paper's text, in one of these ways:
 * `eq5a`, `eq5b` beside (5): a graph input or parameter is "created" by its first, compulsory load,
   at its first use;
 * `eq7a` beside (7): a timestep runs one operator, which the paper says but does not write;
-* `eq14a`, where it is asked for: rows that change no answer;
+* `eq14a`, where requested: rows that change no answer;
 * `keep`, `spill` and `before`, for wishes: what is kept is never retrieved, what is spilled is
   resident with its users only, and what is to run before another has the smaller timestep.
 

@@ -31,7 +31,7 @@ FIRST_OPERATORS = 48
 ORDERS_SHARE, PEAK_SHARE, WHOLE_SHARE, LEVEL_SHARE, PARTS_SHARE = 0.7, 0.1, 0.15, 0.6, 0.7
 # Of the time left for parts, the least share of one: few are hard, and it is not known which.
 PART_SHARE = 0.4
-# Operators in the parts that bounds are sought on; larger ones are seldom settled.
+# Operators in the parts that bounds are sought on; larger ones are rarely solved.
 BOUND_OPERATORS = 200
 
 

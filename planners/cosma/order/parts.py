@@ -98,7 +98,7 @@ def boundary_after(
     for run in solution.offsets:
         starts.setdefault(solved.lines[run.line].tensor, []).append(run.first)
     exits = solved.graph.operators[position].inputs
-    # What comes back at the end only is on the host, for whoever reads it next.
+    # What comes back at the end only is on the host, for its next reader.
     resident = frozenset(t for t in exits if max(starts[t]) < end)
     spilled = {t for t in exits if len(starts[t]) > 1}
     copies = {*solved.graph.inputs, *solved.graph.outputs, *spilled, *before.copied}

@@ -16,7 +16,7 @@ from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, ru
 from planners.cosma.place.placement import gaps_within, lifetimes
 from planners.cosma.replace.immediate import loose
 
-# Many small questions are asked: a slow answer counts as no.
+# Many small packings are tried: a slow one counts as failed.
 QUESTION_S = 0.2
 # Of the time left, for stays that begin with all dropped that may go.
 LOOSE_SHARE = 0.3

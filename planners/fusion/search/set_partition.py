@@ -78,7 +78,7 @@ def duals(matrix: csr_array, costs: Bytes, clock: Clock) -> NDArray[np.float64] 
 
 def made_exact(price: list[int], groups: Sequence[int], costs: Sequence[int]) -> list[int]:
     """Prices lowered until every group's hold: by a fair share of what is too much."""
-    over = [0] * len(price)  # what an operator must give up for the dearest group that it is in
+    over = [0] * len(price)  # the most that any of its groups takes off an operator
     for mask, cost in zip(groups, costs, strict=True):
         excess = sum([price[i] for i in positions(mask)]) - cost
         if excess > 0:

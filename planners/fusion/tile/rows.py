@@ -193,7 +193,7 @@ class RowTables:
     def _windows(
         self, op: Operator, content: tuple[object, ...], axis: int
     ) -> tuple[RowWindow, ...]:
-        """Of each input. Tables hang on the content alone, so other graphs know them too."""
+        """Of each input. Tables depend on the content alone, so graphs share them."""
         key = (axis, *content)
         if key not in _known:
             if len(_known) >= MOST_KNOWN:

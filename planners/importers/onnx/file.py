@@ -1,4 +1,4 @@
-"""ONNX files read as what they are, somebody else's: bytes parsed, sizes and names checked.
+"""ONNX files read as untrusted data: bytes parsed, sizes and names checked.
 
 Nothing but onnx's protobuf classes touches the bytes. Weights are not looked at, wherever they
 lie: a graph needs their shapes. Of weights in files of their own, only small whole numbers that

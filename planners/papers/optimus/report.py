@@ -105,7 +105,7 @@ machine that ran this. Where the clock ended the search, the online variant may 
 
 
 def _same(tables: OptimusTables) -> str:
-    """Whether the paper's algorithm comes to the traffic of ours, where it was run."""
+    """Whether the paper's algorithm reaches the traffic of ours, where it was run."""
     both = [row for row in tables.search if "bottom_up" in row]
     same = sum(row["bottom_up"] == row["top_down"] == row["bytes"] for row in both)
     return f": the same traffic in {same} of {len(both)}" if both else ""
