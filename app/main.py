@@ -16,8 +16,7 @@ from planners.core.garbage import no_collection, settle  # noqa: E402
 pn.extension("filedropper")
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
 settle()
-with (
-    no_collection(),
-    pn.state.curdoc.models.freeze(),
-):  # collect models once, not for each root
+page = pn.state.curdoc
+assert page is not None, "serve this file: panel serve app/main.py"
+with no_collection(), page.models.freeze():  # collect models once, not for each root
     template().servable()

@@ -349,7 +349,15 @@ def waiting_line(ahead: int) -> str:
 class Asks(Protocol):
     """What takes requests: a pool, or its substitute in a test."""
 
-    def submit(self, request: Request, **how: Any) -> PoolJob: ...
+    def submit(
+        self,
+        request: Request,
+        *,
+        owner: Hashable = "",
+        background: bool = False,
+        fresh: bool = False,
+        limit_s: float = 0.0,
+    ) -> PoolJob: ...
 
 
 class Share:

@@ -87,10 +87,10 @@ class ExportPanel(pn.viewable.Viewer):
         self, name: str, ending: str, label: str, text: Callable[[], str]
     ) -> pn.widgets.FileDownload:
         def write() -> StringIO:
-            button.filename = file_stem(self.session.work.shown) + ending
+            download.filename = file_stem(self.session.work.shown) + ending
             return StringIO(text())
 
-        button = pn.widgets.FileDownload(
+        download = pn.widgets.FileDownload(
             callback=write,
             filename="plan" + ending,
             label=label,
@@ -99,7 +99,7 @@ class ExportPanel(pn.viewable.Viewer):
             width=HALF,
             margin=ROOMY,
         )
-        return button
+        return download
 
     def _of_plan(self, name: str) -> Any:
         """A button for one of the files that every plan has."""

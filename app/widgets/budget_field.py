@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -67,7 +68,7 @@ class BudgetField(pn.viewable.Viewer):
 
     def _make(self) -> None:
         self.named = {
-            name: size_button(name, text, lambda n=name: self._set_budget(n))
+            name: size_button(name, text, partial(self._set_budget, name))
             for name, text in ABOUT.items()
         }
         self.slider = pn.widgets.IntSlider(
@@ -105,7 +106,7 @@ class BudgetField(pn.viewable.Viewer):
     def _make_ends(self) -> None:
         """For streamed parameters: the least memory, and the least that has the least delay."""
         self.ends = {
-            name: size_button(name, text, lambda n=name: self._set_end(n), visible=False)
+            name: size_button(name, text, partial(self._set_end, name), visible=False)
             for name, text in ENDS.items()
         }
 
@@ -175,7 +176,7 @@ class BudgetField(pn.viewable.Viewer):
     def _place(self) -> int:
         """Place the handle at the budget; where no size is known, leave it."""
         size = self.session.models.handle_bytes
-        return place_of(size, self.sizes) if size else int(self.slider.value)
+        return place_of(size, self.sizes) if size else int(self.slider.value or 0)
 
     def __panel__(self) -> pn.Column:
         return pn.Column(

@@ -112,8 +112,8 @@ class Layers:
     def of(cls, plot: figure) -> Self:
         """The layers of a figure."""
         if "_layers" not in plot.__dict__:
-            plot._layers = cls(plot)  # type: ignore[attr-defined]
-        layers: Self = plot._layers  # type: ignore[attr-defined]
+            plot._layers = cls(plot)
+        layers: Self = plot._layers
         return layers
 
     def add(self, layer: GlyphLayer) -> None:

@@ -21,7 +21,7 @@ def seen(kind: type[Box], *things: Any, **params: Any) -> Box:
 
     `kind` is Panel's class of the box, `things` are in the order in which they stand.
     """
-    whole = [pn.panel(thing) for thing in things]
+    whole: list[Any] = [pn.panel(thing) for thing in things]
     there = [thing for thing in whole if thing.visible]
     box = kind(*there, **params)
 

@@ -22,6 +22,8 @@ FOLLOWED = ["machine", "machine_fields"]
 class MachineField(pn.viewable.Viewer):
     """A list of presets, a head that says what is changed, and a field for each number."""
 
+    rest: pn.Column
+
     def __init__(self, session: Session, **params: Any) -> None:
         super().__init__(**params)
         self.session = session

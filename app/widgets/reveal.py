@@ -8,14 +8,14 @@ from app.widgets.component import Component
 
 
 class Reveal(Component):
-    """Takes no room; `show` scrolls to it, below the fixed top of the page."""
+    """Takes no room; `bring` scrolls to it, below the fixed top of the page."""
 
     asked = param.Integer(default=0, doc="How often it was to be brought into sight.")
 
     def __init__(self) -> None:
         super().__init__(width=0, height=0, margin=0)
 
-    def show(self) -> None:
+    def bring(self) -> None:
         """Bring it into sight, as soon as it is there."""
         self.asked += 1
 

@@ -16,7 +16,7 @@ class Sender(Component):
 
     __abstract = True
 
-    def on_key(self, act: Callable[[str], None]) -> None:
+    def on_key(self, act: Callable[[str], object]) -> None:
         """Call `act` with each key that arrives."""
         self.on_msg(lambda event: act(str(event.data.get("key", ""))))
 

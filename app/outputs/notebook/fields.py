@@ -122,7 +122,7 @@ class Fields:
                 return value if value in possible(of) else of.value
 
             bind(widget, problem, name, to=fitting, change=change)
-        sized = {"back": self._size, "wrong": self._wrong}
+        sized: dict[str, Any] = {"back": self._size, "wrong": self._wrong}
         bind(self.typed, problem, "budget", change=change, **sized)
         sized = {"to": lambda _: self._place(), "back": lambda at: f"{self.sizes[at]} KiB"}
         self.handle = bind(self.slider, problem, "budget", change=change, **sized)

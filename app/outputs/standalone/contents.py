@@ -89,7 +89,7 @@ def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[list[dict[str, 
     scenes = []
     for expanded in ways if set(ways[0]) != set(ways[1]) else ways[:1]:
         dag.show(shown, expanded, look.colour, refit=True)
-        blocks: list[bool] = dag.nodes.data["is_block"]  # type: ignore[assignment]
+        blocks: list[bool] = dag.nodes.data["is_block"]
         opens = OPEN_ALL if expanded != ways[1] else SELECT
         dag.nodes.data["hint"] = [opens if block else SELECT for block in blocks]
         film.shoot()

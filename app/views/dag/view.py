@@ -226,7 +226,7 @@ class DagView:
         )
 
     def _boxes(self, plot: figure, theme: Theme) -> list[GlyphLayer]:
-        size = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
+        size: dict[str, Any] = {"x": "x", "y": "y", "width": "w", "height": "h", "border_radius": 4}
         rects = hatched(
             plot,
             "rect",

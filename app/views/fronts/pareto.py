@@ -50,8 +50,8 @@ LOOKS = (
     (GREY, "star", "★"),
     (YELLOW, "square_pin", "✦"),
 )
-COLUMNS = ("x", "y", "fill_alpha", "line_alpha", "index", "series", "budget", "peak", "traffic")
-COLUMNS += ("time", "energy", "proof")
+MARKED = ("x", "y", "fill_alpha", "line_alpha", "index", "series")
+COLUMNS = (*MARKED, "budget", "peak", "traffic", "time", "energy", "proof")
 FAINT = 0.3
 TITLES = {
     "memory": "memory budget",
@@ -120,7 +120,7 @@ class Pareto:
         return plot
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
-        dashed = {"line_color": theme.faint, "line_width": 1.6}
+        dashed: dict[str, Any] = {"line_color": theme.faint, "line_width": 1.6}
         bound = put(plot, "line", "x", "y", source=self.bound, line_dash="dotted", **dashed)
         floors = put(plot, "multi_line", "xs", "ys", source=self.floors, line_dash=[8, 4], **dashed)
         here = put(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from io import StringIO
 from typing import Any
@@ -67,7 +68,7 @@ class ParetoPanel(pn.viewable.Viewer):
             self.box[:] = [self.reveal, self._layout(self.chart)]
         self.box.visible = self.session.look.wide
         if self.box.visible:
-            self.reveal.show()
+            self.reveal.bring()
         self._show()
         self._tell()
 
@@ -152,7 +153,7 @@ class ParetoPanel(pn.viewable.Viewer):
             **{**WIDE, "margin": (4, 6)},
         )
         kinds = [
-            button(k.upper(), f"points-{k}", lambda k=k: self._picture(k)) for k in ("png", "svg")
+            button(k.upper(), f"points-{k}", partial(self._picture, k)) for k in ("png", "svg")
         ]
         head = pn.Row(title, csv, *kinds, button("Close  ×", "close-planners", close), **WIDE)
         taps = {"a tap shows it": False, "a tap pins it": True}
@@ -172,7 +173,7 @@ class ParetoPanel(pn.viewable.Viewer):
 
     def _picture(self, kind: str) -> None:
         name = file_word(str(self.session.charted.get("model", "network")))
-        self.picture.save("pareto-large", kind, f"{name}-planners")
+        self.picture.save_figure("pareto-large", kind, f"{name}-planners")
 
     def _points(self) -> list[dict[str, Any]]:
         return indexed(self.session.work.points, self.session.charted)

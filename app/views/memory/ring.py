@@ -67,7 +67,13 @@ class RingView:
             line_width=0.8,
         )
         ends = {"start_angle": "start", "end_angle": "end", "direction": "clock"}
-        wedge = {"x": 0, "y": 0, "inner_radius": INNER, "outer_radius": OUTER, **ends}
+        wedge: dict[str, Any] = {
+            "x": 0,
+            "y": 0,
+            "inner_radius": INNER,
+            "outer_radius": OUTER,
+            **ends,
+        }
         parts = hatched(
             plot,
             "annular_wedge",
@@ -101,7 +107,7 @@ class RingView:
             line_width=1.6,
             line_dash=[4, 3],
         )
-        line = {"line_color": theme.text, "line_width": 2}
+        line: dict[str, Any] = {"line_color": theme.text, "line_width": 2}
         put(plot, "arc", x=0, y=0, radius=ARC, **ends, source=self.arc, **line)
         put(plot, "scatter",
             "x", "y", marker="triangle", angle="angle", size=8, source=self.heads,

@@ -71,7 +71,7 @@ class PinnedMap(AddressMap):
         if moved.same:
             return
         assert self.rows is not None
-        self.rows = Moved(self.rows, moved)  # type: ignore[assignment]
+        self.rows = Moved(self.rows, moved)
         self.drawn = None
         self._redraw()
         own = {self.source, self.marks, self.chosen}

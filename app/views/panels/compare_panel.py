@@ -84,7 +84,7 @@ class Comparison(pn.viewable.Viewer):
             self.box[:] = [self.reveal, self._layout()]
         self.box.visible = self.session.look.comparing
         if self.box.visible:
-            self.reveal.show()
+            self.reveal.bring()
         self._show()
 
     def _widgets(self) -> None:
@@ -158,7 +158,7 @@ class Comparison(pn.viewable.Viewer):
             self.file,
             **WIDE,
         )
-        for item in shelf[2:]:
+        for item in shelf.objects[2:]:
             item.align = "end"
         looks = pn.Row(
             switch(session, "split", views, ["split"]),

@@ -98,7 +98,7 @@ def compare_rows(
     """Totals first; then the tensors that differ, with their spill traffic in both plans."""
     if here is None or there is None:
         return []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, mine, other, unit in totals(here, there):
         cells = [amount(other, unit), amount(mine, unit), signed(mine - other, unit)]
         rows.append({"text": name, "cells": cells})

@@ -53,7 +53,7 @@ class GroupBands:
             line_color=theme.panel,
             line_width=1,
         )
-        around = {"fill_color": None, "line_color": theme.text, "line_width": 2}
+        around: dict[str, Any] = {"fill_color": None, "line_color": theme.text, "line_width": 2}
         put(plot, kind, **sides, source=self.chosen, **around)
         for ink, colour in INKS.items():
             put(
