@@ -21,10 +21,10 @@ GREEDY = {**PROBLEM, "planner": "greedy"}
 LIMIT = 700 * 10**6
 SERVER = """
 import sys, time
-from app.jobs.pool import Pool
+from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Request
 from tests.app.jobs.test_jobs import PROBLEM
-pool = Pool(1)
+pool = WorkerPool(1)
 job = pool.submit(Request("plan", {**PROBLEM, "planner": "stubborn"}))
 while True:
     for message in job.drain():
