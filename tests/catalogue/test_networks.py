@@ -115,7 +115,10 @@ def test_whole_ones_run_bit_for_bit(name: str, shape: Any) -> None:
     assert all(value.isfinite().all() and value.std() > 1e-3 for value in done.outputs)
 
 
-@pytest.mark.parametrize("name", TIMM_SUGGESTED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.long if "large" in n else ()) for n in TIMM_SUGGESTED],
+)
 def test_searched_networks_of_timm_are_shipped_as_imported(name: str) -> None:
     assert sp.load(name) == trace(name, None, "fused")
     small = ((1, 3, 224, 224),)
