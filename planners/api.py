@@ -189,7 +189,8 @@ def write_code(
 
     The weights are those of `module`, quantised on `inputs` (the arguments of one call). Without
     them, the graph's own model is built with random weights from `seed`; with `weights="random"`
-    no model is needed. The folder is replaced whole or not at all. Raises `BadInput`.
+    no model is needed. The folder is new, empty, or one that this wrote before; any other is left
+    as it is. Raises `BadInput`.
     """
     if module is None and weights == "model":
         if not {"catalogue", "darknet"} & set(plan.graph.source):

@@ -15,7 +15,7 @@ from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
 @app.command()
 def code(
     plan_file: PlanFile,
-    out: Annotated[Path, typer.Option("--out", help="folder that is made, or made anew")],
+    out: Annotated[Path, typer.Option("--out", help="a folder, new or empty or of this command")],
     weights: Annotated[
         Literal["model", "random"],
         typer.Option("--weights", help="of the plan's own model, calibrated; or without a model"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import planners as sp
+from planners.cli.files import require_distinct
 from planners.cli.options import AsJson, PlanFile, app
 from planners.cli.output import CommandAnswer, Reporter, print_table
 from planners.core.files import write_text
@@ -56,6 +57,7 @@ def export(
     if html is None and not wanted:
         options = ", ".join(f"--{name}" for name in ("html", "trace", *TABLES))
         raise sp.BadInput(f"nothing to write: name a file with one of {options}")
+    require_distinct([plan_file], {f"--{n}": p for n, p in {"html": html, **wanted}.items()})
     made = sp.Plan.load(plan_file)
     with Reporter(as_json, f"exporting {made.graph.name}") as reporter:
         written = _written(made, html, wanted, theme, reporter)

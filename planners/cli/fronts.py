@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planners.cli.files import require_distinct
 from planners.cli.options import AsJson, app
 from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
@@ -30,6 +31,7 @@ def winners(
     as_json: AsJson = False,
 ) -> None:
     """Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume)."""
+    require_distinct([table], {"--out": out})
     from planners.study.fronts import fronts, hypervolumes, wins
     from planners.study.fronts import winners as find
 

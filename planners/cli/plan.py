@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import planners as sp
+from planners.cli.files import require_distinct
 from planners.cli.options import (
     AsJson,
     ExportLp,
@@ -57,6 +58,7 @@ def graph(
     as_json: AsJson = False,
 ) -> None:
     """Import a model and save its graph as JSON."""
+    require_distinct([model], {"--out": out})
     network = load(model, shape, granularity, width, as_json)
     network.save(out)
     facts = {
@@ -121,6 +123,8 @@ def plan(
     options: dict[str, Any],
 ) -> None:
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
+    files = {"--out": out, "--export-lp": export_lp, "--export-mps": export_mps}
+    require_distinct([model, machine, *_files_of(options)], files)
     chosen = options_for(planner, options) | ({"parameters": True} if parameters else {})
     network = load(model, shape, granularity, width, as_json)
     if export_lp or export_mps:
@@ -144,6 +148,11 @@ def plan(
         | {"out": str(out) if out else None}
     )
     CommandAnswer(as_json).give(facts, planning_table(made, row))
+
+
+def _files_of(options: dict[str, Any]) -> list[str]:
+    """Options that may name files which a planner reads."""
+    return [value for value in options.values() if isinstance(value, str)]
 
 
 def _export(

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from planners.cli.files import require_distinct
 from planners.cli.options import AsJson, GranularityOption, TimeLimit, app
 from planners.cli.output import CommandAnswer, Reporter
 from planners.core.errors import BadInput
@@ -46,6 +47,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Compute a paper's comparison anew: COSMA's, Optimus's, vMCU's or Demand Layering's."""
+    require_distinct([], {"--resume": resume, "--out": out})
     if paper == "all":
         if models or time_limit != 60.0:
             raise BadInput("--models and --time-limit are for one paper: name it instead of all")
@@ -87,6 +89,8 @@ QUICK_COSMA = ("alexnet", "squeezenet1_0", "mobilenet_v2", "resnet50")
 
 def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: bool) -> None:
     """Every paper, one after the other, in one report. What is done is kept beside `resume`."""
+    page = out.with_suffix(".html") if out else None
+    require_distinct([], {"--out": out, "the report as HTML:": page})
     facts: dict[str, Any] = {}
     texts: dict[str, str] = {}
     for paper in PAPERS:
@@ -103,9 +107,9 @@ def _reproduce_all(quick: bool, resume: Path | None, out: Path | None, as_json: 
                 outcome = _timed(paper, (), quick, 60.0, kept, tell)
         facts[paper], texts[paper] = outcome
     text = one_report(texts, quick)
-    if out is not None:
+    if out is not None and page is not None:
         write_text(out, text)
-        write_text(out.with_suffix(".html"), to_html(text, "Four papers, reproduced"))
+        write_text(page, to_html(text, "Four papers, reproduced"))
     CommandAnswer(as_json).give(facts, text)
 
 

@@ -18,6 +18,7 @@ import typer
 
 import planners as sp
 from planners.catalogue.names import TORCHVISION
+from planners.cli.files import require_distinct
 from planners.cli.options import (
     AsJson,
     GranularityOption,
@@ -122,6 +123,7 @@ def sweep(
     """Plan models × planners × budgets into one table."""
     if scheduler is not None and jobs != 1:
         raise BadInput("--jobs is for this machine: a scheduler has its own workers")
+    require_distinct([*model, machine], {"--out": out, "--resume": resume})
     writer = None if out is None else table_writer(out)
     models = TORCHVISION if model == ["all"] else model
     graphs = [load(name, shape, granularity, width, as_json) for name in models]
@@ -201,6 +203,7 @@ def calibrate(
     """Measure this machine's copy, arithmetic and storage rates into a machine file."""
     from planners.study.calibrate import calibrate as measure
 
+    require_distinct([model], {"--out": out})
     if model is not None:
         if folder is not None:
             raise BadInput("folder goes with a machine file: a model's table has none")

@@ -45,14 +45,23 @@ def write_json(path: str | Path, data: Any) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text beside `path` and move it into place. Raises `BadInput` where it cannot."""
-    target = Path(path)
+    """Write text beside `path` and move it into place. Raises `BadInput` where it cannot.
+
+    A link leads to the file that is replaced, which keeps its mode; a pipe or a device is written
+    to as it is.
+    """
     try:
+        target = Path(path)
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        target = target.resolve()
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
-            os.chmod(name, 0o644)
+            os.chmod(name, mode)
             os.replace(name, target)
         except BaseException:
             os.unlink(name)

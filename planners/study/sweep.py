@@ -170,15 +170,31 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, "Int64"))
 
 
+START = '{"key": '
+"""How a line of kept rows begins."""
+
+
 class KeptRows:
     """Rows of earlier runs in a file of JSON lines, and new ones as they come."""
 
     def __init__(self, path: str | Path | None) -> None:
         self.path = None if path is None else Path(path)
         self.rows: dict[str, dict[str, Any]] = {}
+        self.cut = False  # in the middle of a line
         if self.path is None or not self.path.exists():
             return
-        for line in self.path.read_text(encoding="utf-8").splitlines():
+        self._read(self.path)
+
+    def _read(self, path: Path) -> None:
+        """Take the rows in. Raises `BadInput` for a file that holds anything else."""
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"cannot read rows from {path}: {error}") from error
+        self.cut = bool(text) and not text.endswith("\n")
+        for line in text.splitlines():
+            if not line.startswith(START[: len(line)]):
+                raise BadInput(f"{path} does not hold rows of a sweep: name a new file")
             try:
                 item = json.loads(line)
                 key, row = str(item["key"]), dict(item["row"])
@@ -193,7 +209,8 @@ class KeptRows:
             return
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"key": key, "row": row}) + "\n")
+                file.write("\n" * self.cut + json.dumps({"key": key, "row": row}) + "\n")
+                self.cut = False
         except OSError as error:
             raise BadInput(f"cannot keep rows in {self.path}: {error.strerror}") from error
 

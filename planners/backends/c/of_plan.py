@@ -45,7 +45,7 @@ def code_of_plan(
     *,
     seed: int = 0,
 ) -> WrittenCode:
-    """Write a plan as C code into a folder, which it replaces whole or not at all.
+    """Write a plan as C code into a folder: a new or empty one, or one of an earlier call.
 
     The weights are the module's, quantised on `calibration` (the arguments of one call each);
     without a module they are random, from `seed`. Raises `BadInput` where the plan is not of the

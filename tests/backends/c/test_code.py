@@ -39,7 +39,7 @@ def compiled(net: QNet, layout: PoolLayout, folder: Path, flags: list[str]) -> P
     """The program of a network; any warning is an error."""
     write_code(net, layout, folder)
     sources = sorted(str(path) for path in folder.glob("*.c"))
-    program = folder / "program"
+    program = folder.with_name(f"{folder.name}.program")
     command = [COMPILER or "", *STRICT, *flags, "-o", str(program), *sources]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:3000]
@@ -332,24 +332,6 @@ def test_a_microcontroller_needs_the_same_memory(tmp_path: Path) -> None:
     memory = {row[5]: (row[1], row[2]) for row in rows if len(row) == 6}
     assert memory["arm/kernels.o"] == ("0", str(layout.pool_bytes))
     assert memory["arm/model.o"] == memory["arm/weights.o"] == ("0", "0")
-
-
-def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    graph, _ = chain_of_blocks(0)
-    net, layout = random_net(graph, 0), apart(graph, 0)
-    folder = tmp_path / "deep" / "code"
-    names = write_code(net, layout, folder)
-    (folder / "old.o").write_text("")
-    assert write_code(net, layout, folder) == names == sorted(p.name for p in folder.iterdir())
-    with pytest.raises(BadInput, match="does not run each operator"):
-        write_code(net, replace(layout, runs=layout.runs[1:]), folder)
-    assert sorted(p.name for p in folder.iterdir()) == names
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("keep")
-    with pytest.raises(BadInput, match="not a folder of generated code"):
-        write_code(net, layout, tmp_path / "mine")
-    assert (tmp_path / "mine" / "notes.txt").read_text() == "keep"
-    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["code"]
 
 
 def test_layouts_that_cannot_be_code() -> None:
