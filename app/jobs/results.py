@@ -32,6 +32,7 @@ import planners as sp
 from app.jobs.protocol import Request
 from app.model.places import ROOT
 from planners.catalogue.cache import directory
+from planners.core.sources import source_hash
 from planners.core.units import parse_size
 
 FORMAT = 2
@@ -187,10 +188,7 @@ def _digest(parts: Iterable[Any]) -> str:
 def versions() -> str:
     """A hash of our sources and stored graphs, and of the packages that affect the results."""
     digest = hashlib.sha256(platform.python_version().encode())
-    files = [*(ROOT / "planners").rglob("*"), *(ROOT / "app").rglob("*")]
-    for file in sorted(file for file in files if file.suffix in SOURCES and file.is_file()):
-        digest.update(f"{file.relative_to(ROOT)} {file.stat().st_size}\n".encode())
-        digest.update(file.read_bytes())
+    digest.update(source_hash(ROOT, ("planners", "app"), SOURCES).encode())
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             digest.update(f"{package} {version(package)}\n".encode())

@@ -11,15 +11,17 @@ import sys
 import tempfile
 import warnings
 import zlib
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.core.sources import source_hash
 
-IMPORTER_VERSION = 2
-"""Raise this whenever the same model would be imported as another graph."""
+READERS = ("catalogue", "core", "importers")
+"""The rooms of the library that decide as which graph a model is imported."""
 
 _warned: set[str] = set()
 
@@ -37,8 +39,13 @@ def directory() -> Path:
 def key(name: str, shapes: Any, granularity: str) -> str:
     """A hash of all that decides the graph: the model, its inputs, and who traced it."""
     packages = {p: _version(p) for p in ("torch", "torchvision", "timm")}
-    parts = [name, shapes, granularity, IMPORTER_VERSION, packages]
+    parts = [name, shapes, granularity, _readers(), packages]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@cache
+def _readers() -> str:
+    return source_hash(Path(__file__).parents[1], READERS, (".py",))
 
 
 def get(entry: str) -> Graph | None:

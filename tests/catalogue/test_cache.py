@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from planners.catalogue import cache, load, loading
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
+from planners.core.sources import source_hash
 
 
 def tiny() -> Graph:
@@ -105,3 +106,28 @@ def test_only_graphs_are_decoded(data: bytes) -> None:
     assert cache.decode(cache.encode(tiny())) == tiny()
     with pytest.raises(BadInput):
         cache.decode(data)
+
+
+def test_graphs_of_an_older_importer_are_not_served(
+    traced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load("vgg11")
+    monkeypatch.setattr(cache, "_readers", lambda: "an edited reader")
+    load("vgg11")
+    assert traced == ["vgg11", "vgg11"]
+
+
+def test_an_edit_in_any_folder_changes_the_hash(tmp_path: Path) -> None:
+    one, other = tmp_path / "a" / "one.py", tmp_path / "b" / "deep" / "other.py"
+    for file in (one, other):
+        file.parent.mkdir(parents=True)
+        file.write_text("x = 1\n")
+    hashes = {source_hash(tmp_path, ("a", "b"), (".py",))}
+    for file in (one, other):
+        file.write_text("x = 2\n")
+        hashes.add(source_hash(tmp_path, ("a", "b"), (".py",)))
+    one.rename(one.with_name("two.py"))
+    hashes.add(source_hash(tmp_path, ("a", "b"), (".py",)))
+    assert len(hashes) == 4
+    (tmp_path / "a" / "notes.txt").write_text("no source")
+    assert source_hash(tmp_path, ("a", "b"), (".py",)) in hashes
