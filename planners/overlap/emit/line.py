@@ -60,6 +60,12 @@ class _Line:
             if name in self.dying:
                 yield from self._forget(name, len(self.pool.whole(name)))
 
+    def _begin(self, step: str) -> Iterator[Instruction]:
+        """A timestep; what dies here is gone up to the first segment that is read at all."""
+        self.steps.append(step)
+        for name in self.reach:
+            yield from self._advance(name, set())
+
     def _rows(self) -> Iterator[Instruction]:
         """Pixel by pixel, a timestep for each row."""
         out = self.pool.segments(self.last.outputs[0])
@@ -67,7 +73,7 @@ class _Line:
         for number in range(out.count):
             if number % width == 0:
                 row = f" row {number // width}" if out.count > width else ""
-                self.steps.append(f"{'+'.join(op.name for op in self.ops)}{row}")
+                yield from self._begin(f"{'+'.join(op.name for op in self.ops)}{row}")
             yield from self._make(self.last, number)
 
     def _mixes(self) -> bool:
@@ -90,7 +96,8 @@ class _Line:
         while start < count:
             stop = min(count, self._clear_of_reads(op, start))
             last = f" to {stop - 1}" if stop > start + 1 else ""
-            self.steps.append(op.name if stop == count else f"{op.name} segment {start}{last}")
+            segment = op.name if stop == count else f"{op.name} segment {start}{last}"
+            yield from self._begin(segment)
             if stop <= start + 1:
                 yield from self._make(op, start)
             else:

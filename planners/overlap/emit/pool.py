@@ -12,7 +12,7 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import Box, Operand, Piece, Region
 from planners.overlap.kernels.candidates import ends
-from planners.overlap.model.rows import TensorRows, blocks
+from planners.overlap.model.rows import TensorRows, blocks, spans_read
 from planners.overlap.model.segments import Segments
 
 SEGMENT, ROW, WHOLE = range(3)
@@ -39,18 +39,31 @@ class PoolOperands:
         self._grain: dict[str, int] = {}
         for run in layout.runs:
             for name in (name for names in self.ends(run) for name in names):
-                self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run))
+                self._grain[name] = min(self._grain.get(name, WHOLE), self._grain_of(run, name))
 
     def ends(self, run: KernelRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a run reads whole and what it leaves whole."""
         return ends(self.graph, [self.graph.index[name] for name in run.operators])
 
-    def _grain_of(self, run: KernelRun) -> int:
-        """The pieces that a run names of what it reads and writes."""
+    def _grain_of(self, run: KernelRun, tensor: str) -> int:
+        """The pieces that a run names of something that it reads or writes."""
         if not run.rows or run.form not in ("alone", "line"):
             return SEGMENT
         output = self.operators[run.operators[-1]].outputs[0]
-        return ROW if run.rows < self.rows(output).count else WHOLE
+        by_row = run.rows < self.rows(output).count or self._skips(run, tensor)
+        return ROW if by_row else WHOLE
+
+    def _skips(self, run: KernelRun, tensor: str) -> bool:
+        """Whether none of its operators reads the first rows: they make room for the output."""
+        ops = [self.operators[name] for name in run.operators]
+        readers = [op for op in ops if tensor in op.inputs]
+        starts = [
+            start
+            for op in readers
+            for start, stop in spans_read(self.graph, op, 1)[op.inputs.index(tensor)]
+            if start < stop
+        ]
+        return bool(readers) and min(starts, default=1) > 0
 
     def whole(self, tensor: str) -> list[Operand]:
         """All of a tensor that lies whole in the pool, in the pieces that its runs name.

@@ -58,6 +58,10 @@ class _InRows:
         for start, stop in blocks(count, self.rows):
             rows = f" row {start}" if stop == start + 1 else f" rows {start} to {stop - 1}"
             self.steps.append(title + rows * (stop - start < count))
+            if not start:  # Rows in front of all that is read make room, in a fixed order.
+                for name in self.readers:
+                    if name in self.dying:
+                        yield from self._forget(name, self._low(name))
             yield from self._make(self.last, start, stop)
         for name in self.readers:
             if name in self.dying:

@@ -45,6 +45,8 @@ class _Window:
         for number in range(self.windows.out.count):
             if number % width == 0:
                 self.steps.append(f"{'+'.join(self.layout_run.operators)} row {number // width}")
+            if not number and self.block.add is None:  # Pixels in front of all that is read.
+                yield from self._forget(int(self.still[0]))
             yield from self._pixel(number)
         yield from self._forget(len(self.pool.whole(self.block.a)))
 

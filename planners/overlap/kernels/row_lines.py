@@ -105,6 +105,8 @@ class RowPull:
         most = 1
         for number in range(len(self.blocks)):
             held = min(each.left[self.made[c][number]] for c, each in self.readers[name].items())
+            # Rows that nothing reads are there too while they are made with others.
+            held = min(held, self.made[name][number])
             most = max(most, self.made[name][number + 1] - held)
         pixels = Segments(self.graph, name)
         rows = TensorRows(self.graph, name).count

@@ -255,10 +255,13 @@ def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:
 
 
 def _corner(box: Box | None, shape: Shape, reverse: bool) -> int:
-    """The lowest element of a box; counted from the end, the highest."""
+    """The lowest element of the segments that a box touches; counted from the end, the highest."""
     if box is None:
         return _NEVER
     strides = _strides(shape)
+    if shape:  # A segment comes and goes whole, whichever of its channels are read.
+        inner = _inner(shape)
+        box = (*box[:inner], (0, shape[inner]), *box[inner + 1 :])
     if not reverse:
         return sum(start * stride for (start, _), stride in zip(box, strides, strict=True))
     highest = sum((stop - 1) * stride for (_, stop), stride in zip(box, strides, strict=True))
