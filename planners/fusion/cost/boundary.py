@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planners.core.graph import Graph
-from planners.fusion.tile.rows import OperatorRows, RowWindow, columns_of, rows_of
+from planners.core.access import detailed
+from planners.core.graph import Graph, Operator
+from planners.fusion.tile.rows import (
+    OperatorRows,
+    RowTables,
+    RowWindow,
+    channels_of,
+    channels_read,
+    columns_of,
+    rows_of,
+)
 
 
 class BoundaryRead(NamedTuple):
@@ -53,6 +62,12 @@ class Crossing:
         return Crossing(member.parameter_bytes, read, tuple(made))
 
 
+def least_read_bytes(graph: Graph, op: Operator, tensor: str) -> int:
+    """Bytes of an input that an operator loads at least, however it runs."""
+    member = RowTables(graph, columns=True)[graph.index[op.name]]
+    return _read_bytes(graph, member, op.inputs.index(tensor))
+
+
 def _read_bytes(graph: Graph, member: OperatorRows, k: int) -> int:
     """Bytes of an input that are loaded at least: of rows, and of columns where they are apart."""
     tensor = graph.tensors[member.windows[k].tensor]
@@ -60,6 +75,8 @@ def _read_bytes(graph: Graph, member: OperatorRows, k: int) -> int:
     size *= _covered(member.windows[k], rows_of(tensor))
     if member.columns:
         size = size // columns_of(tensor) * _covered(member.columns[k], columns_of(tensor))
+    if detailed(member.op):
+        size = size // channels_of(tensor) * channels_read(graph, member.op, tensor.name)
     return size
 
 

@@ -36,11 +36,13 @@ from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.passes import input_channels, pass_ranges
-from planners.fusion.tile.rows import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.rows import Axes, box_of, parameter_boxes, rows_in, rows_of
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 
 Range = tuple[int, int]
+_Share = tuple[int, Range | None, Range | None, bool]
+"""An operator's place in its group, channels made, channels summed, and whether these are last."""
 
 
 class Sum(NamedTuple):
@@ -132,6 +134,7 @@ class GroupEmitter:
         self.sliced = laid.arranger.sliced
         self.resident: dict[str, list[Operand]] = defaultdict(list)
         self.parameters: dict[tuple[int, Range], tuple[Operand, ...]] = {}
+        self.boxes: dict[_Share, dict[str, Box]] = {}  # of parameters that are read
         self.cuts = {t: self._cuts(t) for t in self.group.tensors}
         self.images: Range | None = None
         self.columns: dict[str, Range] = {}  # of this band, where there are several
@@ -260,9 +263,11 @@ class GroupEmitter:
         key = (index, (channels if member.sliced else None) or (0, 0))
         parameters = self.parameters.get(key, ())
         if member.parameter_bytes and not parameters:
-            if kept:  # For all strips: some parameters, of positions, have rows too.
-                wanted = needs(self.graph, op, out.name, box_of(out, (0, rows_of(out)), channels))
-            boxes = {name: piece for name, piece in wanted if name in op.parameters}
+            # For all strips: some parameters, of positions, have rows too.
+            about = (index, channels, *((None, True) if kept else (sums, last)))
+            if about not in self.boxes:
+                self.boxes[about] = parameter_boxes(self.graph, op, *about[1:])
+            boxes = self.boxes[about]
             parameters = self._parameters(index, boxes, channels if member.sliced else None)
             for operand in parameters:
                 yield Load(self.step, operand.piece, self._home(operand.piece), operand.region)

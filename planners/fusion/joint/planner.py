@@ -31,6 +31,7 @@ from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
 from planners.fusion.search.offers import Offers
+from planners.fusion.tile.rows import parameter_bytes
 
 # Of the time that is left: for groups alone, over all downsets, along one order.
 ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
@@ -282,7 +283,7 @@ def lower_bounds(model: GroupModel, offers: Offers) -> Callable[[int], int | Non
 
     quick = len(offers.groups) > MANY_GROUPS
     outputs = set(graph.outputs)
-    always = [sum(graph.size_bytes(t) for t in op.parameters) for op in graph.operators]
+    always = [parameter_bytes(graph, op) for op in graph.operators]
     ends = [
         [
             (graph.size_bytes(t), sum(1 << i for i in graph.consumers[t]))

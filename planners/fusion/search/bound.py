@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from planners.core.access import CONVOLUTIONS, POOLS
+from planners.core.access import CONVOLUTIONS, POOLS, detailed
 from planners.core.graph import Graph, Operator
+from planners.fusion.cost.boundary import least_read_bytes
 from planners.fusion.search.candidates import Candidates
+from planners.fusion.tile.rows import parameter_bytes
 
 
 def compulsory_bytes(graph: Graph) -> int:
     """Inputs, outputs and parameters once: all that any operator touches of them (the oracle)."""
-    parameters = sum(graph.size_bytes(t) for t, x in graph.tensors.items() if x.kind == "parameter")
-    return (
-        parameters
-        + sum(_touched(graph, t) for t in set(graph.inputs))
-        + sum(graph.size_bytes(t) for t in set(graph.outputs) if t in graph.producer)
+    parameters = {name for name, tensor in graph.tensors.items() if tensor.kind == "parameter"}
+    return sum(_touched(graph, t) for t in parameters | set(graph.inputs)) + (
+        sum(graph.size_bytes(t) for t in set(graph.outputs) if t in graph.producer)
     )
 
 
@@ -47,7 +47,11 @@ def _touched(graph: Graph, tensor: str) -> int:
 
 
 def read_bytes(graph: Graph, op: Operator, tensor: str) -> int:
-    """Bytes of an input that an operator touches at all: strides may step over some."""
+    """Bytes of an operand that an operator touches at all: strides may step over some."""
+    if tensor in op.parameters:
+        return parameter_bytes(graph, op, tensor)
+    if detailed(op):
+        return least_read_bytes(graph, op, tensor)
     size = graph.size_bytes(tensor)
     shape, out = graph.tensors[tensor].shape, graph.tensors[op.outputs[0]].shape
     slides = op.kind in CONVOLUTIONS | POOLS and tensor == op.inputs[0]

@@ -6,7 +6,7 @@ only, and no group is larger than a table, built beforehand, allows for the buff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planners.core.graph import Graph
@@ -23,6 +23,7 @@ from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import solve
 from planners.fusion.search.offers import Offers
+from planners.fusion.tile.rows import parameter_bytes
 from planners.fusion.tile.ways import Steps
 
 # Refilled more often, parameters are taken to cost more than fusion saves: a quarter of the height
@@ -142,5 +143,5 @@ def _useful_buffer(steps: Steps, parameters: int) -> int | None:
 
 
 def _parameter_bytes(graph: Graph, mask: int) -> int:
-    names: Sequence[str] = [t for i in bits(mask) for t in graph.operators[i].parameters]
-    return sum(graph.size_bytes(t) for t in set(names))
+    """Of a group: no two of its operators share one."""
+    return sum(parameter_bytes(graph, graph.operators[i]) for i in bits(mask))

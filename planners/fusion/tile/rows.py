@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planners.core.access import detailed, is_local, needs, reduced
+from planners.core.boxes import around
 from planners.core.graph import Graph, Operator, Tensor
-from planners.core.program import Box, whole
+from planners.core.program import Box, Piece, piece_bytes, whole
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 
@@ -144,6 +145,33 @@ class OperatorRows:
         return bool(self.reduced) and tensor == self.op.inputs[0] and tensor not in self.by_channel
 
 
+def parameter_boxes(
+    graph: Graph,
+    op: Operator,
+    channels: tuple[int, int] | None = None,
+    sums: tuple[int, int] | None = None,
+    last: bool = True,
+) -> dict[str, Box]:
+    """What an operator reads of its parameters for all rows, images and columns.
+
+    It may be a part of them: of a table of positions, those that the sequence has.
+    """
+    read: dict[str, Box] = {}
+    for name in op.outputs:
+        out = graph.tensors[name]
+        box = box_of(out, (0, rows_of(out)), channels)
+        for tensor, part in needs(graph, op, name, box, sums, last):
+            if tensor in op.parameters:
+                read[tensor] = around(part, read.get(tensor))
+    return read
+
+
+def parameter_bytes(graph: Graph, op: Operator, only: str = "") -> int:
+    """Bytes that an operator reads of its parameters, or only of one."""
+    boxes = parameter_boxes(graph, op).items()
+    return sum(piece_bytes(graph, Piece(name, box)) for name, box in boxes if only in ("", name))
+
+
 MOST_KNOWN = 2000
 """Tables that are kept, over all graphs: the largest, of 25,000 rows, takes 400 KB."""
 _known: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
@@ -170,7 +198,7 @@ class RowTables:
         with_columns = self._with_columns and _has_columns(graph, op)
         columns = self._windows(op, content, 3) if with_columns else ()
         sliced, channels = _sliced(graph, op, out)
-        size = sum(graph.size_bytes(name) for name in op.parameters)
+        size = parameter_bytes(graph, op)
         summed, summed_bytes = _reduced(graph, op, out)
         return OperatorRows(
             position=position,
@@ -269,10 +297,11 @@ def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
         return True, 1
     if any(graph.tensors[name].shape[:1] != (channels,) for name in op.parameters):
         return False, channels
+    whole_boxes = parameter_boxes(graph, op)
     # Calls that move elements may give channels another order.
     for c in range(channels if detailed(op) else 1):
-        boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), (c, c + 1))))
-        if any(name not in boxes or boxes[name][0] != (c, c + 1) for name in op.parameters):
+        boxes = parameter_boxes(graph, op, (c, c + 1))
+        if any(boxes.get(name) != ((c, c + 1), *whole_boxes[name][1:]) for name in op.parameters):
             return False, channels
     return True, channels
 
@@ -295,6 +324,18 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
     return frozenset(names)
 
 
+def channels_read(graph: Graph, op: Operator, tensor: str) -> int:
+    """Channels of an input that some channel of the output needs."""
+    read: set[int] = set()
+    for name in op.outputs:
+        out = graph.tensors[name]
+        for c in range(channels_of(out)):
+            boxes = dict(needs(graph, op, name, box_of(out, (0, rows_of(out)), (c, c + 1))))
+            if tensor in boxes:
+                read.update(range(*channels_in(graph.tensors[tensor], boxes[tensor])))
+    return len(read)
+
+
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
     """Input channels that can be summed one after the other, and bytes of parameters of each."""
     channels = reduced(graph, op)
@@ -311,7 +352,9 @@ def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
 def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:
     """Whether an image of the output needs the same image of each input, and no other."""
     tensors = [graph.tensors[name] for name in (*op.inputs, *op.outputs)]
-    if any(len(t.shape) < 2 or t.shape[0] != out.shape[0] for t in tensors) or out.shape[0] == 1:
+    if any(len(t.shape) < 2 for t in tensors) or out.shape[0] == 1:
+        return False
+    if any(t.shape[0] != out.shape[0] for t in tensors):
         return False
     boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), images=(0, 1))))
     return all(boxes.get(name, ((0, 1),))[0] == (0, 1) for name in op.inputs)

@@ -1,0 +1,49 @@
+"""Every plan of every planner is valid: replayed to the byte, and executed equal to PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+import planners as sp
+from tests.odd_modules import SLICED, UNREAD, Case
+
+LIMIT_S = 0.5
+AMPLE = 1 << 20
+TOLERANCE = 1e-4
+
+
+def plans(graph: sp.Graph, planner: str, options: Mapping[str, Any]) -> Iterator[sp.Plan]:
+    """A plan with ample memory, and one in the least budget that the planner names."""
+    yield sp.plan(graph, planner, AMPLE, time_limit=LIMIT_S, **options)
+    budget = 1
+    for _ in range(5):  # What is named may be a bound.
+        try:
+            yield sp.plan(graph, planner, budget, time_limit=LIMIT_S, **options)
+            return
+        except sp.BudgetTooSmall as error:
+            budget = max(budget + 1, error.need_bytes)
+
+
+def hold(case: Case, planner: str, several: Sequence[Mapping[str, Any]]) -> None:
+    """A module's plans, with each of these options, are valid and compute what it computes."""
+    graph = sp.from_torch(case.module, case.inputs)
+    for plan in (plan for options in several for plan in plans(graph, planner, options)):
+        sp.check(plan)
+        if all(tensor.dtype != "complex64" for tensor in graph.tensors.values()):
+            assert sp.execute(plan, case.module, case.inputs).max_abs_error < TOLERANCE
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_what_nothing_reads_makes_room_in_the_pool(name: str) -> None:
+    torch.manual_seed(0)
+    hold(UNREAD[name](), "overlap", [{}, {"objective": "latency"}])
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_groups_load_what_they_read_of_a_parameter(name: str) -> None:
+    torch.manual_seed(0)
+    hold(SLICED[name](), "fusion", [{}, {"joint": True}])
