@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from planners.core.backends import RUN_FROM_DISK, WRITE_CODE, WRITE_WEIGHTS, Code, StreamedRun
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
-from planners.core.progress import ProgressCallback
+from planners.core.progress import ProgressCallback, since
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.plan import Plan  # not from core: `planners.plan` is then the function below
+from planners.simulator.bugs import bugs_explained
+from planners.simulator.check import check
 from planners.simulator.simulate import Trace
 from planners.simulator.simulate import simulate as simulate_plan
 from planners.simulator.spread import with_engines
@@ -30,6 +33,8 @@ def plan(
     machine: str | Path | Machine = "npu_small",
     time_limit: float = 60.0,
     progress: ProgressCallback | None = None,
+    *,
+    replay: bool = True,
     **options: Any,
 ) -> Plan:
     """Plan a graph on a machine within a budget.
@@ -38,12 +43,19 @@ def plan(
     machine's scratchpad size. `time_limit` in seconds; `progress` receives stages, incumbents and
     bounds, and stops planning by returning False. `options` are the planner's own.
 
-    Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong input.
+    The plan is replayed before it is returned, as `check` does; `replay=False` leaves that to the
+    caller. Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong
+    input, and `InvalidPlan` for a bug in the planner.
     """
+    began = perf_counter()
     info = find_planner(planner)
     size = resolve_budget(graph, budget, parameters=bool(options.get("parameters", False)))
     settings = {**options, "time_limit": time_limit}
-    return with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
+    made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
+    if replay:
+        with bugs_explained(made):
+            check(made, since(began, progress))
+    return made
 
 
 def simulate(

@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 import planners as sp
+from planners.core.machine import Machine
+from planners.core.registry import PlannerInfo, planners
 from tests.odd_modules import SLICED, UNREAD, Case
+from tests.random_graphs import random_graph
 
 LIMIT_S = 0.5
 AMPLE = 1 << 20
 TOLERANCE = 1e-4
+
+
+def broken(
+    graph: sp.Graph,
+    machine: Machine,
+    budget_bytes: int,
+    options: Mapping[str, Any],
+    progress: Any = None,
+) -> sp.Plan:
+    """A planner that counts a byte too many."""
+    made = planners()["cosma"].plan(graph, machine, budget_bytes, options, progress)
+    claims = replace(made.claims, peak_bytes=made.claims.peak_bytes + 1)
+    return replace(made, planner="broken", claims=claims)
+
+
+def test_no_plan_that_check_refuses_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    info = PlannerInfo("broken", "one byte too many", f"{__name__}:broken")
+    monkeypatch.setitem(planners(), "broken", info)  # type: ignore[arg-type]
+    graph = random_graph(1, 5)
+    with pytest.raises(sp.InvalidPlan, match="peak_bytes.*bug in the planner 'broken'.*report it"):
+        sp.plan(graph, "broken", AMPLE)
+    assert sp.plan(graph, "broken", AMPLE, replay=False).planner == "broken"
+
+
+def test_a_long_replay_is_a_stage_of_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planners.simulator.check.TOLD_EVERY_S", 0.0)
+    told: list[sp.Progress] = []
+    plan = sp.plan(random_graph(1, 5), budget=AMPLE, progress=told.append)
+    assert told[-1].stage.startswith("checking every byte")
+    assert told[-1].elapsed_s >= plan.claims.plan_s  # one clock for all of it
 
 
 def plans(graph: sp.Graph, planner: str, options: Mapping[str, Any]) -> Iterator[sp.Plan]:

@@ -38,6 +38,7 @@ from planners.cli.planner_options import options_for, with_planner_options
 from planners.cli.stream import run_streaming
 from planners.core.errors import BadInput
 from planners.core.registry import DEFAULT, OVERLAP
+from planners.simulator.bugs import bugs_explained
 from planners.study.budgets import resolve_budget
 
 
@@ -134,12 +135,19 @@ def plan(
         return
     with Reporter(as_json, f"planning {network.name}") as reporter:
         made = sp.plan(
-            network, planner, budget, machine, time_limit, progress=reporter.progress, **chosen
+            network,
+            planner,
+            budget,
+            machine,
+            time_limit,
+            progress=reporter.progress,
+            replay=False,  # The summary below is made of a replay.
+            **chosen,
         )
-    sp.check(made)
+    with bugs_explained(made):
+        row = sp.summary(made)
     if out is not None:
         made.save(out)
-    row = sp.summary(made)
     facts = (
         row
         | groups_fact(made)

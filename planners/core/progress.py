@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 
@@ -20,6 +20,13 @@ class Progress:
 
 ProgressCallback: TypeAlias = Callable[[Progress], bool | None]
 """Called from time to time; returning False asks the planner to stop and keep its best plan."""
+
+
+def since(began: float, callback: ProgressCallback | None) -> ProgressCallback | None:
+    """The callback of a later stage, in seconds since this moment of `time.perf_counter`."""
+    if callback is None:
+        return None
+    return lambda moment: callback(replace(moment, elapsed_s=time.perf_counter() - began))
 
 
 class Clock:

@@ -17,6 +17,7 @@ from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import show
 from app.model.options import counts
 from app.model.wire import to_wire
+from planners.simulator.bugs import bugs_explained
 
 FAILED = "The plan failed its check and is not shown."
 
@@ -55,7 +56,8 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
         return
     try:
         text = json.dumps(plan.to_json(), separators=(",", ":"))
-        shown = show(text, desk.reporter())
+        with bugs_explained(plan):
+            shown = show(text, desk.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
     desk.result("plan", **to_wire(shown))
@@ -64,7 +66,8 @@ def send_plan(desk: Desk, plan: sp.Plan) -> None:
 def send_pool_plan(desk: Desk, plan: sp.Plan) -> None:
     """The same for a program of pixels: first what is drawn, then its text once it is written."""
     try:
-        shown = checked_bundled(plan, desk.reporter())
+        with bugs_explained(plan):
+            shown = checked_bundled(plan, desk.reporter())
     except sp.InvalidPlan as error:
         raise sp.BadInput(f"{FAILED} {error}") from error
     desk.result("plan", **to_wire(shown))

@@ -15,13 +15,14 @@ from app.kinds.registry import front_of
 from app.model.machines import machine_of
 from app.model.options import counts
 from app.model.packing import packed
+from planners.simulator.bugs import bugs_explained
 from planners.simulator.simulate import traced
 
 MOST_TEXT = 2_000_000
 
 
 def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: Any) -> sp.Plan:
-    """Run the planner that a problem names."""
+    """Run the planner that a problem names; the plan is checked as it is shown."""
     return sp.plan(
         graph,
         planner=problem["planner"],
@@ -30,6 +31,7 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
         time_limit=problem["time_limit"],
         parameters=counts(problem),
         progress=desk.reporter(),
+        replay=False,
         **problem["options"],
     )
 
@@ -57,7 +59,8 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
         plan = make_plan(desk, desk.graph(problem), problem, problem["budget"])
         if desk.stopped:
             return None
-        outcome, proven = point(plan), plan.claims.status == "optimal"
+        with bugs_explained(plan):
+            outcome, proven = point(plan), plan.claims.status == "optimal"
     except sp.BudgetTooSmall as error:
         outcome = {"need_bytes": error.need_bytes}
     took = time.monotonic() - began
