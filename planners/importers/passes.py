@@ -7,7 +7,7 @@ then has no operator of its own and is run again by each operator that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,9 +38,8 @@ class Call:
     """One call of the trace: reads values by name, in the order of its arguments.
 
     `tensor` is its value, None where it gives several, which its `item` calls then pick out.
-    `after` are calls that must have run first though their value is not read: writes into a
-    constant through a view of it. `unary` is element-wise with one tensor operand. `relation` says
-    how the value's elements read the operands, those of an item how they read what was split.
+    `unary` is element-wise with one tensor operand. `relation` says how the value's elements read
+    the operands, those of an item how they read what was split.
     """
 
     name: str
@@ -50,7 +49,6 @@ class Call:
     view: bool = False
     unary: bool = False
     item: bool = False
-    after: tuple[str, ...] = ()
     macs: int = 0
     window: SlidingWindow = SlidingWindow()
     relation: Relation = ()
@@ -115,6 +113,7 @@ def to_graph(
     tensors |= {t.name: t for t in trace.parameters if t.name in used}
     tensors |= {name: _tensor(values.calls[name]) for op in operators for name in op.outputs}
     outputs = dict.fromkeys(s for name in trace.outputs for s in values.stored[name])
+    _refuse_cut(trace.name, operators, outputs)
     return Graph(
         name=trace.name,
         tensors=tensors,
@@ -127,6 +126,20 @@ def to_graph(
     )
 
 
+def _refuse_cut(name: str, operators: Sequence[Operator], outputs: Iterable[str]) -> None:
+    """Raise `ImportFailed` for a network without outputs or with an operator that nothing needs."""
+    read = {*outputs, *(tensor for op in operators for tensor in op.inputs)}
+    if not outputs:
+        raise ImportFailed(
+            f"{name}: nothing that it returns depends on its inputs: return what is computed"
+        )
+    for op in operators:
+        if read.isdisjoint(op.outputs):
+            raise ImportFailed(
+                f"{name}: nothing reads what operator {op.name!r} writes: return it or remove it"
+            )
+
+
 def needed(calls: Mapping[str, Call], wanted: Iterable[str], known: Iterable[str]) -> set[str]:
     """The calls to run to obtain `wanted` where the values named `known` are at hand."""
     have, reached, stack = set(known), set[str](), list(wanted)
@@ -135,7 +148,7 @@ def needed(calls: Mapping[str, Call], wanted: Iterable[str], known: Iterable[str
         if name in have or name in reached or name not in calls:
             continue
         reached.add(name)
-        stack += (*calls[name].reads, *calls[name].after)
+        stack += calls[name].reads
     return reached
 
 
@@ -273,18 +286,12 @@ def _parts(calls: list[Call], main: Call, values: _Values) -> tuple[Part, ...]:
     """The calls of an operator; how they read where that does not follow from kinds and sizes."""
     if {call.kind for call in calls} <= TOLD_BY_KIND:
         return tuple(Part(call.name, call.kind) for call in calls)
-    # Constants that are written into, perhaps through views, are run again whole.
-    written = any(call.after for call in calls)
-    return tuple(
-        _detailed(call, main, values, written and call.name in values.constant) for call in calls
-    )
+    return tuple(_detailed(call, main, values) for call in calls)
 
 
-def _detailed(call: Call, main: Call, values: _Values, whole: bool) -> Part:
-    reads, relation = (*call.reads, *call.after), call.relation
+def _detailed(call: Call, main: Call, values: _Values) -> Part:
+    reads, relation = call.reads, call.relation
     if relation == ("window",) and call is not main:  # The operator has one window only.
-        relation = ()
-    if whole or (call.after and relation != ("same",)):
         relation = ()
     if call.item and relation:
         reads = values.calls[reads[0]].reads[:1]
@@ -310,8 +317,7 @@ def _closure(
             inputs[name] = None
         elif name not in run:
             run.add(name)
-            call = values.calls[name]
-            stack += reversed((*call.reads, *call.after))
+            stack += reversed(values.calls[name].reads)
     return run, tuple(inputs), tuple(used)
 
 

@@ -44,6 +44,11 @@ def traces(draw: st.DrawFn) -> CallTrace:
             calls.append(call(name, kind, source, view=kind == "view", unary=kind == "relu"))
         values.append(name)
     outputs = draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
+    reached = {t.name for t in inputs}
+    for one in calls:
+        reached |= {one.name} if reached & set(one.reads) else set()
+    if reached.isdisjoint(outputs):
+        outputs.append(inputs[0].name)
     return CallTrace("random", tuple(inputs), tuple(parameters), tuple(calls), tuple(outputs))
 
 

@@ -103,6 +103,18 @@ def shape_of(meta: Any, name: str) -> tuple[int, ...]:
     return shape
 
 
+def strides_of(meta: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides in a tensor's description, of which only views of what is written make use.
+
+    Those of a tensor without gaps where they are absent or absurd.
+    """
+    sizes = [size.get("as_int") for size in meta.get("strides", ()) if isinstance(size, Mapping)]
+    strides = [size for size in sizes if type(size) is int and 0 <= size <= MOST_ELEMENTS]
+    if len(strides) == len(shape):
+        return tuple(strides)
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
 def _size(size: Any, name: str) -> int:
     if not isinstance(size, Mapping) or "as_int" not in size:
         raise BadInput(

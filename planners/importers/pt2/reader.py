@@ -1,7 +1,8 @@
 """`.pt2` files of `torch.export.save` as graphs; nothing in them is run or unpickled.
 
 The program's JSON (`pt2_file`) becomes the same calls that `torch.export` gave when it was saved,
-with tensors that have shapes and no data. ATen's operators are looked up by name and never called.
+with tensors that have shapes and no data. ATen's operators are looked up by name; views of tensors
+without data are all that is called.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch.export.graph_signature import (
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import Graph
 from planners.importers.passes import GRANULARITIES, to_graph
-from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of
+from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of, strides_of
 from planners.importers.torch.program import read_program
 
 ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
@@ -66,14 +67,14 @@ def from_pt2(
     data = read_pt2(path)
     try:
         program = _Program(data["graph_module"], str(path)).read()
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        trace = read_program(program, str(path)).trace
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
         kind = type(error).__name__
         raise BadInput(f"{path} is malformed: {kind}: {error!s:.80}") from error
     shapes = [list(shape) for shape in program.input_shapes]
     if input_shape is not None and _listed(input_shape) not in (shapes, *shapes):
         said = " and ".join("x".join(map(str, shape)) for shape in shapes)
         raise BadInput(f"{path} was exported for {said}: for other shapes export it anew")
-    trace = read_program(program, str(path)).trace
     source = {"pt2": Path(path).name, "input_shape": shapes}
     graph = to_graph(trace, granularity, bytes_per_element=bytes_per_element, source=source)
     return replace(graph, name=Path(path).stem)
@@ -108,6 +109,8 @@ class _Program:
             self._call(data)
         inputs = [spec for data in self.signature["input_specs"] for spec in self._input(data)]
         outputs = [self._output(data) for data in self.signature["output_specs"]]
+        returned = [spec.arg.name for spec in outputs if isinstance(spec.arg, TensorArgument)]
+        self.graph.output([self.nodes[name] for name in returned])
         given = [spec.arg.name for spec in inputs if spec.kind == InputKind.USER_INPUT]
         return SimpleNamespace(
             graph=self.graph,
@@ -142,7 +145,9 @@ class _Program:
         dtype = getattr(torch, DTYPES[meta["dtype"]], None)
         if dtype is None:
             raise ImportFailed(f"{self.label}: this PyTorch has no {DTYPES[meta['dtype']]}")
-        return torch.empty(shape_of(meta, name), dtype=dtype, device="meta")
+        shape = shape_of(meta, name)
+        strides = strides_of(meta, shape)
+        return torch.empty_strided(shape, strides, dtype=dtype, device="meta")
 
     def _call(self, data: Mapping[str, Any]) -> None:
         target = self._operator(data["target"])

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import torch
+
 from planners.importers.passes import SlidingWindow
 
 
@@ -20,6 +22,17 @@ VIEWS = _words(
     "unsafe_chunk unsafe_split hsplit vsplit moveaxis swapdims"
 )
 """Calls whose value holds elements of their first operand and nothing else (copies included)."""
+
+MAY_COPY = _words("reshape reshape_as contiguous flatten ravel")
+"""Views that copy where the layout asks for it."""
+
+COPIES = _words("clone pad")
+"""Calls among `VIEWS` and pads by nothing whose value has a memory of its own."""
+
+RESHAPES_IN_PLACE = _words("squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_")
+"""Calls that change how their operand is looked at and write nothing."""
+
+_OPERATORS = {"iand": "bitwise_and", "ior": "bitwise_or", "ixor": "bitwise_xor"}
 
 IDENTITIES = _words("detach alias lift_fresh dropout feature_dropout alpha_dropout")
 """Calls whose value is their first operand itself, as far as inference goes."""
@@ -106,6 +119,38 @@ def is_identity(kind: str, args: Mapping[str, Any], out: Shape, same_dtype: bool
 def is_view(kind: str, args: Mapping[str, Any]) -> bool:
     """Whether a call's value is an alias of its first operand; a pad by nothing is one."""
     return kind in VIEWS or (kind == "pad" and not any(args.get("pad", (1,))))
+
+
+def is_alias(target: Any, kind: str, args: Any, kwargs: Any) -> bool:
+    """Whether a call's value shares the memory of its first operand."""
+    kind = kind.removesuffix("_")
+    if kind not in VIEWS or kind in COPIES:
+        return False
+    if kind not in MAY_COPY:
+        return True
+    args, kwargs = torch.fx.node.map_arg((args, kwargs), _without_data)
+    made, first = target(*args, **kwargs), args[0]
+    return bool(made.untyped_storage()._cdata == first.untyped_storage()._cdata)
+
+
+def _without_data(node: torch.fx.Node) -> Any:
+    value = node.meta["val"]
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+
+
+def looking(target: Any) -> Any:
+    """The view that a call of `RESHAPES_IN_PLACE` takes of its operand; any other call itself."""
+    name = target._schema.name.split("::")[-1]
+    if name not in RESHAPES_IN_PLACE:
+        return target
+    packet = getattr(torch.ops.aten, name.removesuffix("_"))
+    overload = target._overloadname
+    return packet.int if name == "transpose_" else getattr(packet, overload)
+
+
+def out_of_place(kind: str) -> str:
+    """The kind of a call that writes its first operand, without the write."""
+    return _OPERATORS.get(kind.strip("_"), kind.removesuffix("_"))
 
 
 def is_unary(kind: str, tensor_operands: int) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import torch
@@ -15,11 +17,18 @@ from planners.core.relations import Relation
 from planners.importers.passes import Call, CallTrace
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
+from planners.importers.torch.looks import Look, new_look
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, refs
 
-_FILLED = {"new_zeros": 0, "zeros_like": 0, "new_ones": 1, "ones_like": 1}
-_FILLED |= {"new_full": 0, "full_like": 0}
-_MAY_COPY = frozenset(["reshape", "contiguous", "flatten", "clone", "ravel", "pad"])
+_FILLED = dict.fromkeys(
+    "zeros zeros_like new_zeros empty empty_like empty_strided empty_permuted new_empty "
+    "new_empty_strided full_like new_full zero fill".split(),
+    0,
+) | dict.fromkeys("ones_like new_ones".split(), 1)
+
+_MOST_PLACES = 2**26
+_LIFTED = re.compile(r"(^|\.)lifted_tensor_\d+$|^_?tensor_constant\d+$")
+"""Constants that the exporter made of numbers in the code: the module does not keep them."""
 
 
 def read_program(program: torch.export.ExportedProgram, label: str) -> TorchTrace:
@@ -32,25 +41,16 @@ def read_program(program: torch.export.ExportedProgram, label: str) -> TorchTrac
 
 @dataclass
 class _ProgramReader:
-    """Reads an exported program once, front to back.
+    """Reads an exported program once, front to back, and writes it without in-place calls.
 
-    `now` maps a value to the one that holds its content since: its operand where a call was an
-    identity, the writer where it was written in place. `root` maps a view to what it looks at.
-    `stale` values were views of something since written; `writes` are calls that wrote through a
-    view into a constant, which is run again whole wherever it is needed; `through` are calls that
-    wrote through views into an activation, and give the whole of it.
+    `looks` says for each value of the program which call of the trace has its content by now.
     """
 
     program: Any
     label: str
     nodes: Mapping[str, Any] = field(default_factory=dict)
     place: Mapping[str, int] = field(default_factory=dict)
-    now: dict[str, str] = field(default_factory=dict)
-    root: dict[str, str] = field(default_factory=dict)
-    stale: set[str] = field(default_factory=set)
-    writes: dict[str, list[str]] = field(default_factory=dict)
-    through: dict[str, tuple[CallStep, ...]] = field(default_factory=dict)
-    dynamic: set[str] = field(default_factory=set)
+    looks: dict[str, Look] = field(default_factory=dict)
     inputs: list[Tensor] = field(default_factory=list)
     parameters: dict[str, tuple[Tensor, torch.Tensor]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class _ProgramReader:
         )
         values = {tensor.name: value for tensor, value in self.parameters.values()}
         spec = self.program.call_spec.out_spec
-        return TorchTrace(trace, self.steps, values, returns, self._writes_into(names), spec)
+        return TorchTrace(trace, self.steps, values, returns, spec)
 
     def _placeholders(self, nodes: Mapping[str, Any]) -> None:
         """Graph inputs by their argument's name, parameters and constants by their path."""
@@ -88,34 +88,56 @@ class _ProgramReader:
             node, value = spec.arg.name, nodes[spec.arg.name].meta["val"]
             if spec.kind == InputKind.USER_INPUT:
                 self.inputs.append(_tensor(node, value, "input"))
-                self.dynamic.add(node)
+                self.looks[node] = new_look(node)
                 continue
             name = spec.target if spec.target not in nodes else node
             stored = program.state_dict.get(spec.target)
             real = program.constants[spec.target] if stored is None else stored
             self.parameters[node] = (_tensor(name, value, "parameter"), real)
-            if name != node:
-                self.now[node] = name
+            lifted = spec.kind == InputKind.CONSTANT_TENSOR and _LIFTED.search(spec.target)
+            self.looks[node] = new_look(name, "" if lifted else spec.target)
 
     def _returned(self, spec: Any) -> Any:
         if spec.kind != OutputKind.USER_OUTPUT:
             raise ImportFailed(f"{self.label}: writes its own {spec.target}: not inference")
         if isinstance(spec.arg, TensorArgument):
-            return Ref(self._resolve(spec.arg.name))
+            return Ref(self._now(spec.arg.name))
         return getattr(spec.arg, "value", None)
 
-    def _resolve(self, name: str) -> str:
-        if name in self.through:
-            raise ImportFailed(f"{self.label}: the part that {name} wrote is read by itself")
-        name = self._holder(name)
-        if name in self.stale:
-            raise ImportFailed(f"{self.label}: {name} is read after what it views was written")
+    def _now(self, name: str) -> str:
+        """The call that has a value's content by now: views of what was written are made anew."""
+        return self._renewed(self.looks[name])
+
+    def _renewed(self, look: Look) -> str:
+        if look.version != look.memory.version:
+            if look.parent is None:
+                look.name = look.memory.whole
+            else:
+                look.name = self._view_again(look, self._renewed(look.parent))
+            look.version = look.memory.version
+        return look.name
+
+    def _view_again(self, look: Look, parent: str) -> str:
+        """The same view of what its memory holds now."""
+        call, step = self.calls[look.view], self.steps[look.view]
+        if call.kind == "as_strided":
+            raise ImportFailed(f"{self.label}: {call.name} is read after what it views was written")
+        name = self._unused(call.name)
+        tensor = None if call.tensor is None else replace(call.tensor, name=name)
+        reads = (parent, *call.reads[1:])
+        self._add(
+            replace(call, name=name, tensor=tensor, reads=reads),
+            CallStep(step.target, (Ref(parent), *step.args[1:]), step.kwargs),
+        )
         return name
 
-    def _holder(self, name: str) -> str:
-        while name in self.now:
-            name = self.now[name]
-        return name
+    def _unused(self, name: str) -> str:
+        taken = {tensor.name for tensor, _ in self.parameters.values()}
+        return next(
+            new
+            for new in (f"{name}_again{i or ''}" for i in count())
+            if new not in self.nodes and new not in self.calls and new not in taken
+        )
 
     def _call(self, node: Any) -> None:
         if node.target.__name__ == "getitem":
@@ -136,12 +158,25 @@ class _ProgramReader:
         first = operands[0] if operands else None
         same = first is not None and value is not None and _like(first.meta["val"], value)
         if first is not None and torch_ops.is_identity(kind.removesuffix("_"), named, (), same):
-            self.now[node.name] = self._resolve(first.name)
+            self.looks[node.name] = self.looks[first.name]
             return None
-        return self._record(node, kind, named, value)
+        if kind in _FILLED and value is not None:
+            return self._filled(node, kind, named, value)
+        if node.target._schema.is_mutable and kind not in torch_ops.RESHAPES_IN_PLACE:
+            return self._write(node, kind, named)
+        call, step = self._read(node, kind.removesuffix("_"), named)
+        self._add(call, step)
+        look = new_look(node.name)
+        if first is not None and torch_ops.is_alias(node.target, kind, node.args, node.kwargs):
+            look = self.looks[first.name].through(node.name)
+        self.looks[node.name] = look
+        if kind in torch_ops.RESHAPES_IN_PLACE:
+            self.looks[node.args[0].name] = look
+        return None
 
     def _item(self, node: Any) -> None:
-        source, index = self._resolve(node.args[0].name), node.args[1]
+        split, index = self.looks[node.args[0].name], node.args[1]
+        source = self._renewed(split)
         parent = self.calls[source]
         tensor = _tensor(node.name, node.meta["val"])
         self._add(
@@ -156,8 +191,8 @@ class _ProgramReader:
             ),
             CallStep(node.target, (Ref(source), index), {}),
         )
-        if parent.view:
-            self.root[node.name] = self.root[source]
+        whole = split.parent is None
+        self.looks[node.name] = new_look(node.name) if whole else split.through(node.name)
 
     def _split(self, node: Any, index: int) -> Relation:
         """How an item of a split reads what was split."""
@@ -168,134 +203,174 @@ class _ProgramReader:
         kind = node.target.__name__.split(".")[0]
         return torch_relations.item(kind, named | dict(node.kwargs), parts, index)
 
-    def _record(self, node: Any, kind: str, named: Mapping[str, Any], value: Any) -> None:
-        if kind == "copy_" and self._copies_itself(node):
-            return None
+    def _read(self, node: Any, kind: str, named: Mapping[str, Any]) -> tuple[Call, CallStep]:
+        """A call that reads its operands as they are by now, and how to run it."""
         reads: dict[str, None] = {}
-        if kind in _FILLED and value is not None:
-            return self._filled(node, kind, named, value)
 
         def refer(other: Any) -> Any:
-            name = self._resolve(other.name)
+            name = self._now(other.name)
             reads[name] = None
             return Ref(name)
 
         args = torch.fx.node.map_arg(node.args, refer)
         kwargs = torch.fx.node.map_arg(node.kwargs, refer)
-        target = node.target
-        after = self._writes_into(reads)
-        if target._schema.is_mutable:
-            kind = kind.removesuffix("_")
-            operand = args[0].name
-            views = self._views_to(operand)
-            if views and self.root[operand] in self.dynamic and self._seen_later(node, operand):
-                return self._write_through(node, args, kwargs)
-            target = self._written(node, operand, kind)
+        value = node.meta["val"] if isinstance(node.meta["val"], torch.Tensor) else None
         shapes = {k: tuple(v.meta["val"].shape) for k, v in _tensors(named).items()}
         out = () if value is None else tuple(value.shape)
-        view = torch_ops.is_view(kind, named)
         call = Call(
             node.name,
             kind,
             tuple(reads),
             None if value is None else _tensor(node.name, value),
-            view=view,
+            view=torch_ops.is_view(kind, named),
             unary=torch_ops.is_unary(kind, len(reads)),
-            after=after,
             macs=torch_ops.macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
             relation=torch_relations.relation(kind, named, out, shapes, len(reads)),
             block=_block(node),
         )
-        self._add(call, CallStep(target, args, kwargs))
-        if view and reads and kind != "clone":
-            first = next(iter(reads))
-            self.root[node.name] = self.root.get(first, first)
+        return call, CallStep(torch_ops.looking(node.target), args, kwargs)
 
-    def _writes_into(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The calls so far that wrote into constants that these are, or look at."""
-        writers = (self.writes.get(self.root.get(name, name), ()) for name in names)
-        return tuple(dict.fromkeys(write for writes in writers for write in writes))
+    def _filled(
+        self, node: Any, kind: str, named: Mapping[str, Any], value: Any, look: Look | None = None
+    ) -> None:
+        """A tensor made like another one, of which only the shape matters: a constant.
 
-    def _filled(self, node: Any, kind: str, named: Mapping[str, Any], value: Any) -> None:
-        """A tensor made like another one, of which only the shape matters: a constant."""
-        fill = named.get("fill_value", _FILLED[kind])
+        What nothing was written into yet is taken to be zeros.
+        """
+        fill = named.get("fill_value", named.get("value", _FILLED.get(kind)))
         if isinstance(fill, torch.fx.Node):
             raise ImportFailed(f"{self.label}: {node.name} fills with a computed value")
         step = CallStep(
             torch.ops.aten.full.default, (tuple(value.shape), fill), {"dtype": value.dtype}
         )
         self._add(Call(node.name, kind, (), _tensor(node.name, value)), step)
+        if look is None:
+            self.looks[node.name] = new_look(node.name)
+        else:
+            look.written(node.name)
 
     def _add(self, call: Call, step: CallStep) -> None:
         self.calls[call.name] = call
         self.steps[call.name] = step
-        if any(name in self.dynamic for name in call.reads):
-            self.dynamic.add(call.name)
 
-    def _views_to(self, name: str) -> tuple[CallStep, ...]:
-        """The views that lead from a tensor to this part of it; none for a tensor itself."""
+    def _write(self, node: Any, kind: str, named: Mapping[str, Any]) -> None:
+        """A call that writes its first operand, as one that gives the new content."""
+        target = node.args[0]
+        look = self.looks[target.name]
+        if look.memory.owner:
+            raise ImportFailed(
+                f"{self.label}: {node.name} writes the module's own {look.memory.owner!r}: "
+                "make it an input, and return its new value"
+            )
+        self.looks[node.name] = look
+        if look.parent is None and kind in ("fill_", "zero_"):
+            return self._filled(node, kind.removesuffix("_"), named, node.meta["val"], look)
+        if kind == "copy_" and self._copies_itself(look, node.args[1]):
+            return
+        call, step = self._read(node, torch_ops.out_of_place(kind), named)
+        self._refuse_overlap(node, look)
+        if look.parent is not None and self._seen_later(node, look):
+            self._write_through(look, call, step)
+            return
+        self._add(*self._whole(node, call, step))
+        look.written(node.name)
+
+    def _copies_itself(self, look: Look, source: Any) -> bool:
+        """Whether `x[i] += y` ends here: the part just written in place is copied onto itself."""
+        other = self.looks.get(getattr(source, "name", ""))
+        if other is None or other.memory is not look.memory:
+            return False
+        return self._path(look) == self._path(other)
+
+    def _refuse_overlap(self, node: Any, look: Look) -> None:
+        """What is read while it is written has no value that PyTorch would vouch for."""
+        for operand in node.all_input_nodes[1:]:
+            other = self.looks[operand.name]
+            if other.memory is look.memory and self._path(other) != self._path(look):
+                size = self._holder(look.memory.whole).elements
+                if size > _MOST_PLACES or self._overlap(look, other, torch.arange(size)):
+                    raise ImportFailed(
+                        f"{self.label}: {node.name} writes into what it reads: clone() it first"
+                    )
+
+    def _overlap(self, look: Look, other: Look, places: torch.Tensor) -> bool:
+        written, read = (self._places(each, places) for each in (look, other))
+        return bool(torch.isin(written, read).any())
+
+    def _places(self, look: Look, places: torch.Tensor) -> torch.Tensor:
+        """Where in its memory a look's elements are."""
+        part = places.reshape(self._holder(look.memory.whole).shape)
+        for view in self._views(look):
+            part = view.target(part, *view.args[1:], **view.kwargs)
+        return part
+
+    def _path(self, look: Look) -> list[tuple[Any, ...]]:
+        return [(step.target, step.args[1:], step.kwargs) for step in self._views(look)]
+
+    def _views(self, look: Look) -> tuple[CallStep, ...]:
+        """The views that lead from a memory to this part of it."""
         steps: list[CallStep] = []
-        while name in self.root:
-            steps.insert(0, self.steps[name])
-            name = self.calls[name].reads[0]
+        while look.parent is not None:
+            steps.insert(0, self.steps[look.view])
+            look = look.parent
         return tuple(steps)
 
-    def _seen_later(self, node: Any, operand: str) -> bool:
-        """Whether what this call writes into is read after it, other than through `operand`."""
-        root = self.root[operand]
-        family = {root} | {name for name, of in self.root.items() if of == root} - {operand}
+    def _seen_later(self, node: Any, look: Look) -> bool:
+        """Whether the memory that this call writes is read after it, other than as this look."""
         later = list(self.nodes.values())[self.place[node.name] + 1 :]
-        return any(self._holder(read.name) in family for n in later for read in n.all_input_nodes)
+        looks = (self.looks.get(read.name) for n in later for read in n.all_input_nodes)
+        return any(
+            other is not None and other is not look and other.memory is look.memory
+            for other in looks
+        )
 
-    def _copies_itself(self, node: Any) -> bool:
-        """Whether `x[i] += y` ends here: the part just written in place is copied onto itself."""
-        part, source = node.args[0], node.args[1]
-        views = self.through.get(getattr(source, "name", ""))
-        if views is None or not part.users.keys() <= {node} or node.users:
-            return False
-        here = self._views_to(self._resolve(part.name))
-        return [(v.target, v.args[1:]) for v in here] == [(v.target, v.args[1:]) for v in views]
+    def _write_through(self, look: Look, call: Call, step: CallStep) -> None:
+        """Record a write through views as a call that gives all of the memory anew."""
+        whole = look.memory.whole
+        others = refs((step.args[1:], step.kwargs))
+        views = self._views(look)
+        reads = dict.fromkeys((whole, *others, *refs([v.args[1:] for v in views])))
+        write = WriteThrough(views, step.target)
+        tensor = replace(self._holder(whole), name=call.name, kind="activation")
+        self._add(
+            Call(
+                call.name, "slice_scatter", tuple(reads), tensor, macs=call.macs, block=call.block
+            ),
+            CallStep(write, (Ref(whole), *step.args[1:]), step.kwargs),
+        )
+        look.memory.written(call.name)
 
-    def _write_through(self, node: Any, args: Any, kwargs: Any) -> None:
-        """Record a write through views into an activation as a call that gives all of it anew."""
-        operand = args[0].name
-        views, whole = self._views_to(operand), self.root[operand]
-        if any(step.target.__name__.split(".")[0] in _MAY_COPY for step in views):
-            raise ImportFailed(f"{self.label}: {node.name} writes into what may be a copy")
-        others = refs((args[1:], kwargs))
-        reads = tuple(dict.fromkeys((whole, *others)))
-        tensor = replace(self.calls[whole].tensor or Tensor("", ()), name=node.name)
-        step = CallStep(WriteThrough(views, node.target), (Ref(whole), *args[1:]), kwargs)
-        self._add(Call(node.name, "slice_scatter", reads, tensor, block=_block(node)), step)
-        self.stale |= {name for name, of in self.root.items() if of == whole}
-        self.now[whole] = node.name
-        self.through[node.name] = views
+    def _holder(self, whole: str) -> Tensor:
+        """The tensor of what holds a memory."""
+        if whole in self.calls:
+            tensor = self.calls[whole].tensor
+            assert tensor is not None, "no call writes into a list"
+            return tensor
+        tensors = [*self.inputs, *(tensor for tensor, _ in self.parameters.values())]
+        return next(tensor for tensor in tensors if tensor.name == whole)
 
-    def _written(self, node: Any, operand: str, kind: str) -> Any:
-        """What to run for an in-place call: its out-of-place form, or itself within a constant.
-
-        Whoever reads the operand from here on reads this call's value instead.
-        """
-        root = self.root.get(operand, operand)
-        names = {tensor.name for tensor, _ in self.parameters.values()}
-        if root != operand and root not in self.dynamic and root not in names:
-            self.writes.setdefault(root, []).append(node.name)
-            self.root[node.name] = root
-            return node.target
-        self.stale |= {name for name, of in self.root.items() if of == root and name != operand}
-        if root != operand:
-            self.stale.add(root)
-        self.now[operand] = node.name
-        packet = getattr(torch.ops.aten, kind, None)
+    def _whole(self, node: Any, call: Call, step: CallStep) -> tuple[Call, CallStep]:
+        """A write of all of a value without the write: its out-of-place form, or one on a copy."""
+        operand, *others = node.all_input_nodes
+        same = all(_same_type(other.meta["val"], operand.meta["val"]) for other in others)
+        if call.kind == "copy" and others and _like(others[0].meta["val"], operand.meta["val"]):
+            reads = tuple(refs(step.args[1]))
+            step = CallStep(torch.ops.aten.clone.default, (step.args[1],), {})
+            return replace(call, kind="clone", reads=reads, view=True, relation=("same",)), step
+        packet = getattr(torch.ops.aten, call.kind, None)
         overload = getattr(packet, node.target._overloadname, None)
-        if overload is None:
-            raise ImportFailed(f"{self.label}: {node.name} writes in place and has no other form")
-        return overload
+        if overload is None or not same:
+            overload = WriteThrough((), node.target)
+        return call, CallStep(overload, step.args, step.kwargs)
 
 
 def _like(a: Any, b: torch.Tensor) -> bool:
     return isinstance(a, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    return bool(a.dtype == b.dtype)
 
 
 def _tensor(name: str, value: torch.Tensor, kind: Any = "activation") -> Tensor:

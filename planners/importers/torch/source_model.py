@@ -112,5 +112,5 @@ class SourceModel:
         return torch.utils._pytree.tree_unflatten(leaves, self._traced.out_spec)
 
     def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
-        names = needed(self._calls, (*wanted, *self._traced.writes), known)
+        names = needed(self._calls, wanted, known)
         return [name for name in self._calls if name in names]

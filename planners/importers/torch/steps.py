@@ -47,15 +47,13 @@ class WriteThrough:
 class TorchTrace:
     """A trace with the means to run it: steps by call name, tensors by parameter name.
 
-    `returns` are the leaves of what the model returns, a `Ref` for each value of the trace;
-    `writes` are the calls that write into constants among them.
+    `returns` are the leaves of what the model returns, a `Ref` for each value of the trace.
     """
 
     trace: CallTrace
     steps: Mapping[str, CallStep]
     parameters: Mapping[str, torch.Tensor]
     returns: tuple[Any, ...]
-    writes: tuple[str, ...]
     out_spec: Any
 
 

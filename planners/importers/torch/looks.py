@@ -1,0 +1,52 @@
+"""Which values of a program share memory, and which call has the content of each by now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Memory:
+    """What some values look at: `whole` is the call that has all of it after `version` writes.
+
+    `owner` is the parameter, buffer or attribute of the module that it is, if any.
+    """
+
+    whole: str
+    version: int = 0
+    owner: str = ""
+
+    def written(self, whole: str) -> None:
+        """Take another call's value for all of it."""
+        self.whole, self.version = whole, self.version + 1
+
+
+@dataclass(slots=True, eq=False)
+class Look:
+    """A value: all of a memory, or what the call `view` sees of its parent's.
+
+    `name` is the call that has its content as of `version`.
+    """
+
+    memory: Memory
+    name: str
+    version: int
+    parent: Look | None = None
+    view: str = ""
+
+    def through(self, view: str) -> Look:
+        """What a view of this one, just made, looks at."""
+        return Look(self.memory, view, self.memory.version, self, view)
+
+    def written(self, name: str) -> None:
+        """Take another call's value, where nobody else looks at the memory or this is all of it."""
+        if self.parent is None:
+            self.memory.written(name)
+        else:
+            self.memory, self.parent = Memory(name), None
+        self.name, self.version = name, self.memory.version
+
+
+def new_look(name: str, owner: str = "") -> Look:
+    """A memory of its own."""
+    return Look(Memory(name, owner=owner), name, 0)
