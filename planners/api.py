@@ -70,13 +70,17 @@ def simulate(
 
 def from_torch(
     module: Any,
-    example_inputs: Any,
+    example_inputs: Any = None,
     *,
     granularity: str = "fused",
     bytes_per_element: int = 1,
     name: str | None = None,
 ) -> Graph:
-    """The graph of a PyTorch module, through `torch.export`. Raises `ImportFailed`."""
+    """The graph of a PyTorch module, through `torch.export`, or of an exported program.
+
+    `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
+    program needs none. Raises `ImportFailed`, and `BadInput` for what is no module.
+    """
     from planners.importers.torch.reader import from_torch as import_module
 
     return import_module(
@@ -184,8 +188,7 @@ def write_weights(path: str | Path, plan: Plan, module: Any, inputs: Any) -> int
     Returns the file's bytes. It serves every streaming plan of the graph with the same slices.
     Raises `BadInput` where the module is not the graph's.
     """
-    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    return WRITE_WEIGHTS.function()(path, plan, module, given)
+    return WRITE_WEIGHTS.function()(path, plan, module, inputs)
 
 
 def write_code(

@@ -127,15 +127,15 @@ def to_graph(
 
 
 def _refuse_cut(name: str, operators: Sequence[Operator], outputs: Iterable[str]) -> None:
-    """Raise `ImportFailed` for a network without outputs or with an operator that nothing needs."""
+    """Raise `BadInput` for a network without outputs or with an operator that nothing needs."""
     read = {*outputs, *(tensor for op in operators for tensor in op.inputs)}
     if not outputs:
-        raise ImportFailed(
-            f"{name}: nothing that it returns depends on its inputs: return what is computed"
+        raise BadInput(
+            f"{name}: its inputs reach no operator whose value is returned: return what is computed"
         )
     for op in operators:
         if read.isdisjoint(op.outputs):
-            raise ImportFailed(
+            raise BadInput(
                 f"{name}: nothing reads what operator {op.name!r} writes: return it or remove it"
             )
 

@@ -7,7 +7,7 @@ arena. Released bytes are overwritten, so a program that reads them gives a wron
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -31,6 +31,7 @@ from planners.core.program import (
     Store,
     whole,
 )
+from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.check import replay
 from planners.simulator.execute_arena import Arena, HostCopy
@@ -69,20 +70,24 @@ class Execution(Displayed):
 
 
 @no_collection()
-def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execution:
-    """Run a plan's program, then the module itself, on the same inputs.
+def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
+    """Run a plan's program, then the module itself, on the same inputs, which stay as they are.
 
     Raises `InvalidPlan` for a program that is not right (it is replayed first) and `BadInput`
     where the module is not the one that the graph was made from.
     """
     report = replay(plan.graph, plan.program)
-    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    module = checked_module(module)
+    inputs = example(module, inputs)
+    model = SourceModel(module, inputs)
+    if isinstance(module, torch.export.ExportedProgram):
+        module = module.module()
     with torch.no_grad(), frozen(module), _threads(report.instructions):
-        runner = ProgramRunner(plan, SourceModel(module, inputs), inputs)
+        runner = ProgramRunner(plan, model, inputs)
         for item in plan.program.instructions:
             runner.run(item)
         outputs = runner.outputs()
-        reference = eager(module, inputs)
+        reference = eager(module, torch.utils._pytree.tree_map_only(torch.Tensor, _copy, inputs))
     pairs = list(zip(_leaves(outputs), _leaves(reference), strict=True))
     return Execution(
         outputs=outputs,
@@ -92,6 +97,10 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Sequence[Any]) -> Execu
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
     )
+
+
+def _copy(value: torch.Tensor) -> torch.Tensor:
+    return value.clone()
 
 
 @contextmanager
@@ -117,7 +126,8 @@ def frozen(module: torch.nn.Module) -> Iterator[None]:
     try:
         for parameter in wanted:
             parameter.requires_grad_(False)
-        module.eval()
+        with suppress(NotImplementedError):  # exported programs are in the mode they were in
+            module.eval()
         yield
     finally:
         for parameter in wanted:

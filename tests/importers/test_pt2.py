@@ -85,6 +85,20 @@ def test_torchvisions_models_come_back_as_they_were(name: str, tmp_path: Path) -
         assert plain(sp.load(path, granularity=granularity)) == plain(whole)
 
 
+def test_values_may_have_the_names_of_pythons_builtins(tmp_path: Path) -> None:
+    class Builtins(nn.Module):
+        def forward(self, input: Any, max: Any, len: Any = None) -> Any:
+            return torch.split(input.sum(1), 2)[0], input.amax(1), max.min()
+
+    shape = torch.ones(4, 3, 2)
+    for module, inputs in (
+        (nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), (torch.ones(1, 3, 8, 8),)),
+        (Builtins(), (shape, shape)),
+    ):
+        path = saved(module, inputs, tmp_path / "net.pt2")
+        assert plain(sp.from_pt2(path)) == plain(sp.from_torch(module, inputs, name="net"))
+
+
 def test_a_graph_of_a_file_can_be_planned_and_saved(net: Path, tmp_path: Path) -> None:
     graph = sp.load(str(net), bytes_per_element=2)
     assert graph.bytes_per_element == 2

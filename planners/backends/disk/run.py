@@ -25,6 +25,7 @@ from planners.backends.disk.weights import starts_of
 from planners.core.backends import StreamedRun
 from planners.core.errors import BadInput
 from planners.core.plan import Plan
+from planners.importers.torch.given import example
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.execute import frozen
 
@@ -72,7 +73,7 @@ def stream(
     """
     if repeats < 1 or warm < 0:
         raise BadInput(f"repeats must be 1 or more and warm 0 or more, not {repeats} and {warm}")
-    inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    inputs = example(module, inputs)
     how = _How(device, repeats, warm, stall_s, direct)
     with torch_threads(threads):
         done = _streamed(plan, module, inputs, weights_path, how)

@@ -15,6 +15,7 @@ from planners.backends.disk.write import write_weights
 from planners.catalogue import build
 from planners.core.backends import StreamedRun
 from planners.core.plan import Plan
+from planners.importers.torch.given import example
 from planners.simulator.execute import eager, frozen
 
 
@@ -39,8 +40,7 @@ def stream_model(
     if module is None:
         module, random_inputs = build(plan.graph.source, seed=seed)
         inputs = random_inputs if inputs is None else inputs
-    given = () if inputs is None else inputs
-    given = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    given = example(module, () if inputs is None else inputs)
     place = nullcontext("") if weights else tempfile.TemporaryDirectory(prefix="spillway-")
     with place as folder:
         path, reference = weights, None

@@ -31,6 +31,7 @@ from planners.importers.pt2.file import MOST_NODES, read_pt2, shape_of, strides_
 from planners.importers.torch.program import read_program
 
 ATEN = re.compile(r"torch\.ops\.aten\.([A-Za-z_]\w*)\.(\w+)")
+NAME = re.compile(r"[A-Za-z_]\w*")
 DTYPES: Mapping[int, str] = dict(
     enumerate(
         "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
@@ -132,10 +133,19 @@ class _Program:
     def _keep(self, name: str, node: torch.fx.Node, value: Any) -> None:
         if name in self.nodes:
             raise BadInput(f"{self.label} gives the name {name!r:.80} to two values")
-        if node.name != name:
-            raise BadInput(f"{self.label}: {name!r:.80} is no name for a value, or is there twice")
+        self._name(node, name)
         node.meta["val"] = value
         self.nodes[name] = node
+
+    def _name(self, node: torch.fx.Node, name: Any) -> None:
+        """Give a call the file's name, which `fx` would change where Python has it too."""
+        while name is None and node.name in self.graph_data["tensor_values"]:
+            node.name += "_"
+        if name is None:
+            return
+        if not isinstance(name, str) or not NAME.fullmatch(name) or name in self.nodes:
+            raise BadInput(f"{self.label}: {name!r:.80} is no name for a value, or is there twice")
+        node.name = name
 
     def _value(self, name: str) -> torch.Tensor:
         """A tensor without data, as the file describes it."""
@@ -156,8 +166,7 @@ class _Program:
         single = len(outputs) == 1 and "as_tensor" in outputs[0]
         name = outputs[0]["as_tensor"]["name"] if single else data.get("name")
         node = self.graph.create_node("call_function", target, args, kwargs, name)
-        if name is not None and node.name != name:
-            raise BadInput(f"{self.label}: {name!r:.80} is no name for a value, or is there twice")
+        self._name(node, name)
         node.meta["nn_module_stack"] = _stack(data["metadata"].get("nn_module_stack", ""))
         if single:
             self._keep(node.name, node, self._value(node.name))

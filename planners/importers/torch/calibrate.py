@@ -10,6 +10,7 @@ import torch
 from planners.core.calibration import Calibration, CallFacts
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
+from planners.importers.torch.given import example
 from planners.importers.torch.source_model import SourceModel
 from planners.importers.torch.steps import Ref, refs
 
@@ -22,7 +23,7 @@ def calibrate(
     The module is the one that the graph was made of, in eval mode, on inputs of its shapes.
     Raises `BadInput` without inputs, for a value that is not finite, or for another module.
     """
-    given = [tuple(item) for item in inputs]
+    given = [example(module, item) for item in inputs]
     if not given:
         raise BadInput("calibration needs the arguments of at least one call of the module")
     source = SourceModel(module, given[0])

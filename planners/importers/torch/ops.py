@@ -32,6 +32,11 @@ COPIES = _words("clone pad")
 RESHAPES_IN_PLACE = _words("squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_")
 """Calls that change how their operand is looked at and write nothing."""
 
+_BOOLEAN = _words("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isfinite")
+_PROMOTING = _words(
+    "add sub mul div pow remainder fmod floor_divide addcmul addcdiv lerp atan2 hypot copysign "
+    "bitwise_and bitwise_or bitwise_xor"
+)
 _OPERATORS = {"iand": "bitwise_and", "ior": "bitwise_or", "ixor": "bitwise_xor"}
 
 IDENTITIES = _words("detach alias lift_fresh dropout feature_dropout alpha_dropout")
@@ -46,6 +51,13 @@ UNARY = _words(
 
 ARITHMETIC = _words("add sub mul div pow rsub")
 """Element-wise functions of one operand where the other is a number."""
+
+_RANDOM = _words(
+    "rand rand_like randn randn_like randint randint_like randperm normal normal_ bernoulli "
+    "bernoulli_ multinomial poisson uniform uniform_ exponential_ log_normal_ geometric_ cauchy_ "
+    "random_ binomial normal_functional"
+)
+_DROPS = _words("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
 
 Shape = tuple[int, ...]
 
@@ -116,6 +128,13 @@ def is_identity(kind: str, args: Mapping[str, Any], out: Shape, same_dtype: bool
     return kind in ("to", "type_as") and same_dtype and not args.get("copy")
 
 
+def is_random(kind: str, args: Mapping[str, Any]) -> bool:
+    """Whether a call gives other values each time."""
+    if kind.removesuffix("_") in _DROPS:
+        return bool(args.get("train") and args.get("p"))
+    return kind in _RANDOM or bool(kind.startswith("rrelu") and args.get("training"))
+
+
 def is_view(kind: str, args: Mapping[str, Any]) -> bool:
     """Whether a call's value is an alias of its first operand; a pad by nothing is one."""
     return kind in VIEWS or (kind == "pad" and not any(args.get("pad", (1,))))
@@ -146,6 +165,11 @@ def looking(target: Any) -> Any:
     packet = getattr(torch.ops.aten, name.removesuffix("_"))
     overload = target._overloadname
     return packet.int if name == "transpose_" else getattr(packet, overload)
+
+
+def promotes(kind: str, types: int) -> bool:
+    """Whether a call of operands of that many types may give another type than it would write."""
+    return kind in _BOOLEAN or (kind in _PROMOTING and types > 1)
 
 
 def out_of_place(kind: str) -> str:

@@ -17,7 +17,7 @@ from planners.core.relations import Relation
 from planners.importers.passes import Call, CallTrace
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
-from planners.importers.torch.looks import Look, new_look
+from planners.importers.torch.aliases import Alias, new_alias
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, refs
 
 _FILLED = dict.fromkeys(
@@ -43,14 +43,14 @@ def read_program(program: torch.export.ExportedProgram, label: str) -> TorchTrac
 class _ProgramReader:
     """Reads an exported program once, front to back, and writes it without in-place calls.
 
-    `looks` says for each value of the program which call of the trace has its content by now.
+    `aliases` says for each value of the program which call of the trace has its content by now.
     """
 
     program: Any
     label: str
     nodes: Mapping[str, Any] = field(default_factory=dict)
     place: Mapping[str, int] = field(default_factory=dict)
-    looks: dict[str, Look] = field(default_factory=dict)
+    aliases: dict[str, Alias] = field(default_factory=dict)
     inputs: list[Tensor] = field(default_factory=list)
     parameters: dict[str, tuple[Tensor, torch.Tensor]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -88,14 +88,14 @@ class _ProgramReader:
             node, value = spec.arg.name, nodes[spec.arg.name].meta["val"]
             if spec.kind == InputKind.USER_INPUT:
                 self.inputs.append(_tensor(node, value, "input"))
-                self.looks[node] = new_look(node)
+                self.aliases[node] = new_alias(node)
                 continue
             name = spec.target if spec.target not in nodes else node
             stored = program.state_dict.get(spec.target)
             real = program.constants[spec.target] if stored is None else stored
             self.parameters[node] = (_tensor(name, value, "parameter"), real)
             lifted = spec.kind == InputKind.CONSTANT_TENSOR and _LIFTED.search(spec.target)
-            self.looks[node] = new_look(name, "" if lifted else spec.target)
+            self.aliases[node] = new_alias(name, "" if lifted else spec.target)
 
     def _returned(self, spec: Any) -> Any:
         if spec.kind != OutputKind.USER_OUTPUT:
@@ -106,20 +106,20 @@ class _ProgramReader:
 
     def _now(self, name: str) -> str:
         """The call that has a value's content by now: views of what was written are made anew."""
-        return self._renewed(self.looks[name])
+        return self._renewed(self.aliases[name])
 
-    def _renewed(self, look: Look) -> str:
-        if look.version != look.memory.version:
-            if look.parent is None:
-                look.name = look.memory.whole
+    def _renewed(self, alias: Alias) -> str:
+        if alias.version != alias.memory.version:
+            if alias.parent is None:
+                alias.name = alias.memory.whole
             else:
-                look.name = self._view_again(look, self._renewed(look.parent))
-            look.version = look.memory.version
-        return look.name
+                alias.name = self._view_again(alias, self._renewed(alias.parent))
+            alias.version = alias.memory.version
+        return alias.name
 
-    def _view_again(self, look: Look, parent: str) -> str:
+    def _view_again(self, alias: Alias, parent: str) -> str:
         """The same view of what its memory holds now."""
-        call, step = self.calls[look.view], self.steps[look.view]
+        call, step = self.calls[alias.view], self.steps[alias.view]
         if call.kind == "as_strided":
             raise ImportFailed(f"{self.label}: {call.name} is read after what it views was written")
         name = self._unused(call.name)
@@ -154,11 +154,21 @@ class _ProgramReader:
             if not isinstance(value, (list, tuple)):
                 raise ImportFailed(f"{self.label}: {node.name} depends on the values of the input")
             value = None
+        if _is_open(node.meta["val"]):
+            raise ImportFailed(
+                f"{self.label}: the shape of {node.name} depends on the values of the input: "
+                "use where() or a fixed number of elements"
+            )
+        if torch_ops.is_random(kind, named):
+            raise ImportFailed(
+                f"{self.label}: {node.name} draws random numbers: make them an input, or call "
+                "eval() on what does"
+            )
         operands = [v for v in named.values() if isinstance(v, torch.fx.Node)]
         first = operands[0] if operands else None
         same = first is not None and value is not None and _like(first.meta["val"], value)
         if first is not None and torch_ops.is_identity(kind.removesuffix("_"), named, (), same):
-            self.looks[node.name] = self.looks[first.name]
+            self.aliases[node.name] = self.aliases[first.name]
             return None
         if kind in _FILLED and value is not None:
             return self._filled(node, kind, named, value)
@@ -166,16 +176,16 @@ class _ProgramReader:
             return self._write(node, kind, named)
         call, step = self._read(node, kind.removesuffix("_"), named)
         self._add(call, step)
-        look = new_look(node.name)
+        alias = new_alias(node.name)
         if first is not None and torch_ops.is_alias(node.target, kind, node.args, node.kwargs):
-            look = self.looks[first.name].through(node.name)
-        self.looks[node.name] = look
+            alias = self.aliases[first.name].through(node.name)
+        self.aliases[node.name] = alias
         if kind in torch_ops.RESHAPES_IN_PLACE:
-            self.looks[node.args[0].name] = look
+            self.aliases[node.args[0].name] = alias
         return None
 
     def _item(self, node: Any) -> None:
-        split, index = self.looks[node.args[0].name], node.args[1]
+        split, index = self.aliases[node.args[0].name], node.args[1]
         source = self._renewed(split)
         parent = self.calls[source]
         tensor = _tensor(node.name, node.meta["val"])
@@ -192,7 +202,7 @@ class _ProgramReader:
             CallStep(node.target, (Ref(source), index), {}),
         )
         whole = split.parent is None
-        self.looks[node.name] = new_look(node.name) if whole else split.through(node.name)
+        self.aliases[node.name] = new_alias(node.name) if whole else split.through(node.name)
 
     def _split(self, node: Any, index: int) -> Relation:
         """How an item of a split reads what was split."""
@@ -232,7 +242,7 @@ class _ProgramReader:
         return call, CallStep(torch_ops.looking(node.target), args, kwargs)
 
     def _filled(
-        self, node: Any, kind: str, named: Mapping[str, Any], value: Any, look: Look | None = None
+        self, node: Any, kind: str, named: Mapping[str, Any], value: Any, alias: Alias | None = None
     ) -> None:
         """A tensor made like another one, of which only the shape matters: a constant.
 
@@ -245,10 +255,10 @@ class _ProgramReader:
             torch.ops.aten.full.default, (tuple(value.shape), fill), {"dtype": value.dtype}
         )
         self._add(Call(node.name, kind, (), _tensor(node.name, value)), step)
-        if look is None:
-            self.looks[node.name] = new_look(node.name)
+        if alias is None:
+            self.aliases[node.name] = new_alias(node.name)
         else:
-            look.written(node.name)
+            alias.written(node.name)
 
     def _add(self, call: Call, step: CallStep) -> None:
         self.calls[call.name] = call
@@ -257,79 +267,79 @@ class _ProgramReader:
     def _write(self, node: Any, kind: str, named: Mapping[str, Any]) -> None:
         """A call that writes its first operand, as one that gives the new content."""
         target = node.args[0]
-        look = self.looks[target.name]
-        if look.memory.owner:
+        alias = self.aliases[target.name]
+        if alias.memory.owner:
             raise ImportFailed(
-                f"{self.label}: {node.name} writes the module's own {look.memory.owner!r}: "
+                f"{self.label}: {node.name} writes the module's own {alias.memory.owner!r}: "
                 "make it an input, and return its new value"
             )
-        self.looks[node.name] = look
-        if look.parent is None and kind in ("fill_", "zero_"):
-            return self._filled(node, kind.removesuffix("_"), named, node.meta["val"], look)
-        if kind == "copy_" and self._copies_itself(look, node.args[1]):
+        self.aliases[node.name] = alias
+        if alias.parent is None and kind in ("fill_", "zero_"):
+            return self._filled(node, kind.removesuffix("_"), named, node.meta["val"], alias)
+        if kind == "copy_" and self._copies_itself(alias, node.args[1]):
             return
         call, step = self._read(node, torch_ops.out_of_place(kind), named)
-        self._refuse_overlap(node, look)
-        if look.parent is not None and self._seen_later(node, look):
-            self._write_through(look, call, step)
+        self._refuse_overlap(node, alias)
+        if alias.parent is not None and self._seen_later(node, alias):
+            self._write_through(alias, call, step)
             return
         self._add(*self._whole(node, call, step))
-        look.written(node.name)
+        alias.written(node.name)
 
-    def _copies_itself(self, look: Look, source: Any) -> bool:
+    def _copies_itself(self, alias: Alias, source: Any) -> bool:
         """Whether `x[i] += y` ends here: the part just written in place is copied onto itself."""
-        other = self.looks.get(getattr(source, "name", ""))
-        if other is None or other.memory is not look.memory:
+        other = self.aliases.get(getattr(source, "name", ""))
+        if other is None or other.memory is not alias.memory:
             return False
-        return self._path(look) == self._path(other)
+        return self._path(alias) == self._path(other)
 
-    def _refuse_overlap(self, node: Any, look: Look) -> None:
+    def _refuse_overlap(self, node: Any, alias: Alias) -> None:
         """What is read while it is written has no value that PyTorch would vouch for."""
         for operand in node.all_input_nodes[1:]:
-            other = self.looks[operand.name]
-            if other.memory is look.memory and self._path(other) != self._path(look):
-                size = self._holder(look.memory.whole).elements
-                if size > _MOST_PLACES or self._overlap(look, other, torch.arange(size)):
+            other = self.aliases[operand.name]
+            if other.memory is alias.memory and self._path(other) != self._path(alias):
+                size = self._holder(alias.memory.whole).elements
+                if size > _MOST_PLACES or self._overlap(alias, other, torch.arange(size)):
                     raise ImportFailed(
                         f"{self.label}: {node.name} writes into what it reads: clone() it first"
                     )
 
-    def _overlap(self, look: Look, other: Look, places: torch.Tensor) -> bool:
-        written, read = (self._places(each, places) for each in (look, other))
+    def _overlap(self, alias: Alias, other: Alias, places: torch.Tensor) -> bool:
+        written, read = (self._places(each, places) for each in (alias, other))
         return bool(torch.isin(written, read).any())
 
-    def _places(self, look: Look, places: torch.Tensor) -> torch.Tensor:
-        """Where in its memory a look's elements are."""
-        part = places.reshape(self._holder(look.memory.whole).shape)
-        for view in self._views(look):
+    def _places(self, alias: Alias, places: torch.Tensor) -> torch.Tensor:
+        """Where in its memory the elements of an alias are."""
+        part = places.reshape(self._holder(alias.memory.whole).shape)
+        for view in self._views(alias):
             part = view.target(part, *view.args[1:], **view.kwargs)
         return part
 
-    def _path(self, look: Look) -> list[tuple[Any, ...]]:
-        return [(step.target, step.args[1:], step.kwargs) for step in self._views(look)]
+    def _path(self, alias: Alias) -> list[tuple[Any, ...]]:
+        return [(step.target, step.args[1:], step.kwargs) for step in self._views(alias)]
 
-    def _views(self, look: Look) -> tuple[CallStep, ...]:
+    def _views(self, alias: Alias) -> tuple[CallStep, ...]:
         """The views that lead from a memory to this part of it."""
         steps: list[CallStep] = []
-        while look.parent is not None:
-            steps.insert(0, self.steps[look.view])
-            look = look.parent
+        while alias.parent is not None:
+            steps.insert(0, self.steps[alias.view])
+            alias = alias.parent
         return tuple(steps)
 
-    def _seen_later(self, node: Any, look: Look) -> bool:
-        """Whether the memory that this call writes is read after it, other than as this look."""
+    def _seen_later(self, node: Any, alias: Alias) -> bool:
+        """Whether the memory that this call writes is read after it, other than as this alias."""
         later = list(self.nodes.values())[self.place[node.name] + 1 :]
-        looks = (self.looks.get(read.name) for n in later for read in n.all_input_nodes)
+        aliases = (self.aliases.get(read.name) for n in later for read in n.all_input_nodes)
         return any(
-            other is not None and other is not look and other.memory is look.memory
-            for other in looks
+            other is not None and other is not alias and other.memory is alias.memory
+            for other in aliases
         )
 
-    def _write_through(self, look: Look, call: Call, step: CallStep) -> None:
+    def _write_through(self, alias: Alias, call: Call, step: CallStep) -> None:
         """Record a write through views as a call that gives all of the memory anew."""
-        whole = look.memory.whole
+        whole = alias.memory.whole
         others = refs((step.args[1:], step.kwargs))
-        views = self._views(look)
+        views = self._views(alias)
         reads = dict.fromkeys((whole, *others, *refs([v.args[1:] for v in views])))
         write = WriteThrough(views, step.target)
         tensor = replace(self._holder(whole), name=call.name, kind="activation")
@@ -339,7 +349,7 @@ class _ProgramReader:
             ),
             CallStep(write, (Ref(whole), *step.args[1:]), step.kwargs),
         )
-        look.memory.written(call.name)
+        alias.memory.written(call.name)
 
     def _holder(self, whole: str) -> Tensor:
         """The tensor of what holds a memory."""
@@ -353,14 +363,14 @@ class _ProgramReader:
     def _whole(self, node: Any, call: Call, step: CallStep) -> tuple[Call, CallStep]:
         """A write of all of a value without the write: its out-of-place form, or one on a copy."""
         operand, *others = node.all_input_nodes
-        same = all(_same_type(other.meta["val"], operand.meta["val"]) for other in others)
+        types = {one.meta["val"].dtype for one in node.all_input_nodes}
         if call.kind == "copy" and others and _like(others[0].meta["val"], operand.meta["val"]):
             reads = tuple(refs(step.args[1]))
             step = CallStep(torch.ops.aten.clone.default, (step.args[1],), {})
             return replace(call, kind="clone", reads=reads, view=True, relation=("same",)), step
         packet = getattr(torch.ops.aten, call.kind, None)
         overload = getattr(packet, node.target._overloadname, None)
-        if overload is None or not same:
+        if overload is None or torch_ops.promotes(call.kind, len(types)):
             overload = WriteThrough((), node.target)
         return call, CallStep(overload, step.args, step.kwargs)
 
@@ -369,8 +379,11 @@ def _like(a: Any, b: torch.Tensor) -> bool:
     return isinstance(a, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape
 
 
-def _same_type(a: Any, b: Any) -> bool:
-    return bool(a.dtype == b.dtype)
+def _is_open(value: Any) -> bool:
+    """Whether a size is not a number."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
+    return any(isinstance(size, torch.SymInt) for tensor in tensors for size in tensor.shape)
 
 
 def _tensor(name: str, value: torch.Tensor, kind: Any = "activation") -> Tensor:

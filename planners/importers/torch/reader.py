@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from planners.core.graph import Graph
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def from_torch(
-    module: torch.nn.Module,
-    example_inputs: Sequence[Any],
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    example_inputs: Any = None,
     *,
     name: str | None = None,
     granularity: str = "fused",
@@ -23,7 +23,8 @@ def from_torch(
 ) -> Graph:
     """The graph of a module in eval mode, its default schedule the order in which it runs.
 
-    `example_inputs` fix the shapes. The module may be on the meta device. Its parameters and the
+    `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
+    program needs none. The module may be on the meta device. Its parameters and the
     buffers that it reads keep their state-dict names. Calls that no input reaches are no operators
     at any granularity: they are parts of what reads them.
 

@@ -10,6 +10,7 @@ import torch
 
 from planners.core.errors import BadInput
 from planners.importers.passes import needed
+from planners.importers.torch.given import example
 from planners.importers.torch.steps import Ref, TorchTrace, fill
 from planners.importers.torch.trace import trace_module
 
@@ -21,7 +22,8 @@ class SourceModel:
     throughout, and every result is what eager PyTorch computes, bit by bit.
     """
 
-    def __init__(self, module: torch.nn.Module, example_inputs: Sequence[Any]) -> None:
+    def __init__(self, module: torch.nn.Module, example_inputs: Any) -> None:
+        self._module = module
         self._traced: TorchTrace = trace_module(module, example_inputs)
         self._calls = {call.name: call for call in self._traced.trace.calls}
 
@@ -89,9 +91,9 @@ class SourceModel:
         named = {a.name: value for a, value in zip(schema.arguments, step.args)}
         return defaults | named | dict(step.kwargs)
 
-    def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
+    def input_values(self, inputs: Any) -> dict[str, torch.Tensor]:
         """The tensors of the model's arguments by graph input name."""
-        leaves = torch.utils._pytree.tree_leaves(tuple(inputs))
+        leaves = torch.utils._pytree.tree_leaves(example(self._module, inputs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         wanted = self._traced.trace.inputs
         if [tuple(t.shape) for t in tensors] != [t.shape for t in wanted]:

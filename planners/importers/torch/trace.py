@@ -4,53 +4,88 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import io
 import logging
+import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from planners.core.errors import ImportFailed
+from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.program import read_program
 from planners.importers.torch.steps import TorchTrace
 
+_LOUD = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
+
 
 def trace_module(
-    module: torch.nn.Module, example_inputs: Sequence[Any], name: str | None = None
+    module: torch.nn.Module | ExportedProgram, example_inputs: Any, name: str | None = None
 ) -> TorchTrace:
-    """Export a module in eval mode. Raises `ImportFailed` with the exporter's first line.
+    """Export a module in eval mode; an exported program is taken as it is.
 
+    Raises `ImportFailed` with the exporter's first line, `BadInput` for what is no module.
     A module on the meta device is traced as an uninitialised one on the CPU, so that the names in
     its trace are those that the real module gives.
     """
-    label = name or type(module).__name__
-    module, inputs = _on_cpu(module, tuple(example_inputs))
+    module = checked_module(module)
+    label = name or _label(module)
+    if isinstance(module, ExportedProgram):
+        return read_program(module, label)
+    module, inputs = _on_cpu(module, example(module, example_inputs))
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
         with torch.no_grad(), _quietly():
             program = torch.export.export(module, inputs, strict=False)
     except Exception as error:  # the exporter raises anything, from UserError to AssertionError
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ImportFailed(f"torch.export cannot trace {label}: {first}") from error
+        raise ImportFailed(f"torch.export cannot trace {label}: {_reason(error)}") from error
     finally:
         for part, training in modes:
             part.training = training
     return read_program(program, label)
 
 
+def _label(module: torch.nn.Module | ExportedProgram) -> str:
+    """A module's class; for a program, the class of its outermost module where it is known."""
+    if isinstance(module, torch.nn.Module):
+        return type(module).__name__
+    stacks = (node.meta.get("nn_module_stack") for node in module.graph.nodes)
+    kinds = (next(iter(stack.values()))[1] for stack in stacks if stack)
+    return str(next(kinds, "program")).rsplit(".", 1)[-1]
+
+
+def _reason(error: Exception) -> str:
+    """The exporter's first line, in our words where the values of a tensor decide."""
+    if isinstance(error, GuardOnDataDependentSymNode):
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [f for f in frames if "torch" not in Path(f.filename).parts and f.name == "forward"]
+        where = f" in {own[-1].line!r:.100}" if own and own[-1].line else ""
+        return f"a size or a branch{where} depends on the values of the input: fix it by shapes"
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """No warnings, and no log of an exception that is raised all the same."""
-    log = logging.getLogger("torch._subclasses.fake_tensor")
-    log.addFilter(_nothing)
+    """No warnings, and neither a log nor a printed graph of an exception that is raised."""
+    logs = [logging.getLogger(name) for name in _LOUD]
+    for log in logs:
+        log.addFilter(_nothing)
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.removeFilter(_nothing)
+        for log in logs:
+            log.removeFilter(_nothing)
 
 
 def _nothing(record: logging.LogRecord) -> bool:

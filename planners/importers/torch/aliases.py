@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Memory:
+class AliasedMemory:
     """What some values look at: `whole` is the call that has all of it after `version` writes.
 
     `owner` is the parameter, buffer or attribute of the module that it is, if any.
@@ -22,31 +22,31 @@ class Memory:
 
 
 @dataclass(slots=True, eq=False)
-class Look:
+class Alias:
     """A value: all of a memory, or what the call `view` sees of its parent's.
 
     `name` is the call that has its content as of `version`.
     """
 
-    memory: Memory
+    memory: AliasedMemory
     name: str
     version: int
-    parent: Look | None = None
+    parent: Alias | None = None
     view: str = ""
 
-    def through(self, view: str) -> Look:
-        """What a view of this one, just made, looks at."""
-        return Look(self.memory, view, self.memory.version, self, view)
+    def through(self, view: str) -> Alias:
+        """What a view of this one, just made, sees."""
+        return Alias(self.memory, view, self.memory.version, self, view)
 
     def written(self, name: str) -> None:
-        """Take another call's value, where nobody else looks at the memory or this is all of it."""
+        """Take another call's value; where this is a part, nobody looks at the rest again."""
         if self.parent is None:
             self.memory.written(name)
         else:
-            self.memory, self.parent = Memory(name), None
+            self.memory, self.parent = AliasedMemory(name), None
         self.name, self.version = name, self.memory.version
 
 
-def new_look(name: str, owner: str = "") -> Look:
+def new_alias(name: str, owner: str = "") -> Alias:
     """A memory of its own."""
-    return Look(Memory(name, owner=owner), name, 0)
+    return Alias(AliasedMemory(name, owner=owner), name, 0)
