@@ -16,6 +16,7 @@ from planners.importers.onnx.values import Values
 from planners.importers.passes import Call
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
+from planners.importers.torch.macs import macs as count_macs
 
 _MALFORMED = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 _SCOPES = "pkg.torch.onnx.name_scopes"
@@ -130,7 +131,7 @@ class _GraphReader:
             tensor,
             view=torch_ops.is_view(kind, args),
             unary=torch_ops.is_unary(kind, len(reads)) if unary is None else unary,
-            macs=torch_ops.macs(kind, args, out, shapes) if what.macs is None else what.macs,
+            macs=count_macs(kind, args, out, shapes) if what.macs is None else what.macs,
             window=torch_ops.window(kind, args, shapes),
             relation=relation,
             block=block,

@@ -1,9 +1,8 @@
-"""What each ATen call is: a view, an identity, an activation; its window and its MACs."""
+"""What each ATen call is: a view, an identity, an activation; and its window."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import prod
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -60,38 +59,6 @@ _RANDOM = _words(
 _DROPS = _words("dropout feature_dropout alpha_dropout feature_alpha_dropout native_dropout")
 
 Shape = tuple[int, ...]
-
-
-def macs(kind: str, args: Mapping[str, Any], out: Shape, shapes: Mapping[str, Shape]) -> int:
-    """Multiply-accumulates of one call; zero for whatever is not a product of matrices.
-
-    `args` are its arguments by schema name, `out` the shape of its value and `shapes` those of
-    its tensor arguments. Attention counts Q·Kᵀ and P·V; a bias, a scale or a softmax count nothing.
-    """
-    if kind.startswith("conv_transpose"):
-        weight = shapes["weight"]
-        return prod(shapes["input"]) * prod(weight[1:])
-    if kind.startswith("conv") or kind == "linear":
-        return prod(out) * prod(shapes["weight"][1:])
-    if kind in ("matmul", "mm", "bmm", "mv", "dot"):
-        return prod(out) * shapes["self"][-1]
-    if kind in ("addmm", "baddbmm"):
-        return prod(out) * shapes["mat1" if kind == "addmm" else "batch1"][-1]
-    if kind == "scaled_dot_product_attention":
-        query, key, value = shapes["query"], shapes["key"], shapes["value"]
-        return prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
-    if kind == "einsum":
-        return _einsum_macs(str(args["equation"]), list(shapes.values()))
-    return 0
-
-
-def _einsum_macs(equation: str, operands: Sequence[Shape]) -> int:
-    sizes: dict[str, int] = {}
-    for term, shape in zip(equation.replace(" ", "").split("->")[0].split(","), operands):
-        head, dots, tail = term.partition("...")
-        axes = list(head) + [f"...{i}" for i in range(len(shape) - len(head + tail))] * bool(dots)
-        sizes |= zip(axes + list(tail), shape)
-    return prod(sizes.values()) if len(operands) > 1 else 0
 
 
 def window(kind: str, args: Mapping[str, Any], shapes: Mapping[str, Shape]) -> SlidingWindow:

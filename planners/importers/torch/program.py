@@ -18,6 +18,7 @@ from planners.importers.passes import Call, CallTrace
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.aliases import Alias, new_alias
+from planners.importers.torch.macs import macs as count_macs
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, refs
 
 _FILLED = dict.fromkeys(
@@ -234,7 +235,7 @@ class _ProgramReader:
             None if value is None else _tensor(node.name, value),
             view=torch_ops.is_view(kind, named),
             unary=torch_ops.is_unary(kind, len(reads)),
-            macs=torch_ops.macs(kind, named, out, shapes),
+            macs=count_macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
             relation=torch_relations.relation(kind, named, out, shapes, len(reads)),
             block=_block(node),
