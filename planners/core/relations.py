@@ -166,7 +166,7 @@ def _linear(c: _Call) -> list[Box | None]:
     return [
         (*c.box[:-1], (0, data[-1])),
         (c.box[-1], (0, weight[1])),
-        *((c.box[-1],) for _ in bias),
+        *(broadcast(shape, c.shape, c.box) for shape in bias),
     ]
 
 

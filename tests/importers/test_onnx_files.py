@@ -201,6 +201,14 @@ def test_open_sizes(tmp_path: Path) -> None:
         assert "takes 1 input shapes" in refused(made, tmp_path, input_shape=bad)
 
 
+@pytest.mark.parametrize("open_axis", ["?", "", "None", "-1", "*", "unknown"])
+def test_axes_that_are_open_are_no_symbol(open_axis: str, tmp_path: Path) -> None:
+    made = small(inputs={"x": [1, 3, open_axis, open_axis]})
+    graph = sp.from_onnx(write(made, tmp_path), (1, 3, 48, 192))
+    assert graph.tensors["x"].shape == (1, 3, 48, 192)
+    assert "leaves axis 2 open" in refused(made, tmp_path)
+
+
 def test_one_name_is_one_size(tmp_path: Path) -> None:
     inputs = {"x": ["n", 4], "z": ["n", 4]}
     made = model([node("Add", "x z", "y")], inputs, {"y": None})
@@ -284,9 +292,9 @@ def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_control_flow(tmp_path: Path) -> None:
     branch = helper.make_graph([node("Relu", "x", "r")], "branch", [], [value("r", IMAGE)])
-    nodes = [node("If", "t", "y", then_branch=branch, else_branch=branch)]
+    nodes = [node("Loop", "t", "y", body=branch)]
     made = small(nodes=nodes, weights={"t": np.array(True)})
-    assert "node 'n_y' (If) is control flow" in refused(made, tmp_path)
+    assert "node 'n_y' (Loop) is control flow" in refused(made, tmp_path)
 
 
 def test_functions_of_its_own(tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ def _clip(node: OnnxNode) -> Said:
     return [Aten(kind, {"self": node.input(0)}, {"limits": limits}, unary=True)]
 
 
+def _filled(kind: str) -> Callable[[OnnxNode], Said]:
+    """Numbers that depend on the operands' shapes alone."""
+    return lambda node: [Aten(kind, {}, relation=())]
+
+
 def _cast(node: OnnxNode) -> Said:
     if node.values.of[node.input(0)].dtype == node.values.of[node.outputs[0]].dtype:
         return []
@@ -235,6 +240,8 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
     **dict.fromkeys(("Resize", "Upsample"), _resize),
     **dict.fromkeys(("Identity", "Dropout"), _nothing),
+    "ConstantOfShape": _filled("full"),
+    "EyeLike": _filled("eye"),
     "Clip": _clip,
     "Cast": _cast,
     "CastLike": _cast,

@@ -54,7 +54,7 @@ class Calls:
 def read_calls(file: OnnxFile, values: Values) -> Calls:
     """All calls of a file. Nodes that compute known numbers give none, but constants if read."""
     reader = _GraphReader(values, file.opset, Calls(names=set(values.of)))
-    for node in file.nodes:
+    for node in values.nodes:
         if node.op_type == "Constant" or set(node.output) & values.folded:
             continue
         try:

@@ -8,7 +8,7 @@ shapes are computed from are read, and never outside the model's folder.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -57,12 +57,13 @@ def read_onnx(path: str | Path) -> OnnxFile:
     if model.ir_version < 1 or not model.HasField("graph"):
         raise BadInput(f"{path} is not an ONNX file: it holds no graph")
     graph = model.graph
-    if not all(isinstance(name, str) for name in _all_names(graph)):
+    if not all(isinstance(name, str) for each in graphs_in(graph) for name in _all_names(each)):
         raise BadInput(f"{path} is not an ONNX file: it has names that are no text")
     if not graph.node:
         raise BadInput(f"{path} has an empty graph: there is nothing to plan")
-    if len(graph.node) > MOST_NODES:
-        raise BadInput(f"{path} has {len(graph.node)} nodes; {MOST_NODES} are the most")
+    count = sum(len(each.node) for each in graphs_in(graph))
+    if count > MOST_NODES:
+        raise BadInput(f"{path} has {count} nodes; {MOST_NODES} are the most")
     if model.functions:
         raise BadInput(
             f"{path} brings {len(model.functions)} functions of its own: write them out first, "
@@ -73,7 +74,7 @@ def read_onnx(path: str | Path) -> OnnxFile:
         path=path,
         digest=hashlib.sha256(data).hexdigest(),
         graph=graph,
-        nodes=_in_order(graph, constants, path),
+        nodes=in_order(graph, constants, path),
         constants=constants,
         opsets=_opsets(model, path),
         ir_version=int(model.ir_version),
@@ -169,6 +170,38 @@ def _constants(graph: Any, path: Path) -> dict[str, Any]:
     return constants
 
 
+def graphs_in(graph: Any) -> Iterator[Any]:
+    """A graph and those within its nodes: branches, and bodies of loops."""
+    stack = [graph]
+    while stack:
+        each = stack.pop()
+        yield each
+        for node in each.node:
+            stack += subgraphs(node)
+
+
+def subgraphs(node: Any) -> list[Any]:
+    """The graphs that a node holds."""
+    found = []
+    for attribute in node.attribute:
+        found += attribute.graphs
+        if attribute.HasField("g"):
+            found.append(attribute.g)
+    return found
+
+
+def reads_of(node: Any) -> list[str]:
+    """The values that a node reads, from within its graphs too."""
+    names = dict.fromkeys(filter(None, node.input))
+    for graph in subgraphs(node):
+        own = {tensor.name for tensor in graph.initializer} | {v.name for v in graph.input}
+        own |= {name for each in graph.node for name in each.output}
+        inside = [name for each in graph.node for name in reads_of(each)]
+        inside += [value.name for value in graph.output]
+        names |= dict.fromkeys(name for name in inside if name not in own)
+    return list(names)
+
+
 def _all_names(graph: Any) -> Iterator[Any]:
     """Every name; protobuf gives bytes for what is no text."""
     for node in graph.node:
@@ -190,10 +223,13 @@ def _once(name: str, known: Iterable[str], path: Path) -> None:
         raise BadInput(f"{path} gives the name {name!r:.80} to two values")
 
 
-def _in_order(graph: Any, constants: dict[str, Any], path: Path) -> tuple[Any, ...]:
+def in_order(
+    graph: Any, constants: dict[str, Any], path: Path, outer: Container[str] = ()
+) -> tuple[Any, ...]:
     """The nodes in the file's order, or in one that can run where the file's cannot.
 
-    Every value has one writer. Raises `BadInput` for a cycle and for what nothing writes.
+    Every value has one writer; `outer` are those around a branch. Raises `BadInput` for a cycle
+    and for what nothing writes.
     """
     known = dict.fromkeys(constants)
     inputs: set[str] = set()
@@ -206,8 +242,13 @@ def _in_order(graph: Any, constants: dict[str, Any], path: Path) -> tuple[Any, .
         for name in filter(None, node.output):
             _once(name, written, path)
             written.add(name)
+    asked = {name for node in graph.node for name in reads_of(node)}
+    asked |= {value.name for value in graph.output}
+    around = {name for name in asked - written if name in outer}
+    known |= dict.fromkeys(around)
+    written |= around
     for node in graph.node:
-        for name in filter(None, node.input):
+        for name in reads_of(node):
             if name not in written:
                 raise BadInput(f"{path}: {label(node)} reads {name!r:.80}, which nothing writes")
     for value in graph.output:
@@ -217,10 +258,11 @@ def _in_order(graph: Any, constants: dict[str, Any], path: Path) -> tuple[Any, .
 
 
 def _sorted(nodes: Sequence[Any], known: set[str], path: Path) -> tuple[Any, ...]:
-    waits = [sum(name not in known for name in set(filter(None, n.input))) for n in nodes]
+    reads = [set(reads_of(node)) - known for node in nodes]
+    waits = [len(names) for names in reads]
     readers: dict[str, list[int]] = {}
-    for i, node in enumerate(nodes):
-        for name in set(filter(None, node.input)) - known:
+    for i, names in enumerate(reads):
+        for name in names:
             readers.setdefault(name, []).append(i)
     order: list[Any] = []
     done = [False] * len(nodes)

@@ -70,27 +70,35 @@ def global_pool(kind: str) -> Callable[[OnnxNode], Said]:
 
 
 def gemm(node: OnnxNode) -> Said:
-    """A linear layer where the second operand is a weight; a product and a sum otherwise."""
-    weight, bias = node.input(1), node.input(2)
+    """A linear layer where the second operand is a weight or transposed; else a product and sum."""
+    weight, flags = node.input(1), (node.get("transA", 0), node.get("transB", 0))
     said, data = [], node.input(0)
-    if node.get("transA", 0):
+    if flags[0]:
         shape = node.shape()[::-1]
         said.append(Aten("permute", {"self": data}, {"dims": [1, 0]}, shape=shape))
         data = BEFORE
-    width = node.out[-1]
-    known = node.values.of
-    if node.shape()[0 if node.get("transA", 0) else 1] != node.shape(1)[node.get("transB", 0)]:
+    if node.shape()[0 if flags[0] else 1] != node.shape(1)[1 if flags[1] else 0]:
         raise ValueError(f"{node.shape()} times {node.shape(1)}")
-    if weight in node.values.parameters and (not bias or known[bias].shape == (width,)):
-        operands = {"input": data, "weight": weight} | ({"bias": bias} if bias else {})
-        args = {"transposed": not node.get("transB", 0)}
-        macs = prod(node.out) * node.shape(1)[node.get("transB", 0)]
-        return [*said, Aten("linear", operands, args, macs=macs)]
-    if node.get("transB", 0):
-        return None
-    product = Aten("matmul", {"self": data, "other": weight}, shape=node.out)
-    total = Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",))
-    return [*said, product, *([total] if bias and not node.is_number(bias) else [])]
+    bias, inside = _gemm_bias(node)
+    if flags[1] or weight in node.values.parameters:
+        operands = {"input": data, "weight": weight} | ({"bias": bias} if inside else {})
+        macs = prod(node.out) * node.shape(1)[1 if flags[1] else 0]
+        args = {"transposed": not flags[1]}
+        said.append(Aten("linear", operands, args, macs=macs, shape=node.out))
+    else:
+        inside = False
+        said.append(Aten("matmul", {"self": data, "other": weight}, shape=node.out))
+    if bias and not inside and not node.is_number(bias):
+        said.append(Aten("add", {"self0": BEFORE, "self1": bias}, relation=("same",)))
+    return said
+
+
+def _gemm_bias(node: OnnxNode) -> tuple[str, bool]:
+    """What a Gemm adds, and whether that is a number for each column, as linear layers have it."""
+    bias = node.input(2)
+    if not bias or node.get("beta", 1.0) == 0:
+        return "", False
+    return bias, node.shape(2) in ((node.out[-1],), (1, node.out[-1]))
 
 
 def matmul(node: OnnxNode) -> Said:

@@ -137,10 +137,16 @@ def _bias(call: Call, state: _State) -> Made:
     for data, bias in (call.reads, call.reads[::-1]):
         before = state.inner(data, "linear", call.name)
         held = state.found.parameters.get(bias, _NONE)
-        if before is not None and len(before.reads) == 2 and held.shape == call.tensor.shape[-1:]:
+        if before is not None and len(before.reads) == 2 and _is_row(held, call.tensor):
             made = replace(before, name=call.name, reads=(*before.reads, bias), tensor=call.tensor)
             return made, (before.name,)
     return None
+
+
+def _is_row(bias: Tensor, tensor: Tensor) -> bool:
+    """Whether a bias has one number for each index of a tensor's last axis."""
+    width = tensor.shape[-1:]
+    return bias.shape[-1:] == width == (bias.elements,) and len(bias.shape) <= len(tensor.shape)
 
 
 _GATES = {"sigmoid": "silu", "hardsigmoid": "hardswish"}

@@ -19,7 +19,15 @@ from onnx import numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from planners.core.errors import BadInput
-from planners.importers.onnx.file import OnnxFile, check_location, external_bytes, label
+from planners.importers.onnx.branches import branch_nodes
+from planners.importers.onnx.file import (
+    OnnxFile,
+    check_location,
+    external_bytes,
+    label,
+    reads_of,
+    subgraphs,
+)
 from planners.importers.onnx.fold import FOLDS, Array
 
 LARGEST_INPUT = 2**28
@@ -28,6 +36,8 @@ MOST_NUMBERS = 2**12
 """Elements of a value beyond which it is data, not a computed size."""
 MOST_HINTS = 32
 """Elements of a value with fractions beyond which it is no factors or limits of axes."""
+NAMELESS = frozenset({"none", "null", "unk", "unknown", "undefined", "dynamic"})
+"""What exporters write for any open axis: such axes need not be of one size."""
 STANDARD = ("", "ai.onnx")
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
@@ -56,7 +66,8 @@ class Values:
     those that nodes compute from other known numbers: no operator is left of such nodes. `hints`
     are few numbers with fractions, which may be a weight as well as the scales of a resize: they
     count where a size is inferred, and where they are joined to numbers that were computed. `used`
-    are the names that a node reads, and the outputs: nothing need be known of others.
+    are the names that a node reads, and the outputs: nothing need be known of others. `nodes` are
+    those of the file, with the branch that is taken in the place of an `If`.
     """
 
     of: dict[str, Value] = field(default_factory=dict)
@@ -66,6 +77,7 @@ class Values:
     types: dict[str, Any] = field(default_factory=dict)
     parameters: set[str] = field(default_factory=set)
     used: frozenset[str] = frozenset()
+    nodes: list[Any] = field(default_factory=list)
 
     def known(self, name: str) -> Array | None:
         """The numbers in a value for computing sizes."""
@@ -74,7 +86,7 @@ class Values:
 
 def _used_names(file: OnnxFile) -> frozenset[str]:
     """The values that a node reads, and the outputs."""
-    read = {name for node in file.nodes for name in node.input}
+    read = {name for node in file.nodes for name in reads_of(node)}
     return frozenset(read | {value.name for value in file.graph.output}) - {""}
 
 
@@ -87,9 +99,32 @@ def infer(file: OnnxFile, input_shape: Sequence[Any] | None) -> Values:
         _add(values, file, name, value)
     values.used = _used_names(file)
     said = {v.name: v.type for v in (*file.graph.value_info, *file.graph.output)}
-    for node in file.nodes:
+    names = {*values.of, *(name for node in file.nodes for name in node.output)}
+    left = list(reversed(file.nodes))
+    while left:
+        node = left.pop()
+        if node.op_type == "If" and node.domain in STANDARD:
+            left += reversed(_branch(node, values, file, names))
+            continue
         _node(node, values, file, said)
+        values.nodes.append(node)
     return values
+
+
+def _branch(node: Any, values: Values, file: OnnxFile, names: set[str]) -> list[Any]:
+    """The nodes of the branch that a known condition takes. Raises `BadInput` for others."""
+    condition = values.arrays.get(node.input[0]) if node.input else None
+    if condition is None or condition.size != 1:
+        raise BadInput(
+            f"{file.path}: {label(node)} is control flow whose condition depends on data, which "
+            "has no fixed schedule: export the model without it"
+        )
+    weights, nodes = branch_nodes(node, bool(condition.reshape(-1)[0]), names, file.path)
+    for name, tensor in weights.items():
+        check_location(tensor, file.path)
+        _add_constant(values, file, name, tensor)
+    values.used |= {name for each in nodes for name in reads_of(each)}
+    return nodes
 
 
 def input_values(file: OnnxFile, given: Sequence[Any] | None) -> dict[str, Value]:
@@ -142,8 +177,11 @@ def _given(given: Any, count: int, file: OnnxFile) -> list[tuple[int, ...] | Non
 
 
 def _axis(axis: Any) -> int | str:
-    """The size of an axis, or its name where the file leaves it open."""
-    return int(axis.dim_value) if axis.dim_value > 0 else str(axis.dim_param)
+    """The size of an axis, or its name where the file leaves it open; empty for `?` and such."""
+    if axis.dim_value > 0:
+        return int(axis.dim_value)
+    name = str(axis.dim_param)
+    return "" if name.lower() in NAMELESS or not any(map(str.isalpha, name)) else name
 
 
 def _sized(
@@ -216,8 +254,7 @@ def _array(tensor: Any, value: Value, file: OnnxFile) -> Array:
 
 def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) -> None:
     """The values that one node gives."""
-    graphs = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-    if node.op_type in _CONTROL or any(a.type in graphs for a in node.attribute):
+    if node.op_type in _CONTROL or subgraphs(node):
         raise BadInput(
             f"{file.path}: {label(node)} is control flow, which has no fixed schedule: export "
             "the model without it"
