@@ -114,7 +114,7 @@ def from_onnx(
     granularity: str = "fused",
     bytes_per_element: int = 1,
 ) -> Graph:
-    """The graph of an ONNX file; `pip install 'spillway[onnx]'` brings what reads it.
+    """The graph of an ONNX file.
 
     `input_shape`, one shape or one an input, gives the sizes that the file leaves open. Operators
     that nothing is known of need all of their operands and count no MACs; the graph's source notes

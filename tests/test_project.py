@@ -92,6 +92,13 @@ def project_files() -> list[Path]:
     return list(walk(ROOT))
 
 
+def test_every_format_is_read_from_the_first_install() -> None:
+    """Nobody is asked for a package by a file that we can read."""
+    project = PYPROJECT["project"]
+    assert any(text.startswith("onnx>=") for text in project["dependencies"])
+    assert project["optional-dependencies"]["onnx"] == []
+
+
 def test_data_files_are_packaged() -> None:
     patterns = [
         f"{package.replace('.', '/')}/{pattern}"

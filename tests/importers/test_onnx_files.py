@@ -290,6 +290,11 @@ def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     assert "is not in the model's folder" in refused(sized_elsewhere(location="gone"), inside)
 
 
+def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(sp.BadInput, match="there is no such file"):
+        sp.from_onnx(tmp_path / "gone.onnx")
+
+
 def test_control_flow(tmp_path: Path) -> None:
     branch = helper.make_graph([node("Relu", "x", "r")], "branch", [], [value("r", IMAGE)])
     nodes = [node("Loop", "t", "y", body=branch)]

@@ -1,1 +1,1 @@
-"""ONNX files; the package `onnx` is an extra."""
+"""ONNX files."""

@@ -1,11 +1,10 @@
-"""ONNX files as graphs; the package `onnx` is an extra, and nothing in a file is executed."""
+"""ONNX files as graphs; nothing in a file is executed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,6 @@ def from_onnx(
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
-    if find_spec("onnx") is None:
-        raise BadInput("reading ONNX files needs onnx: pip install 'spillway[onnx]'")
     try:
         trace, source, opaque = _trace(path, input_shape)
     except UnicodeDecodeError as error:

@@ -57,7 +57,7 @@ def visitor(folder: Path, fresh_pool: Any) -> Any:
 
 def onnx_bytes() -> bytes:
     """A convolution, as ONNX, of a batch that the file leaves open."""
-    onnx = pytest.importorskip("onnx")
+    import onnx
     from onnx import TensorProto, helper
 
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 16, 16])
