@@ -139,20 +139,27 @@ def test_the_readme_has_the_two_commands() -> None:
     assert "python3 run.py tests" in lines
 
 
-def test_the_snippet_in_the_readme_runs(tmp_path: Path) -> None:
+def test_the_snippets_in_the_readme_run(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    first, own = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert _printed(first, tmp_path).startswith(("optimal", "feasible"))
+    assert (tmp_path / "plan.json").exists()
+    assert float(_printed(own, tmp_path)) == 0
+    assert len(own.strip().split("\n\n")[-1].splitlines()) == 3
+
+
+def _printed(snippet: str, folder: Path) -> str:
+    """What a snippet prints."""
     done = subprocess.run(
         [sys.executable, "-c", snippet],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(("optimal", "feasible"))
-    assert (tmp_path / "plan.json").exists()
+    return done.stdout
 
 
 def test_no_class_name_is_there_twice() -> None:

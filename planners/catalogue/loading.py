@@ -129,6 +129,15 @@ def _report(clock: Clock, stage: str, name: str) -> None:
         raise Cancelled(f"importing {name} was stopped")
 
 
+def _note(name: str) -> str:
+    """What the graph of a catalogue model leaves out or is not, in words; empty where nothing."""
+    if name in names.DETECTORS:
+        return names.detector_note(name)
+    if name.startswith("yolo"):
+        return HEAD_NOTE
+    return names.QUANTISED_NOTE if name in names.QUANTIZED else ""
+
+
 def trace(
     name: str,
     shapes: names.Shapes | None,
@@ -146,10 +155,8 @@ def trace(
             module = torch_models.empty_module(name)
     given, shapes = shapes, shapes or torch_models.timm_input(module)
     source: dict[str, Any] = {"catalogue": name, "input_shape": [list(s) for s in shapes]}
-    if name in names.DETECTORS:
-        source["note"] = names.detector_note(name)
-    if name.startswith("yolo"):
-        source["note"] = HEAD_NOTE
+    if note := _note(name):
+        source["note"] = note
     inputs = torch_models.empty_inputs(shapes)
     try:
         return from_torch(module, inputs, name=name, granularity=granularity, source=source)

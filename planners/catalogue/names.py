@@ -40,6 +40,10 @@ DETECTORS = _words(
     "retinanet_resnet50_fpn retinanet_resnet50_fpn_v2 ssd300_vgg16 ssdlite320_mobilenet_v3_large"
 )
 VIDEO = _words("mc3_18 mvit_v1_b mvit_v2_s r2plus1d_18 r3d_18 s3d swin3d_b swin3d_s swin3d_t")
+QUANTISED_NOTE = (
+    "the float model that is quantised: its operators and shapes; steps that quantise and integer "
+    "element types are not in it"
+)
 OPTICAL_FLOW = ("raft_large", "raft_small")
 
 TORCHVISION = tuple(sorted(CLASSIFIERS + QUANTIZED + SEGMENTERS + DETECTORS + VIDEO + OPTICAL_FLOW))

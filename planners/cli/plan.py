@@ -36,6 +36,7 @@ from planners.cli.output import (
 )
 from planners.cli.planner_options import options_for, with_planner_options
 from planners.cli.stream import run_streaming
+from planners.core.caveats import Caveats, caveats
 from planners.core.errors import BadInput
 from planners.core.registry import DEFAULT, OVERLAP
 from planners.simulator.bugs import bugs_explained
@@ -70,7 +71,13 @@ def graph(
         "parameters": network.parameter_count,
         "out": str(out),
     }
-    CommandAnswer(as_json).give(facts, print_table(facts))
+    known = caveats(network)
+    CommandAnswer(as_json).give(facts | known.facts(), with_notes(print_table(facts), known))
+
+
+def with_notes(text: str, known: Caveats) -> str:
+    """A table for people, and what is not known of the network that it is about."""
+    return "\n".join([text, *(f"note: {line}" for line in known.lines())])
 
 
 @app.command()
@@ -99,7 +106,9 @@ def budgets(
         "parameters_counted": parameters,
     }
     sizes = {k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")}
-    CommandAnswer(as_json).give(facts, print_table(facts | sizes))
+    known = caveats(network)
+    text = with_notes(print_table(facts | sizes), known)
+    CommandAnswer(as_json).give(facts | known.facts(), text)
 
 
 @app.command()
@@ -154,8 +163,10 @@ def plan(
         | streaming_fact(made)
         | overlap_fact(made)
         | {"out": str(out) if out else None}
+        | caveats(made.graph).facts()
     )
-    CommandAnswer(as_json).give(facts, planning_table(made, row))
+    text = with_notes(planning_table(made, row), caveats(made.graph))
+    CommandAnswer(as_json).give(facts, text)
 
 
 def _files_of(options: dict[str, Any]) -> list[str]:

@@ -121,7 +121,7 @@ def test_an_exported_model_is_the_same_graph(name: str, exported: Any) -> None:
     assert reads(graph) == reads(theirs)
     if len(graph.operators) < 100:  # they follow from the facts
         assert budgets(graph) == budgets(theirs)
-    assert graph.source.get("note") is None
+    assert graph.source.get("opaque") is None
     assert sp.Graph.from_json(graph.to_json()) == graph
 
 

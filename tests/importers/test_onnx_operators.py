@@ -15,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 
 import planners as sp
 from planners.core.access import detailed, needs
+from planners.core.caveats import caveats
 from planners.core.graph import Graph, Operator
 from tests.importers.onnx_models import X, Y, graph_of, kinds, model, node, value, write
 
@@ -266,14 +267,15 @@ def test_opaque_operators_need_everything_and_are_noted(tmp_path: Path) -> None:
     shown = [value("t", [2, 2, 7, 9])]
     graph = graph_of(nodes, tmp_path, value_info=shown)
     assert kinds(graph) == [["Hardmax"], ["my.own.Twist"], ["max_pool2d", "exp"]]
-    note = "opaque operators, which need all of their operands and count no MACs"
-    assert graph.source["note"] == f"{note}: Hardmax (1), my.own.Twist (1)"
+    assert graph.source["opaque"] == ["h", "t"]
+    words = "2 operators are opaque, read all of what they read at once and count no MACs"
+    assert caveats(graph).lines() == [f"{words}: h (Hardmax), t (my.own.Twist)"]
     box = ((0, 1),) * 4
     assert needs(graph, graph.operators[1], "t", box) == [("h", ((0, 2), (0, 4), (0, 7), (0, 9)))]
     both = graph_of(nodes, tmp_path, value_info=shown, outputs={"y": None, "i": None})
     assert both.operators[2].outputs == ("top", "i")
     assert both.tensors["i"].dtype == "int64"
-    assert both.source["note"] == f"{note}: Hardmax (1), MaxPool (1), my.own.Twist (1)"
+    assert caveats(both).opaque == ("h", "t", "top.all")
 
 
 def test_several_values_and_only_those_that_are_read(tmp_path: Path) -> None:
@@ -309,7 +311,7 @@ def test_a_recurrent_layer_counts_its_products(tmp_path: Path) -> None:
     (op,) = graph.operators
     assert (op.kind, op.outputs) == ("lstm", ("y", "h"))
     assert op.macs == 5 * 2 * 16 * (3 + 4)
-    assert "note" not in graph.source
+    assert "opaque" not in graph.source
 
 
 def test_quantised_files(tmp_path: Path) -> None:

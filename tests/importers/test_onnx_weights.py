@@ -45,7 +45,7 @@ def test_a_gemm_has_its_macs_wherever_its_weight_comes_from(
     weights = weights | ({"b": bias} if bias else {})
     graph = graph_of(nodes, tmp_path, weights, inputs={"x": [ROWS, READ]})
     assert graph.macs == ROWS * READ * WIDTH
-    assert "note" not in graph.source
+    assert "opaque" not in graph.source
     assert {kind for op in kinds(graph) for kind in op} <= {
         *("linear", "matmul", "add", "dequantize", "to", "permute", "t", "constant", "mul")
     }
@@ -60,7 +60,7 @@ def test_a_gemm_of_two_activations(tmp_path: Path) -> None:
     graph = graph_of(nodes, tmp_path, inputs=inputs)
     assert graph.macs == ROWS * READ * WIDTH
     assert graph.tensors["y"].shape == (ROWS, WIDTH)
-    assert "note" not in graph.source
+    assert "opaque" not in graph.source
 
 
 def test_a_large_weight_of_one_number(tmp_path: Path) -> None:
@@ -69,4 +69,4 @@ def test_a_large_weight_of_one_number(tmp_path: Path) -> None:
     graph = graph_of(nodes, tmp_path, weights, inputs={"x": [1, 32, 8, 8]})
     (conv,) = graph.operators
     assert (conv.kind, conv.macs) == ("conv2d", 36 * 64 * 32 * 9)
-    assert "note" not in graph.source
+    assert "opaque" not in graph.source

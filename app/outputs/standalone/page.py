@@ -29,6 +29,7 @@ from app.views.time.stepper import MOVE
 from app.views.time.timeline import timeline_title
 from app.widgets.palette import DARK, LIGHT
 from app.widgets.style import variables
+from planners.core.caveats import caveats
 from planners.core.units import format_bytes
 
 ARGUMENTS = ("map_band", "held_band", "time_band", "times", "where", "ring", "dag_range")
@@ -209,5 +210,6 @@ def _about(shown: Shown, parts: Parts) -> str:
     lines = [
         f"<tr><td>{escape(k)}</td><td>{escape(str(v))}</td></tr>" for k, v in rows.items() if v
     ]
-    notes = "".join(f"<li>{escape(note)}</li>" for note in plan.notes)
+    said = (*caveats(graph).lines(), *plan.notes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in said)
     return f"<table>{''.join(lines)}</table><ul>{notes}</ul>"

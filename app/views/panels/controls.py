@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import panel as pn
@@ -20,9 +21,19 @@ from app.widgets.machine_field import MachineField
 from app.widgets.model_field import ModelField
 from app.widgets.style import COMPACT, TEXT
 from app.widgets.words import budget_words, planner_words
+from planners.core.caveats import caveats
 
+CAVEATS = """
+.caveat { font-size: 11px; line-height: 1.3; color: var(--sw-faint); border-left: 3px solid #E69F00;
+  padding-left: 6px; margin: 2px 0; max-height: 42px; overflow-y: auto; }
+"""
 TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
 COUNTED, ALWAYS = "count parameters", "parameters count"
+
+
+def caveats_html(lines: list[str]) -> str:
+    """What is not known of a network, a paragraph each."""
+    return "".join(f'<div class="caveat" role="note">{escape(line)}</div>' for line in lines)
 
 
 class Controls(pn.viewable.Viewer):
@@ -48,6 +59,9 @@ class Controls(pn.viewable.Viewer):
             height=46,
         )
         self.model.on_key(lambda name: self.session.change(model=name))
+        self.caveats = pn.pane.HTML(
+            "", css_classes=["caveats"], margin=(0, 8), stylesheets=[TEXT, CAVEATS], visible=False
+        )
         self.shape = pn.widgets.TextInput(
             label="Input shape or batch",
             placeholder="the model's own",
@@ -95,6 +109,7 @@ class Controls(pn.viewable.Viewer):
             wrong=said_in(self.wrong_shape),
         )
         follow(problem, ["planner", "model"], lambda: self._show())
+        follow(self.session.work, ["shown", "shown_for"], lambda: self._show_caveats())
         self._show()
 
     def _make_again(self) -> None:
@@ -113,6 +128,15 @@ class Controls(pn.viewable.Viewer):
         forced = always_counts(self.session.problem.planner)
         self.parameters.param.update(disabled=forced, label=ALWAYS if forced else COUNTED)
         self.model.value = self.session.problem.model
+        self._show_caveats()
+
+    def _show_caveats(self) -> None:
+        """Beside the model: what is not known of it or left out, where it is the one shown."""
+        work, problem = self.session.work, self.session.problem
+        same = work.shown is not None and work.shown_for.get("model") == problem.model
+        lines = caveats(work.shown.graph).lines() if work.shown is not None and same else []
+        self.caveats.object = caveats_html(lines)
+        self.caveats.visible = bool(lines)
 
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
@@ -125,6 +149,7 @@ class Controls(pn.viewable.Viewer):
 
         return pn.Column(
             self.model,
+            self.caveats,
             pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),
             self.wrong_shape,
             pn.Row(self.granularity, self.parameters, sizing_mode="stretch_width", margin=0),

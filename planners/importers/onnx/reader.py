@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput
-from planners.core.graph import Graph, Tensor
+from planners.core.graph import Graph, Operator, Tensor
 from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
 
 
@@ -26,7 +25,8 @@ def from_onnx(
     parameters, but for operands of arithmetic that are one number. Patterns that exporters write
     out (SiLU, GELU, layer norm, attention) are one operator, as in the model that they came from.
     What has no counterpart in PyTorch's words is an opaque operator that needs all of its operands
-    and counts no MACs: the graph's source notes which. Weights in files of their own stay unread.
+    and counts no MACs: the graph's source lists them under `opaque`. Weights in files of their own
+    stay unread.
 
     Raises `BadInput` with file and node for what is no ONNX file or cannot be planned: control
     flow, sizes that depend on data, unknown sizes, cycles.
@@ -43,12 +43,12 @@ def from_onnx(
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
-    kinds = Counter(op.kind for op in graph.operators if op.kind in opaque)
-    if not kinds:
-        return graph
-    text = ", ".join(f"{kind} ({count})" for kind, count in sorted(kinds.items()))
-    note = f"opaque operators, which need all of their operands and count no MACs: {text}"
-    return replace(graph, source={**source, "note": note})
+    names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
+    return replace(graph, source={**source, "opaque": names}) if names else graph
+
+
+def _kinds(op: Operator) -> set[str]:
+    return {op.kind, *(part.kind for part in op.parts)}
 
 
 def _trace(

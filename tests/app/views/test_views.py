@@ -187,6 +187,20 @@ def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
     assert controls.budget.wrong.object == ""
 
 
+def test_what_is_not_known_is_said_beside_the_model(explorer: Explorer) -> None:
+    session = explorer.session
+    controls = Controls(session)
+    assert not controls.caveats.visible
+    plan = sp.plan(sp.load("quantized_resnet18"), budget="MP")
+    float_model = show(json.dumps(plan.to_json()))
+    fields = session.work.shown_for | {"model": session.problem.model}
+    session.work.param.update(shown=float_model, shown_for=fields)
+    assert controls.caveats.visible
+    assert "the float model that is quantised" in controls.caveats.object
+    session.work.param.update(shown_for=fields | {"model": "another"})
+    assert not controls.caveats.visible
+
+
 def test_keys_do_what_the_help_says(explorer: Explorer) -> None:
     session, helped = explorer.session, []
     last = session.work.shown.steps - 1
