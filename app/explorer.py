@@ -33,7 +33,11 @@ from app.views.panels.corner import Corner
 from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
 from app.views.panels.tables import live_rows, live_title
-from app.views.switches import (
+from app.views.time.stepper import Stepper
+from app.views.time.timeline import TimelineView, timeline_title
+from app.widgets.following import follow
+from app.widgets.later import seen
+from app.widgets.legends import (
     differs_html,
     heading,
     lanes_legend_html,
@@ -43,10 +47,6 @@ from app.views.switches import (
     timeline_legend,
     unit_switch,
 )
-from app.views.time.stepper import Stepper
-from app.views.time.timeline import TimelineView, timeline_title
-from app.widgets.following import follow
-from app.widgets.later import seen
 from app.widgets.palette import Theme
 from app.widgets.rows import BarRows
 from app.widgets.style import BOX, TEXT, TIP

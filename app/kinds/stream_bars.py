@@ -33,7 +33,9 @@ class StreamBars(Bars):
     """What the timeline draws of a plan that streams its parameters."""
 
     def __init__(self, shown: Shown, trace: sp.Trace) -> None:
-        stages = sorted(stages_of(shown, trace), key=lambda stage: stage.start_s)
+        stream = shown.stream
+        assert stream is not None
+        stages = sorted(stages_of(stream, trace), key=lambda stage: stage.start_s)
         self.stages = stages
         super().__init__(shown, replace(trace, intervals=tuple(map(_interval, stages))))
 

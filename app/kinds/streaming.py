@@ -69,7 +69,7 @@ class StreamKind(WholeKind):
         share = f"memory, {size / budget:.0%} of {format_bytes(budget)}"
         read = format_bytes(sum(layer.size_bytes for layer in stream.layers))
         parts = f"{'both' if details.joint else 'rings'}, of {read} read"
-        waits = stalled(shown, stream)
+        waits = stalled(shown.stages, stream)
         causes = ", ".join(f"{cause} {seconds_text(seconds)}" for cause, seconds in waits.items())
         return [
             Card(format_bytes(size), share, "peak", held),
@@ -125,7 +125,7 @@ class StreamKind(WholeKind):
 
     def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
         """The next layer whose kernel waits."""
-        layer = next_wait(shown, step)
+        layer = next_wait(shown.stages, step)
         if layer is None:
             return None
         return operator_selection(_stream(shown).layers[layer].operator), layer

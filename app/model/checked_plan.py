@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,11 @@ from app.model.blocks import BlockTree
 from app.model.packing import packed, unpacked
 from app.model.pool import PoolRuns, pool_of
 from app.model.stream import Stream, stream_of
+from app.model.waits import Stage, stages_of
 from planners.core.program import Compute, Instruction, Load, Region, Store
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.simulate import traced
-
-if TYPE_CHECKING:
-    from app.model.waits import Stage
 
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
 
@@ -169,9 +167,7 @@ class Shown:
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """Reads, copies and kernels of a plan that streams its parameters."""
-        from app.model.waits import stages_of
-
-        return stages_of(self, self.trace)
+        return stages_of(self.stream, self.trace) if self.stream else ()
 
     @cached_property
     def lives(self) -> Mapping[str, tuple[tuple[int, int] | None, ...]]:

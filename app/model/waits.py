@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import planners as sp
-from app.model.checked_plan import Shown
 from app.model.stream import RING_NAMES, Kind, Stream
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
@@ -33,11 +33,10 @@ class Wait:
     text: str
 
 
-def wait_of(shown: Shown, item: sp.Interval) -> Wait | None:
+def wait_of(stream: Stream, item: sp.Interval) -> Wait | None:
     """The wait before an interval; None where it did not wait, or belongs to no layer."""
-    stream = shown.stream
-    act = stream.acts.get(item.instruction) if stream else None
-    if stream is None or act is None or item.stall_s <= 0:
+    act = stream.acts.get(item.instruction)
+    if act is None or item.stall_s <= 0:
         return None
     kind, number, ring = act
     other = None if item.blocker is None else stream.acts.get(item.blocker)
@@ -81,10 +80,8 @@ class Stage:
     wait: Wait | None
 
 
-def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
+def stages_of(stream: Stream, trace: sp.Trace) -> tuple[Stage, ...]:
     """Every read, copy and kernel in a trace; a layer's parameters are read as one."""
-    stream = shown.stream
-    assert stream is not None
     stages: dict[tuple[Kind, int, str], Stage] = {}
     for item in trace.intervals:
         act = stream.acts.get(item.instruction)
@@ -93,7 +90,7 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
         kind, number, ring = act
         known = stages.get(act)
         if known is None:
-            wait = wait_of(shown, item)
+            wait = wait_of(stream, item)
             stages[act] = Stage(kind, number, ring, item.engine, item.start_s, item.stop_s, wait)
         else:
             stop = max(known.stop_s, item.stop_s)
@@ -102,17 +99,17 @@ def stages_of(shown: Shown, trace: sp.Trace) -> tuple[Stage, ...]:
     return tuple(stages.values())
 
 
-def next_wait(shown: Shown, step: int) -> int | None:
+def next_wait(stages: Sequence[Stage], step: int) -> int | None:
     """The next layer after a step whose kernel waits; after the last, the first again."""
-    waiting = sorted(s.layer for s in shown.stages if s.kind == "kernel" and s.wait)
+    waiting = sorted(s.layer for s in stages if s.kind == "kernel" and s.wait)
     return next((layer for layer in waiting if layer > step), min(waiting, default=None))
 
 
-def stalled(shown: Shown, stream: Stream) -> dict[Cause, float]:
+def stalled(stages: Sequence[Stage], stream: Stream) -> dict[Cause, float]:
     """Seconds that kernels were stalled, by cause; a full ring costs as much as kernels waited for
     it."""
     seconds: dict[Cause, float] = {}
-    for stage in shown.stages:
+    for stage in stages:
         if stage.kind == "kernel" and stage.wait and stage.start_s >= stream.details.preload_s:
             cause = stage.wait.cause
             seconds[cause] = seconds.get(cause, 0.0) + stage.wait.seconds

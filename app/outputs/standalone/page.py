@@ -19,14 +19,14 @@ from app.model.machines import title_of
 from app.model.places import ASSETS
 from app.stories.notes import assumptions
 from app.views.panels.cards import CSS, badge, cards_html, scope
-from app.views.switches import (
+from app.views.time.stepper import MOVE
+from app.views.time.timeline import timeline_title
+from app.widgets.legends import (
     heading,
     lanes_legend_html,
     map_legend_html,
     pool_legend_html,
 )
-from app.views.time.stepper import MOVE
-from app.views.time.timeline import timeline_title
 from app.widgets.palette import DARK, LIGHT
 from app.widgets.style import variables
 from planners.core.caveats import caveats

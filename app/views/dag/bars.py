@@ -18,10 +18,10 @@ from app.session.session import Session
 from app.stories.notes import infeasible_story
 from app.views.dag.scene import find_operators
 from app.views.dag.view import DagView
-from app.views.panels.what_if import Board, ways_out
-from app.views.switches import switch
+from app.widgets.board import Board, ways_out
 from app.widgets.buttons import button
 from app.widgets.later import seen
+from app.widgets.legends import switch
 from app.widgets.style import COMPACT, TEXT
 from planners.core.units import format_bytes
 

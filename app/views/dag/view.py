@@ -37,7 +37,7 @@ from app.views.dag.scene import (
     group_lines,
     scene,
 )
-from app.views.panels.constraint_marks import DROOP, DagWishes
+from app.views.dag.wish_marks import DROOP, DagWishes
 from app.widgets.glyphs import GlyphLayer, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip

@@ -20,8 +20,7 @@ from app.model.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from app.model.staircase import staircase
 from app.model.stream import Stream
 from app.model.units import seconds_text
-from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.time.timeline import FORMAT_SECONDS
+from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.units import format_bytes

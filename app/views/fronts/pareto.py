@@ -34,8 +34,7 @@ from app.model.pareto import (
 from app.model.staircase import staircase
 from app.model.units import joules_text, seconds_text
 from app.session.session import Session
-from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.time.timeline import FORMAT_SECONDS
+from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import GlyphLayer, Layers, put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.units import format_bytes

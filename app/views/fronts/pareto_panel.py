@@ -20,9 +20,9 @@ from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
 from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import axis_select, progress_text
-from app.views.switches import switch
 from app.widgets.buttons import button
 from app.widgets.following import follow
+from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.picture import Picture
 from app.widgets.reveal import Reveal

@@ -16,7 +16,7 @@ from bokeh.plotting import figure
 from app.model.checked_plan import Shown
 from app.model.colours import ORANGE
 from app.model.staircase import staircase
-from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.units import format_bytes

@@ -18,8 +18,7 @@ from bokeh.plotting import figure
 
 from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from app.model.units import seconds_text
-from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
-from app.views.time.timeline import FORMAT_SECONDS
+from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.units import format_bytes
 

@@ -15,11 +15,11 @@ from app.session.session import Session
 from app.session.streams import AMONG
 from app.views.fronts.delay_front import DelayFront
 from app.views.fronts.resolution_chart import ResolutionChart
-from app.views.switches import switch
 from app.widgets.bound import bind
 from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box
+from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT
 

@@ -29,15 +29,14 @@ from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.outlines import Outlines
 from app.views.memory.pool_layer import PoolLayer
 from app.views.memory.stream_bands import StreamBands
-from app.views.panels.constraint_marks import MapWishes
+from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
+from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 
 LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
-KIB_TICKS = [2**i for i in range(10)]
-AXIS_WIDTH = 82
 STRIPS = 12  # selected rectangles: more are dimmed, not outlined
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 WHOLE = (-1.0, -1.0)
@@ -82,14 +81,6 @@ for (let i = 0; i < tensor.length; i++) {
 }
 Object.assign(names.data, found);  // in place: the server need not hear of it
 names.change.emit();
-"""
-FORMAT_ADDRESS = """
-if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
-if (high.end < 4096 || tick % 256) return tick.toLocaleString('en') + ' B';
-if (high.end >= 33554432) return (tick / 1048576).toLocaleString('en',
-  {maximumFractionDigits: 2}) + ' MiB';
-const kib = tick / 1024;
-return kib.toLocaleString('en') + ' KiB';
 """
 
 

@@ -10,25 +10,15 @@ from bokeh.plotting import figure
 from app.model.checked_plan import Shown
 from app.model.colours import PURPLE
 from app.model.compare import (
-    CUT,
-    MOVED,
-    ONLY_HERE,
     ONLY_THERE,
-    RETIMED,
     Columns,
     comparable,
     stays,
 )
 from app.widgets.glyphs import put
+from app.widgets.legends import OUTLINES
 from app.widgets.palette import Theme
 
-OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
-    ONLY_HERE: (3.0, "solid", "solid"),
-    CUT: (1.2, [10, 2, 2, 2], "dashed"),
-    RETIMED: (2.0, [6, 3], "dashed"),
-    MOVED: (2.0, [2, 2], "dotted"),
-    ONLY_THERE: (1.5, [2, 3], "dotted"),
-}
 MANY, MOST = 120, 2500
 """The number of outlines from which on they are thinner, because rectangles are small then."""
 
@@ -101,13 +91,3 @@ def outline_columns(
             for side, value in zip(SIDES, (left, right, span.start, span.stop), strict=True):
                 data[kind][side].append(value)
     return data
-
-
-def outline_legend() -> str:
-    """What outlines on the address map mean."""
-    items = []
-    for kind, (width, _, style) in OUTLINES.items():
-        gone = f"; background: {PURPLE}44; border-color: {PURPLE}" if kind == ONLY_THERE else ""
-        line = f"border: {min(width, 2.0)}px {style} var(--sw-text){gone}; box-sizing: border-box"
-        items.append(f'<span><i style="{line}"></i>{kind}</span>')
-    return "".join(items)

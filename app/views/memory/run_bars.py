@@ -21,7 +21,7 @@ from app.model.checked_plan import Shown
 from app.model.colours import BLUE, GREY, PLAIN, VERMILLION
 from app.model.pool import FORMS
 from app.model.state import selected_operators
-from app.views.memory.address_map import FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip

@@ -27,10 +27,10 @@ from app.model.state import ALIGNED, tensor_selection
 from app.model.upload_store import LARGEST, too_large
 from app.session.session import Session
 from app.views.panels.comparing import amount, signed
-from app.views.switches import switch
 from app.widgets.buttons import button
 from app.widgets.files_field import dropper
 from app.widgets.following import follow
+from app.widgets.legends import switch
 from app.widgets.marks import MARKS
 from app.widgets.reveal import Reveal
 from app.widgets.rows import BarRows

@@ -33,20 +33,14 @@ from app.model.colours import PLAIN
 from app.model.groups import chosen_groups
 from app.model.state import selected_operators, selected_tensors
 from app.model.units import seconds_text
-from app.views.memory.address_map import AXIS_WIDTH
 from app.views.time.group_bands import GroupBands, second_places
+from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 
 GROUPS = "groups"
 ACROSS = 530  # pixels of the time axis, roughly, in a window 1280 wide
-FORMAT_SECONDS = """
-const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
-const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
-const maximumFractionDigits = Math.min(9, Math.max(0, digits));
-return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit;
-"""
 
 
 class TimelineView:

@@ -58,7 +58,7 @@ def test_what_kernels_wait_for_is_the_delay_but_for_the_kernels(pipeline: str) -
     """The causes on the timeline account for the delay above all kernels, to the nanosecond."""
     shown = plan_of(pipeline)
     stream = of(shown)
-    waited = sum(stalled(shown, stream).values())
+    waited = sum(stalled(shown.stages, stream).values())
     if pipeline == "pre":
         waited -= stream.details.preload_s  # the wait for all that is loaded comes before the delay
     assert waited == pytest.approx(stream.details.delay_s - stream.details.kernel_s, abs=1e-9)

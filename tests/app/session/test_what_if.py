@@ -25,7 +25,8 @@ from app.page import press
 from app.session.session import Session
 from app.views.dag.bars import Message
 from app.views.dag.scene import scene
-from app.views.panels.constraint_marks import tensor_marks, wish_columns
+from app.views.dag.wish_marks import wish_columns
+from app.views.memory.wish_marks import tensor_marks
 from app.views.panels.what_if import sections
 
 

@@ -8,13 +8,20 @@ from typing import Any
 import panel as pn
 
 from app.kinds.kind import Looks
-from app.model.colours import BLUE, GREY, ORANGE, ROLES, STAYS, VERMILLION
+from app.model.colours import BLUE, GREY, ORANGE, PURPLE, ROLES, STAYS, VERMILLION
+from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
 from app.model.state import UNITS
 from app.session.session import Session
-from app.views.memory.outlines import outline_legend
 from app.widgets.style import COMPACT, TEXT
 
+OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
+    ONLY_HERE: (3.0, "solid", "solid"),
+    CUT: (1.2, [10, 2, 2, 2], "dashed"),
+    RETIMED: (2.0, [6, 3], "dashed"),
+    MOVED: (2.0, [2, 2], "dotted"),
+    ONLY_THERE: (1.5, [2, 3], "dotted"),
+}
 STAY_TERMS = {"leaves": "spill", "came back": "retrieval"}
 ROLE_TERMS = {
     "workspace": "workspace",
@@ -168,3 +175,13 @@ def switch(
     group.param.watch(lambda event: session.look.param.update(**{name: event.new}), "value")
     session.look.param.watch(lambda event: group.param.update(value=event.new), name)
     return group
+
+
+def outline_legend() -> str:
+    """What outlines on the address map mean."""
+    items = []
+    for kind, (width, _, style) in OUTLINES.items():
+        gone = f"; background: {PURPLE}44; border-color: {PURPLE}" if kind == ONLY_THERE else ""
+        line = f"border: {min(width, 2.0)}px {style} var(--sw-text){gone}; box-sizing: border-box"
+        items.append(f'<span><i style="{line}"></i>{kind}</span>')
+    return "".join(items)

@@ -1,77 +1,24 @@
-"""Wishes marked on the views: an anchor or an arrow on tensors, arcs between operators."""
+"""Wishes marked on the graph: arcs between operators, a badge on them and on tensors' writers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
 from app.model.blocks import BlockNode
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, GREEN, VERMILLION, YELLOW
+from app.model.colours import GREEN, VERMILLION
 from app.model.constraints import MARKS, kind_of, names_of
 from app.views.dag.scene import CURVE_COLUMNS, HEIGHT, WIDTH, Columns, Scene
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
+from app.widgets.wish_badge import badge
 
-FONT = "'DejaVu Sans', 'Segoe UI Symbol', 'Apple Symbols', sans-serif"
 DROOP = 0.34  # how far an arc hangs below its nodes, in the graph's units
 MARKED = ("x", "y", "text", "about")
 LOOKS = {"before": (None, [7, 3]), "fuse": (GREEN, []), "split": (VERMILLION, [2, 3])}
-
-
-def badge(plot: figure, source: ColumnDataSource, **place: Any) -> Any:
-    """Letters on yellow, readable on every colour, light and dark."""
-    return put(
-        plot,
-        "text",
-        x="x",
-        y="y",
-        text="text",
-        source=source,
-        text_font=value(FONT),
-        text_font_size="11px",
-        text_color=DARK_INK,
-        background_fill_color=YELLOW,
-        background_fill_alpha=0.95,
-        border_line_color=DARK_INK,
-        border_radius=3,
-        padding=1,
-        **place,
-    )
-
-
-class MapWishes:
-    """The layer of the address map: a badge in the corner of each rectangle with a wish."""
-
-    def __init__(self, plot: figure) -> None:
-        self.source = ColumnDataSource({name: [] for name in ("x", "y", "text")})
-        self.wished: Mapping[str, str] = {}
-        badge(
-            plot,
-            self.source,
-            text_baseline="top",
-            text_align="left",
-            x_offset=2,
-            y_offset=3,
-            text_line_height=1.0,
-        )
-
-    def wish(self, wishes: Iterable[str]) -> None:
-        """Mark the tensors of these wishes from now on."""
-        self.wished = tensor_marks(wishes)
-
-    def place(self, data: Mapping[str, Sequence[Any]]) -> None:
-        """Mark rectangles that are drawn, given by columns."""
-        hits = [i for i, name in enumerate(data["tensor"]) if name in self.wished]
-        self.source.data = {
-            "x": [data["left"][i] for i in hits],
-            "y": [data["top"][i] for i in hits],
-            "text": [self.wished[data["tensor"][i]] for i in hits],
-        }
 
 
 class DagWishes:
@@ -102,12 +49,6 @@ class DagWishes:
         for kind, source in self.arcs.items():
             source.data = arcs[kind]
         return any(columns["x0"] for columns in arcs.values())
-
-
-def tensor_marks(wishes: Iterable[str]) -> dict[str, str]:
-    """By tensor, the mark of the wish about it."""
-    kinds = ((kind_of(text), names_of(text)) for text in wishes)
-    return {names[0]: MARKS[kind] for kind, names in kinds if kind in ("keep", "spill") and names}
 
 
 def wish_columns(
