@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import planners as sp
 from app.session.session import Session
 from app.widgets.option_fields import OptionFields
+from planners.core import registry
 
 EXTENSION = Path(__file__).parents[1] / "extension"
 
@@ -39,11 +41,16 @@ class Silent:
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Session:
-    monkeypatch.syspath_prepend(EXTENSION)
-    made = Session(Asked())  # type: ignore[arg-type]  # enough of a pool
-    made.open({}, {})
-    return made
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    """A page's session in a process that has the planner `slow` installed."""
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(EXTENSION)
+        registry.planners.cache_clear()
+        made = Session(Asked())  # type: ignore[arg-type]  # enough of a pool
+        made.open({}, {})
+        yield made
+        made.close()
+    registry.planners.cache_clear()
 
 
 def test_a_planner_of_ones_own_has_its_two_options_on_the_page(session: Session) -> None:
