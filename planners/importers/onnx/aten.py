@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
+import numpy as np
+
 from planners.importers.onnx import layers
 from planners.importers.onnx.node import BEFORE, Aten, OnnxNode, Said
 
@@ -20,11 +22,16 @@ def aten(node: OnnxNode) -> Said:
     return say(node)
 
 
-_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK"})
+_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK", "MaxPool"})
 
 
 def _unary(kind: str) -> Callable[[OnnxNode], Said]:
     return lambda node: [Aten(kind, {"self": node.input(0)})]
+
+
+def _element(kind: str) -> Callable[[OnnxNode], Said]:
+    """A function of each element that no operator is folded into."""
+    return lambda node: [Aten(kind, {"self": node.input(0)}, relation=("same",))]
 
 
 def _binary(kind: str) -> Callable[[OnnxNode], Said]:
@@ -53,7 +60,7 @@ def _whole(kind: str) -> Callable[[OnnxNode], Said]:
 def _clip(node: OnnxNode) -> Said:
     low = node.array(1) if node.opset >= 11 else node.get("min")
     high = node.array(2) if node.opset >= 11 else node.get("max")
-    limits = tuple(None if n is None else float(n) for n in (low, high))
+    limits = tuple(None if n is None else float(np.ravel(n)[0]) for n in (low, high))
     kind = "hardtanh" if limits in ((0.0, 6.0), (-1.0, 1.0)) else "clamp"
     return [Aten(kind, {"self": node.input(0)}, {"limits": limits}, unary=True)]
 
@@ -155,6 +162,25 @@ def _softmax(kind: str) -> Callable[[OnnxNode], Said]:
     return say
 
 
+def _normalized(kind: str, axis: int) -> Callable[[OnnxNode], Said]:
+    """Each element by all of some axes; before opset 13 `Hardmax` by all from one on."""
+
+    def say(node: OnnxNode) -> Said:
+        rank = len(node.shape())
+        axes = node.get("axes") or [node.get("axis", axis)]
+        along = {n % rank for n in axes}
+        if kind == "hardmax" and node.opset < 13:
+            along = set(range(node.get("axis", 1) % rank, rank))
+        return [Aten(kind, {"self": node.input(0)}, relation=("along", *sorted(along)))]
+
+    return say
+
+
+def _moments(node: OnnxNode) -> Said:
+    along = sorted(axis % len(node.shape()) for axis in node.get("axes") or (0, 2, 3))
+    return [Aten("instance_norm", {"self": node.input(0)}, relation=("along", *along))]
+
+
 def _reduce(kind: str) -> Callable[[OnnxNode], Said]:
     def say(node: OnnxNode) -> Said:
         axes = node.list_of("axes", 1)
@@ -211,16 +237,23 @@ _UNARY = {
     "ThresholdedRelu": "threshold", "Floor": "floor", "Ceil": "ceil", "Round": "round",
     "Sign": "sign", "Not": "logical_not",
 }  # fmt: skip
+_ELEMENT = {
+    "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
+    "Atanh": "atanh", "Cosh": "cosh", "Sinh": "sinh", "Tan": "tan", "Shrink": "hardshrink",
+    "IsNaN": "isnan", "IsInf": "isinf", "BitwiseNot": "bitwise_not",
+}  # fmt: skip
 _BINARY = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Pow": "pow", "Max": "maximum",
     "Min": "minimum", "Sum": "add", "Mean": "add", "Mod": "remainder", "Where": "where",
     "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "Equal": "eq", "Less": "lt",
     "LessOrEqual": "le", "Greater": "gt", "GreaterOrEqual": "ge", "PRelu": "prelu",
+    "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
+    "BitShift": "bitwise_shift",
 }  # fmt: skip
 _REDUCE = {
     "ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "amax", "ReduceMin": "amin",
     "ReduceProd": "prod", "ReduceL1": "linalg_vector_norm", "ReduceL2": "linalg_vector_norm",
-    "ReduceLogSumExp": "logsumexp", "ReduceSumSquare": "sum",
+    "ReduceLogSum": "logsumexp", "ReduceLogSumExp": "logsumexp", "ReduceSumSquare": "sum",
 }  # fmt: skip
 _WHOLE = {
     "ArgMax": "argmax", "ArgMin": "argmin", "CumSum": "cumsum", "DepthToSpace": "pixel_shuffle",
@@ -233,6 +266,7 @@ _QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}
 
 _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     **{name: _unary(kind) for name, kind in _UNARY.items()},
+    **{name: _element(kind) for name, kind in _ELEMENT.items()},
     **{name: _binary(kind) for name, kind in _BINARY.items()},
     **{name: _reduce(kind) for name, kind in _REDUCE.items()},
     **{name: _whole(kind) for name, kind in _WHOLE.items()},
@@ -242,6 +276,8 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     **dict.fromkeys(("Identity", "Dropout"), _nothing),
     "ConstantOfShape": _filled("full"),
     "EyeLike": _filled("eye"),
+    "RandomNormalLike": _filled("randn"),
+    "RandomUniformLike": _filled("rand"),
     "Clip": _clip,
     "Cast": _cast,
     "CastLike": _cast,
@@ -258,6 +294,8 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     "ConvTranspose": layers.convolution({"input": 0, "weight": 1, "bias": 2}, "conv_transpose"),
     "MaxPool": layers.pool("max"),
     "AveragePool": layers.pool("avg"),
+    "LpPool": layers.pool("lp"),
+    "GlobalLpPool": layers.global_pool("lp"),
     "GlobalAveragePool": layers.global_pool("avg"),
     "GlobalMaxPool": layers.global_pool("max"),
     "Gemm": layers.gemm,
@@ -271,6 +309,10 @@ _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
     "InstanceNormalization": layers.norm("instance_norm"),
     "GroupNormalization": layers.norm("group_norm"),
     "LRN": layers.norm("local_response_norm"),
+    "Hardmax": _normalized("hardmax", -1),
+    "LpNormalization": _normalized("normalize", -1),
+    "MeanVarianceNormalization": _moments,
+    "DeformConv": layers.deformed,
     "Softmax": _softmax("softmax"),
     "LogSoftmax": _softmax("log_softmax"),
     "QuantizeLinear": _quantize("quantize"),

@@ -46,13 +46,25 @@ def convolution(places: Mapping[str, int], kind: str = "conv") -> Callable[[Onnx
     return say
 
 
+def deformed(node: OnnxNode) -> Said:
+    """A convolution whose window lies where other operands say: it reads all of them."""
+    data, weight = node.shape(), node.shape(1)
+    if data[1] != weight[1] * node.get("group", 1):
+        raise ValueError(f"a weight of {weight} for {data}")
+    operands = {f"input{i}": name for i, name in enumerate(node.inputs)}
+    macs = prod(node.out) * prod(weight[1:])
+    return [Aten("deform_conv2d", operands, relation=(), macs=macs)]
+
+
 def pool(kind: str) -> Callable[[OnnxNode], Said]:
     """A pool with a window."""
 
     def say(node: OnnxNode) -> Said:
         kernel = tuple(node.get("kernel_shape", ()))
         args = {**_window(node, kernel), "kernel_size": list(kernel)}
-        return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args)]
+        local = len(node.outputs) == 1 and len(node.shape()) == len(kernel) + 2
+        relation = ("window",) if local else ()
+        return [Aten(f"{kind}_pool{len(kernel)}d", {"self": node.input(0)}, args, relation)]
 
     return say
 

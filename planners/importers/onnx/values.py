@@ -39,6 +39,8 @@ MOST_HINTS = 32
 NAMELESS = frozenset({"none", "null", "unk", "unknown", "undefined", "dynamic"})
 """What exporters write for any open axis: such axes need not be of one size."""
 STANDARD = ("", "ai.onnx")
+_LIKE_FIRST = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
+_COMPARE = frozenset({"GreaterOrEqual", "LessOrEqual"})
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
 _FRACTIONS = frozenset({"float16", "float32", "float64"})
@@ -262,8 +264,9 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     if node.op_type == "Constant" and node.domain in STANDARD:
         return _constant_node(node, values, file)
     inferred = _inferred(node, values, file)
+    by_rule = _by_rule(node, values)
     for name in filter(None, node.output):
-        value = _complete((inferred or {}).get(name)) or _complete(said.get(name))
+        value = _complete((inferred or {}).get(name)) or by_rule or _complete(said.get(name))
         if value is None:
             if name not in values.used:
                 continue
@@ -331,6 +334,20 @@ def _inferred(node: Any, values: Values, file: OnnxFile) -> dict[str, Any] | Non
     except (InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
+
+
+def _by_rule(node: Any, values: Values) -> tuple[tuple[int, ...], int] | None:
+    """Shape and type of the operators for which versions of onnx infer none."""
+    if node.domain not in STANDARD or node.op_type not in _LIKE_FIRST | _COMPARE:
+        return None
+    known = [values.of[name] for name in node.input if name in values.of]
+    if node.op_type in _LIKE_FIRST:
+        return (known[0].shape, known[0].code) if known else None
+    try:
+        shape = np.broadcast_shapes(*(value.shape for value in known))
+    except ValueError:
+        return None
+    return shape, onnx.TensorProto.BOOL
 
 
 def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:

@@ -1,0 +1,91 @@
+"""Standard operators that are few but known: none of them is opaque, and all shapes follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planners.core.caveats import caveats
+from tests.importers.onnx_models import X, graph_of, kinds, node
+
+ELEMENTS = "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan Shrink".split()
+ONE: dict[str, Any] = {"z": np.zeros(1, np.float32), "six": np.full(1, 6, np.float32)}
+
+
+@pytest.mark.parametrize("kind", ELEMENTS)
+def test_functions_of_one_element(kind: str, tmp_path: Path) -> None:
+    graph = graph_of([node(kind, "x", "y")], tmp_path)
+    assert not caveats(graph).lines()
+    assert graph.operators[0].parts[0].relation == ("same",)
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "opset"),
+    [
+        ("is nan", [node("IsNaN", "x", "b"), node("Where", "b z x", "y")], 20),
+        ("is inf", [node("IsInf", "x", "b"), node("Where", "b z x", "y")], 20),
+        ("at least, 12", [node("GreaterOrEqual", "x z", "b"), node("Where", "b z x", "y")], 12),
+        ("at most, 14", [node("LessOrEqual", "x z", "b"), node("Where", "b z x", "y")], 14),
+        ("hardmax", [node("Hardmax", "x", "y", axis=1)], 13),
+        ("hardmax, old", [node("Hardmax", "x", "y", axis=1)], 11),
+        ("norm", [node("LpNormalization", "x", "y", axis=1)], 20),
+        ("moments", [node("MeanVarianceNormalization", "x", "y")], 13),
+        ("pool", [node("LpPool", "x", "y", kernel_shape=[2, 3], strides=[2, 1])], 18),
+        ("global pool", [node("GlobalLpPool", "x", "y")], 20),
+        ("log sum", [node("ReduceLogSum", "x", "y", axes=[1])], 13),
+        ("clip of one", [node("Clip", "x z six", "y")], 20),
+    ],
+    ids=lambda item: item if isinstance(item, str) else "",
+)
+def test_what_is_known_is_not_opaque(
+    name: str, made: list[Any], opset: int, tmp_path: Path
+) -> None:
+    assert not caveats(graph_of(made, tmp_path, ONE, opset=opset)).lines()
+
+
+def test_bits(tmp_path: Path) -> None:
+    nodes = [
+        node("Cast", "x", "i", to=6),
+        node("BitwiseNot", "i", "n"),
+        node("BitwiseAnd", "n i", "a"),
+        node("BitwiseXor", "a i", "o"),
+        node("Cast", "o", "y", to=1),
+    ]
+    assert not caveats(graph_of(nodes, tmp_path)).lines()
+
+
+def test_groups_of_channels(tmp_path: Path) -> None:
+    """onnx infers no shape for version 21 of this operator."""
+    nodes = [node("GroupNormalization", "x s s", "y", num_groups=2)]
+    graph = graph_of(nodes, tmp_path, {"s": (4,)}, opset=21)
+    assert (graph.tensors["y"].shape, kinds(graph)) == ((2, 4, 7, 9), [["group_norm"]])
+
+
+def test_deformed_convolutions_have_macs(tmp_path: Path) -> None:
+    nodes = [node("DeformConv", "x w o", "y", pads=[1, 1, 1, 1], group=2)]
+    weights = {"w": (6, 2, 3, 3)}
+    inputs = X | {"o": [2, 18, 7, 9]}
+    graph = graph_of(nodes, tmp_path, weights, inputs=inputs)
+    assert graph.macs == 2 * 6 * 7 * 9 * 2 * 9
+    assert not caveats(graph).lines()
+
+
+def test_numbers_made_of_shapes_read_nothing(tmp_path: Path) -> None:
+    nodes = [node("RandomNormalLike", "x", "n"), node("Add", "x n", "y")]
+    graph = graph_of(nodes, tmp_path)
+    assert [op.kind for op in graph.operators] == ["add"]
+    assert not caveats(graph).opaque
+
+
+def test_a_pool_that_gives_indices_is_known(tmp_path: Path) -> None:
+    nodes = [
+        node("MaxPool", "x", "top i", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Cast", "i", "f", to=1),
+        node("Add", "top f", "y"),
+    ]
+    graph = graph_of(nodes, tmp_path)
+    assert not caveats(graph).lines()
+    assert graph.operators[0].outputs == ("top", "i")
