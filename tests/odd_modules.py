@@ -131,6 +131,21 @@ UNREAD: dict[str, Callable[[], Case]] = {
 """Networks with parts of tensors that nothing reads."""
 
 
+PADDED: dict[str, Callable[[], Case]] = {
+    "padding": lambda: Case(
+        OddModule(lambda m, x: F.pad(F.pixel_shuffle(x, 2), (1, 0, 2, 1))),
+        (torch.randn(1, 4, 3, 3),),
+    ),
+    "all of it cut away": lambda: Case(
+        OddModule(lambda m, x: F.pad(F.max_pool2d(x, 2, 3), (1, -1))), (torch.randn(1, 1, 5, 4),)
+    ),
+    "choice": lambda: Case(
+        OddModule(lambda m, x: F.relu(torch.where(x > 0, x, -x))), (torch.randn(1, 4, 7, 7),)
+    ),
+}
+"""Networks with elements that come of no input, and with truth values in pieces."""
+
+
 SLICED: dict[str, Callable[[], Case]] = {
     "positions": lambda: Case(
         OddModule(

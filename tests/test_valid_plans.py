@@ -12,7 +12,7 @@ import torch
 import planners as sp
 from planners.core.machine import Machine
 from planners.core.registry import PlannerInfo, planners
-from tests.odd_modules import SLICED, UNREAD, Case
+from tests.odd_modules import PADDED, SLICED, UNREAD, Case
 from tests.random_graphs import random_graph
 
 LIMIT_S = 0.5
@@ -75,6 +75,14 @@ def hold(case: Case, planner: str, several: Sequence[Mapping[str, Any]]) -> None
 def test_what_nothing_reads_makes_room_in_the_pool(name: str) -> None:
     torch.manual_seed(0)
     hold(UNREAD[name](), "overlap", [{}, {"objective": "latency"}])
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_reads_nothing_and_pieces_keep_their_type(name: str) -> None:
+    torch.manual_seed(0)
+    case = PADDED[name]()
+    hold(case, "overlap", [{}, {"objective": "latency"}])
+    hold(case, "fusion", [{}, {"channel_tile": 2}])
 
 
 @pytest.mark.parametrize("name", SLICED)

@@ -199,7 +199,7 @@ class ProgramRunner:
         if item.piece == self.whole[item.piece.tensor]:
             self.arena.copy_in(target, copy.bytes, copy.dtype, copy.strides)
         else:
-            self.arena.write(target, copy.box(item.piece), whole=False)
+            self.arena.write(target, copy.box(item.piece).to(copy.dtype), whole=False)
 
     def _store(self, source: Operand, memory: str) -> None:
         name = source.piece.tensor

@@ -75,7 +75,7 @@ class Arranger:
         rows = self.flows.held(*group.tensors)[:, 0]
         self.held = {t: int(n) for t, n in zip(group.tensors, rows, strict=True)}
         self.gained = {
-            t: int((self.flows.upto[t] - self.flows.fresh(t)).max()) for t in group.tensors
+            t: max(0, int((self.flows.upto[t] - self.flows.fresh(t)).max())) for t in group.tensors
         }
         self.widest = self._widest()
 

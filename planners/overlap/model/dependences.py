@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from planners.core.access import detailed, is_local, needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
+from planners.core.relations import full
 from planners.overlap.model.distance import look
 from planners.overlap.model.segments import Segments
 
@@ -71,18 +72,24 @@ class Reach:
             self.rows, self.columns = _tables[self._key]
 
     def _box(self, number: int) -> Box | None:
-        boxes = needs(self._graph, self._op, self._op.outputs[0], self.out.box(number))
-        return dict(boxes).get(self.tensor)
+        return self._read(self.out.box(number))
+
+    def _read(self, box: Box) -> Box | None:
+        """What a box of the output reads."""
+        return dict(needs(self._graph, self._op, self._op.outputs[0], box)).get(self.tensor)
 
     def _asked(self) -> Table:
         """What each row and each column of the output reads."""
         _, height, width = self.out.grid
-        rows = [self._axis(i * width, 2) for i in range(height)]
-        return rows, [self._axis(j, 3) for j in range(width)]
+        rows = [self._axis(2, i) for i in range(height)]
+        return rows, [self._axis(3, j) for j in range(width)]
 
-    def _axis(self, number: int, axis: int) -> tuple[int, int]:
-        box = self._box(number)
-        return box[axis] if box is not None else (0, 0)
+    def _axis(self, axis: int, at: int) -> tuple[int, int]:
+        """What all of a row or column reads: of padding some pixels read nothing."""
+        box = list(full(self.out.shape))
+        box[axis] = (at, at + 1)
+        read = self._read(tuple(box))
+        return read[axis] if read is not None else (0, 0)
 
     def reads(self, number: int) -> list[int]:
         """The segments of the operand that a segment of the output reads, ascending."""
