@@ -77,6 +77,11 @@ def _halves(m: Any, x: torch.Tensor) -> torch.Tensor:
     return first * torch.sigmoid(second)
 
 
+def _sorted(m: Any, x: torch.Tensor) -> Any:
+    values, places = torch.sort(m.a(x))
+    return values[:, :2], places[:, 3:]
+
+
 def _read_and_given(m: Any, x: torch.Tensor) -> Any:
     y = m.a(x)
     return y, m.b(y), y[:, :, 1:3]
@@ -121,6 +126,7 @@ UNREAD: dict[str, Callable[[], Case]] = {
         ),
         (torch.randn(1, 4, 9, 9),),
     ),
+    "sorted": lambda: Case(OddModule(_sorted, a=nn.Linear(6, 8)), (torch.randn(2, 6),)),
     "halves": lambda: Case(
         OddModule(_halves, a=_conv(3, 8, padding=1)), (torch.randn(2, 3, 6, 6),)
     ),

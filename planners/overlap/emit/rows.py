@@ -33,6 +33,8 @@ class _InRows:
         self.pool, self.run_number, self.dying, self.steps = pool, number, dying, steps
         self.ops = [pool.operators[name] for name in run.operators]
         self.last, self.rows = self.ops[-1], run.rows
+        if len(self.last.outputs) > 1:  # All of them at once.
+            self.rows = pool.rows(self.last.outputs[0]).count
         self.maker = {op.outputs[0]: op for op in self.ops[:-1]}
         self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
         self.readers: dict[str, list[Operator]] = {}
