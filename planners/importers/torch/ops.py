@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -36,6 +37,11 @@ _PROMOTING = _words(
     "add sub mul div pow remainder fmod floor_divide addcmul addcdiv lerp atan2 hypot copysign "
     "bitwise_and bitwise_or bitwise_xor"
 )
+_EXAMPLES = {
+    "aten.expand_as.default": "expand",
+    "aten.view_as.default": "view",
+    "aten.reshape_as.default": "reshape",
+}
 _OPERATORS = {"iand": "bitwise_and", "ior": "bitwise_or", "ixor": "bitwise_xor"}
 
 IDENTITIES = _words("detach alias lift_fresh dropout feature_dropout alpha_dropout")
@@ -105,6 +111,33 @@ def is_random(kind: str, args: Mapping[str, Any]) -> bool:
 def is_view(kind: str, args: Mapping[str, Any]) -> bool:
     """Whether a call's value is an alias of its first operand; a pad by nothing is one."""
     return kind in VIEWS or (kind == "pad" and not any(args.get("pad", (1,))))
+
+
+def changed(node: Any, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The same call of a program with another function or other arguments."""
+    read: list[torch.fx.Node] = []
+    torch.fx.node.map_arg((args, kwargs), read.append)
+    return SimpleNamespace(
+        name=node.name,
+        target=target,
+        args=args,
+        kwargs=kwargs,
+        meta=node.meta,
+        all_input_nodes=list(dict.fromkeys(read)),
+    )
+
+
+def without_examples(node: Any) -> Any:
+    """A call that takes its shape or type from another tensor, with the shape or type itself."""
+    aten, value = torch.ops.aten, node.meta.get("val")
+    name = str(node.target)
+    plain = len(node.args) == 2 and not node.kwargs
+    if plain and name in ("aten.type_as.default", "aten.to.other"):
+        return changed(node, aten.to.dtype, (node.args[0], value.dtype), {})
+    if name in _EXAMPLES:
+        target = getattr(aten, _EXAMPLES[name]).default
+        return changed(node, target, (node.args[0], list(value.shape)), {})
+    return node
 
 
 def is_alias(target: Any, kind: str, args: Any, kwargs: Any) -> bool:

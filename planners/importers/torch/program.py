@@ -14,12 +14,12 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from planners.core.errors import ImportFailed
 from planners.core.graph import Tensor
 from planners.core.relations import Relation
-from planners.importers.passes import Call, CallTrace
+from planners.importers.passes import Call, CallTrace, needed
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.aliases import Alias, new_alias
 from planners.importers.torch.macs import macs as count_macs
-from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, refs
+from planners.importers.torch.steps import CallStep, Ref, TorchTrace, WriteThrough, fill, refs
 
 _FILLED = dict.fromkeys(
     "zeros zeros_like new_zeros empty empty_like empty_strided empty_permuted new_empty "
@@ -32,26 +32,31 @@ _LIFTED = re.compile(r"(^|\.)lifted_tensor_\d+$|^_?tensor_constant\d+$")
 """Constants that the exporter made of numbers in the code: the module does not keep them."""
 
 
-def read_program(program: torch.export.ExportedProgram, label: str) -> TorchTrace:
-    """The calls of a program and how to run them.
+def read_program(
+    program: torch.export.ExportedProgram, label: str, has_values: bool = True
+) -> TorchTrace:
+    """The calls of a program and how to run them; whether its parameters have their values.
 
     Raises `ImportFailed`, with `label` in front, for what is no plain inference.
     """
-    return _ProgramReader(program, label).read()
+    return _ProgramReader(program, label, has_values=has_values).read()
 
 
 @dataclass
 class _ProgramReader:
     """Reads an exported program once, front to back, and writes it without in-place calls.
 
-    `aliases` says for each value of the program which call of the trace has its content by now.
+    `aliases` says for each value of the program which call of the trace has its content by now;
+    `numbers` are what calls read out of constants, where the module `has_values`.
     """
 
     program: Any
     label: str
     nodes: Mapping[str, Any] = field(default_factory=dict)
     place: Mapping[str, int] = field(default_factory=dict)
+    has_values: bool = True
     aliases: dict[str, Alias] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
     inputs: list[Tensor] = field(default_factory=list)
     parameters: dict[str, tuple[Tensor, torch.Tensor]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
@@ -141,9 +146,13 @@ class _ProgramReader:
         )
 
     def _call(self, node: Any) -> None:
+        node = torch_ops.without_examples(self._with_numbers(node))
         if node.target.__name__ == "getitem":
             return self._item(node)
         if not isinstance(node.target, torch._ops.OpOverload):
+            if not node.all_input_nodes:
+                self.numbers[node.name] = node.target(*node.args, **node.kwargs)
+                return None
             raise ImportFailed(f"{self.label}: {node.name} calls {node.target}, not ATen")
         kind = node.target._schema.name.split("::")[-1]
         value = node.meta.get("val")
@@ -153,7 +162,8 @@ class _ProgramReader:
         named = {a.name: v for a, v in zip(schema, node.args)} | dict(node.kwargs)
         if not isinstance(value, torch.Tensor):
             if not isinstance(value, (list, tuple)):
-                raise ImportFailed(f"{self.label}: {node.name} depends on the values of the input")
+                self.numbers[node.name] = self._number(node)
+                return None
             value = None
         if _is_open(node.meta["val"]):
             raise ImportFailed(
@@ -184,6 +194,38 @@ class _ProgramReader:
         if kind in torch_ops.RESHAPES_IN_PLACE:
             self.aliases[node.args[0].name] = alias
         return None
+
+    def _with_numbers(self, node: Any) -> Any:
+        """The call with the numbers that it reads in place of the calls that gave them."""
+        if self.numbers.keys().isdisjoint(one.name for one in node.all_input_nodes):
+            return node
+
+        def number(one: Any) -> Any:
+            return self.numbers.get(one.name, one)
+
+        args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), number)
+        return torch_ops.changed(node, node.target, tuple(args), kwargs)
+
+    def _number(self, node: Any) -> Any:
+        """What a call reads out of constants. Raises `ImportFailed` where the input decides."""
+        operands = [self._now(one.name) for one in node.all_input_nodes]
+        run = needed(self.calls, operands, ())
+        read = {name for one in run for name in self.calls[one].reads} | set(operands)
+        if not read.isdisjoint(tensor.name for tensor in self.inputs):
+            raise ImportFailed(f"{self.label}: {node.name} depends on the values of the input")
+        values: dict[str, Any] = {t.name: value for t, value in self.parameters.values()}
+        for name in sorted(read & values.keys()):
+            if not self.has_values or values[name].is_meta:
+                raise ImportFailed(
+                    f"{self.label}: {node.name} reads the values of {name}, which are not there: "
+                    "give from_torch the module with them"
+                )
+        with torch.no_grad():
+            for name in (name for name in self.calls if name in run):
+                step = self.steps[name]
+                args, kwargs = fill((step.args, dict(step.kwargs)), values.__getitem__)
+                values[name] = step.target(*args, **kwargs)
+            return node.target(*(values[name] for name in operands))
 
     def _item(self, node: Any) -> None:
         split, index = self.aliases[node.args[0].name], node.args[1]
@@ -249,11 +291,11 @@ class _ProgramReader:
 
         What nothing was written into yet is taken to be zeros.
         """
-        fill = named.get("fill_value", named.get("value", _FILLED.get(kind)))
-        if isinstance(fill, torch.fx.Node):
+        filling = named.get("fill_value", named.get("value", _FILLED.get(kind)))
+        if isinstance(filling, torch.fx.Node):
             raise ImportFailed(f"{self.label}: {node.name} fills with a computed value")
         step = CallStep(
-            torch.ops.aten.full.default, (tuple(value.shape), fill), {"dtype": value.dtype}
+            torch.ops.aten.full.default, (tuple(value.shape), filling), {"dtype": value.dtype}
         )
         self._add(Call(node.name, kind, (), _tensor(node.name, value)), step)
         if alias is None:

@@ -37,18 +37,16 @@ def trace_module(
     label = name or _label(module)
     if isinstance(module, ExportedProgram):
         return read_program(module, label)
+    empty = any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers()))
     module, inputs = _on_cpu(module, example(module, example_inputs))
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        with torch.no_grad(), _quietly():
-            program = torch.export.export(module, inputs, strict=False)
-    except Exception as error:  # the exporter raises anything, from UserError to AssertionError
-        raise ImportFailed(f"torch.export cannot trace {label}: {_reason(error)}") from error
-    finally:
-        for part, training in modes:
-            part.training = training
-    return read_program(program, label)
+    with _unchanged(module):
+        module.eval()
+        try:
+            with torch.no_grad(), _quietly():
+                program = torch.export.export(module, inputs, strict=False)
+        except Exception as error:  # the exporter raises anything, from UserError to AssertionError
+            raise ImportFailed(f"torch.export cannot trace {label}: {_reason(error)}") from error
+    return read_program(program, label, has_values=not empty)
 
 
 def _label(module: torch.nn.Module | ExportedProgram) -> str:
@@ -68,6 +66,22 @@ def _reason(error: Exception) -> str:
         where = f" in {own[-1].line!r:.100}" if own and own[-1].line else ""
         return f"a size or a branch{where} depends on the values of the input: fix it by shapes"
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+@contextlib.contextmanager
+def _unchanged(module: torch.nn.Module) -> Iterator[None]:
+    """A module as it was afterwards: its mode, and what its forward pass keeps in attributes."""
+    tables = [
+        (table, dict(table))
+        for part in module.modules()
+        for table in (part.__dict__, part._buffers, part._parameters, part._modules)
+    ]
+    try:
+        yield
+    finally:
+        for table, before in tables:
+            table.clear()
+            table.update(before)
 
 
 @contextlib.contextmanager
