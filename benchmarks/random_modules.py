@@ -1,0 +1,103 @@
+"""Random modules of many styles: read right, planned by every planner, computed as eager does?
+
+    python benchmarks/random_modules.py [--count 2000] [--first 0] [--seconds 3600]
+
+Each is imported and run operator by operator, then planned by all planners within its MR (or four
+times that, or 1 MiB, where a planner needs more), checked and executed. What is wrong or refused
+is printed with its seed and its steps; the last line counts. Exits 1 where something was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import planners as sp
+from planners.importers.torch.source_model import SourceModel
+from tests.importers.replay import replay
+from tests.importers.random_modules import StyledModule, fresh
+
+PLANNERS = ("cosma", "fusion", "overlap", "streaming")
+
+
+def imported(module: StyledModule) -> sp.Graph:
+    """The graph, once its operators computed what eager does. Raises for what is wrong."""
+    graph = sp.from_torch(module, fresh(module))
+    found = replay(graph, SourceModel(module, fresh(module)), fresh(module))
+    with torch.no_grad():
+        expected = module(*fresh(module))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    return graph
+
+
+def planned(graph: sp.Graph, planner: str, module: StyledModule) -> str:
+    """What became of a plan: equal, other numbers, or too small a budget."""
+    need = sp.budgets(graph).MR
+    for budget in (need, 4 * need, 2**20):
+        try:
+            plan = sp.plan(graph, planner, budget, time_limit=5)
+        except sp.BudgetTooSmall:
+            continue
+        sp.check(plan)
+        error = sp.execute(plan, module, fresh(module)).max_abs_error
+        return "equal" if error < 1e-4 else f"wrong by {error:.3g}"
+    return "too small"
+
+
+def examine(seed: int, counts: Counter[str]) -> None:
+    """One module: every verdict is counted, and printed where it is no success."""
+    module = StyledModule(seed)
+
+    def tell(what: str, said: object) -> None:
+        counts[what] += 1
+        print(f"{seed} {what}: {str(said).splitlines()[0]:.200} | {'; '.join(module.lines)}")
+
+    try:
+        graph = imported(module)
+    except sp.SpillwayError as error:
+        return tell("refused", error)
+    except Exception as error:
+        return tell("read wrong", f"{type(error).__name__}: {error}")
+    counts["read right"] += 1
+    for planner in PLANNERS:
+        try:
+            verdict = planned(graph, planner, module)
+        except Exception as error:
+            tell(f"{planner} failed", f"{type(error).__name__}: {error}")
+            continue
+        if verdict.startswith("wrong"):
+            tell(f"{planner} wrong", verdict)
+        else:
+            counts[f"{planner} {verdict}"] += 1
+    return None
+
+
+def main() -> int:
+    """The modules one after the other, as long as there is time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=3600)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    counts: Counter[str] = Counter()
+    began = time.monotonic()
+    for seed in range(given.first, given.first + given.count):
+        if time.monotonic() - began > given.seconds:
+            break
+        examine(seed, counts)
+    print(", ".join(f"{what} {count}" for what, count in sorted(counts.items())))
+    return int(any(what.endswith(("wrong", "failed")) for what in counts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Random modules: imported, run operator by operator, planned by all planners, executed."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import planners as sp
+from planners.importers.torch.source_model import SourceModel
+from tests.importers.replay import replay
+from tests.importers.random_modules import StyledModule, fresh
+
+
+@pytest.mark.parametrize("granularity", ["aten", "fused"])
+@pytest.mark.parametrize("seed", range(0, 12))
+def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
+    module = StyledModule(seed)
+    graph = sp.from_torch(module, fresh(module), granularity=granularity)
+    found = replay(graph, SourceModel(module, fresh(module)), fresh(module))
+    with torch.no_grad():
+        expected = module(*fresh(module))
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap", "streaming"])
+def test_plans_compute_what_eager_does(seed: int, planner: str) -> None:
+    module = StyledModule(seed)
+    graph = sp.from_torch(module, fresh(module))
+    budget: int | str = "1MiB" if planner == "streaming" else "MR"
+    plan = sp.plan(graph, planner, budget, time_limit=5)
+    assert sp.execute(plan, module, fresh(module)).max_abs_error < 1e-4
