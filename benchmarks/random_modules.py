@@ -67,7 +67,7 @@ def examine(seed: int, counts: Counter[str]) -> None:
     except Exception as error:
         return tell("read wrong", f"{type(error).__name__}: {error}")
     counts["read right"] += 1
-    for planner in PLANNERS:
+    for planner in PLANNERS if graph.operators else ():
         try:
             verdict = planned(graph, planner, module)
         except Exception as error:
