@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import planners as sp
 from planners.importers.torch.source_model import SourceModel
-from tests.importers.replay import replay
 from tests.importers.random_modules import StyledModule, fresh
+from tests.importers.replay import replay
 
 PLANNERS = ("cosma", "fusion", "overlap", "streaming")
 

@@ -7,8 +7,8 @@ import torch
 
 import planners as sp
 from planners.importers.torch.source_model import SourceModel
-from tests.importers.replay import replay
 from tests.importers.random_modules import StyledModule, fresh
+from tests.importers.replay import replay
 
 
 @pytest.mark.parametrize("granularity", ["aten", "fused"])
