@@ -89,3 +89,14 @@ def test_a_pool_that_gives_indices_is_known(tmp_path: Path) -> None:
     graph = graph_of(nodes, tmp_path)
     assert not caveats(graph).lines()
     assert graph.operators[0].outputs == ("top", "i")
+
+
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool", "LpPool"])
+def test_no_window_begins_in_the_padding_behind(kind: str, tmp_path: Path) -> None:
+    """The shapes are those of onnxruntime and PyTorch; onnx's own inference has one row more."""
+    pool = node(kind, "x", "y", kernel_shape=[1, 2], strides=[2, 2], ceil_mode=1)
+    graph = graph_of([pool], tmp_path, inputs={"x": [1, 2, 6, 5]})
+    assert graph.tensors["y"].shape == (1, 2, 3, 3)
+    padded = node(kind, "x", "y", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, pads=[1] * 4)
+    graph = graph_of([padded], tmp_path, inputs={"x": [1, 2, 6, 5]})
+    assert graph.tensors["y"].shape == (1, 2, 4, 3)

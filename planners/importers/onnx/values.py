@@ -29,6 +29,7 @@ from planners.importers.onnx.file import (
     subgraphs,
 )
 from planners.importers.onnx.fold import FOLDS, Array
+from planners.importers.onnx.rules import Shape, not_inferred, pooled_up
 
 LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
@@ -39,8 +40,6 @@ MOST_HINTS = 32
 NAMELESS = frozenset({"none", "null", "unk", "unknown", "undefined", "dynamic"})
 """What exporters write for any open axis: such axes need not be of one size."""
 STANDARD = ("", "ai.onnx")
-_LIKE_FIRST = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
-_COMPARE = frozenset({"GreaterOrEqual", "LessOrEqual"})
 _CONTROL = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 _WHOLE = frozenset("int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool".split())
 _FRACTIONS = frozenset({"float16", "float32", "float64"})
@@ -264,9 +263,14 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
     if node.op_type == "Constant" and node.domain in STANDARD:
         return _constant_node(node, values, file)
     inferred = _inferred(node, values, file)
-    by_rule = _by_rule(node, values)
+    known = [(v.shape, v.code) for v in map(values.of.get, node.input) if v is not None]
+    standard = node.domain in STANDARD
+    by_rule = not_inferred(node.op_type, known) if standard else None
+    pooled = _pooled_up(node, known, file) if standard and known else None
     for name in filter(None, node.output):
         value = _complete((inferred or {}).get(name)) or by_rule or _complete(said.get(name))
+        if pooled is not None and value is not None:
+            value = pooled, value[1]
         if value is None:
             if name not in values.used:
                 continue
@@ -279,6 +283,14 @@ def _node(node: Any, values: Values, file: OnnxFile, said: Mapping[str, Any]) ->
             raise BadInput(f"{file.path}: {label(node)} gives {name!r:.80} a negative size")
         _add(values, file, name, Value(value[0], _dtype(value[1], name, file), value[1]))
     _fold(node, values, file)
+
+
+def _pooled_up(node: Any, known: list[tuple[Shape, int]], file: OnnxFile) -> Shape | None:
+    attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    try:
+        return pooled_up(node.op_type, attributes, known[0][0])
+    except (KeyError, ValueError, IndexError, TypeError, ZeroDivisionError) as error:
+        raise BadInput(f"{file.path}: {label(node)} has a window that does not suit it") from error
 
 
 def _constant_node(node: Any, values: Values, file: OnnxFile) -> None:
@@ -334,20 +346,6 @@ def _inferred(node: Any, values: Values, file: OnnxFile) -> dict[str, Any] | Non
     except (InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
-
-
-def _by_rule(node: Any, values: Values) -> tuple[tuple[int, ...], int] | None:
-    """Shape and type of the operators for which versions of onnx infer none."""
-    if node.domain not in STANDARD or node.op_type not in _LIKE_FIRST | _COMPARE:
-        return None
-    known = [values.of[name] for name in node.input if name in values.of]
-    if node.op_type in _LIKE_FIRST:
-        return (known[0].shape, known[0].code) if known else None
-    try:
-        shape = np.broadcast_shapes(*(value.shape for value in known))
-    except ValueError:
-        return None
-    return shape, onnx.TensorProto.BOOL
 
 
 def _complete(found: Any) -> tuple[tuple[int, ...], int] | None:
