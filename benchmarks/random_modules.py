@@ -47,8 +47,11 @@ def planned(graph: sp.Graph, planner: str, module: StyledModule) -> str:
         except sp.BudgetTooSmall:
             continue
         sp.check(plan)
-        error = sp.execute(plan, module, fresh(module)).max_abs_error
-        return "equal" if error < 1e-4 else f"wrong by {error:.3g}"
+        found = sp.execute(plan, module, fresh(module))
+        leaves = torch.utils._pytree.tree_leaves(found.reference)
+        size = max(1.0, *(float(leaf.abs().max()) for leaf in leaves))
+        error = found.max_abs_error / size
+        return "equal" if error < 1e-5 else f"wrong by {error:.3g} of {size:.3g}"
     return "too small"
 
 
