@@ -25,7 +25,11 @@ class Corner(pn.viewable.Viewer):
         self.session = session
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "height": HEIGHT, "margin": 0}
         self.views = {n: panel_of(to)(session, choose, HEIGHT) for n, to in PANELS.items()}
-        self.panels = {name: pn.Column(view, **wide) for name, view in self.views.items()}
+        # A box more is a layout more at each step: only what is no pane itself gets one.
+        self.panels = {
+            name: view if isinstance(view, pn.viewable.Viewable) else pn.Column(view, **wide)
+            for name, view in self.views.items()
+        }
         follow(session.look, "panel", lambda: self._turn())
         self._turn()
 

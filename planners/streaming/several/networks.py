@@ -29,7 +29,7 @@ def entry(text: str) -> NetworkEntry:
     """`MODEL[:PERIOD_MS[:DEADLINE_MS]]`; a model's name may have colons of its own.
 
     >>> entry("timm:resnet18:33.3:20")
-    Entry(model='timm:resnet18', period_s=Fraction(333, 10000), deadline_s=Fraction(1, 50))
+    NetworkEntry(model='timm:resnet18', period_s=Fraction(333, 10000), deadline_s=Fraction(1, 50))
 
     Raises `BadInput` where nothing is left for the model.
     """
