@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -16,7 +17,12 @@ def test_there_is_a_lesson() -> None:
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def often(path: Path) -> Any:
+    """The review plans for two minutes: it runs when there is time."""
+    return pytest.param(path, marks=pytest.mark.long if "review" in path.stem else ())
+
+
+@pytest.mark.parametrize("path", map(often, NOTEBOOKS), ids=lambda p: p.stem)
 def test_notebook(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -63,7 +63,11 @@ def test_whole_numbers_come_out_in_every_bit() -> None:
 
 @pytest.mark.parametrize(
     ("name", "budget"),
-    [("squeezenet1_0", "32KiB"), ("resnet18", "512KiB"), ("mobilenet_v2", "96KiB")],
+    [
+        ("squeezenet1_0", "32KiB"),
+        ("resnet18", "512KiB"),
+        pytest.param("mobilenet_v2", "96KiB", marks=pytest.mark.long),
+    ],
 )
 def test_networks_compute_what_pytorch_does(name: str, budget: str) -> None:
     graph = sp.load(name, input_shape=(1, 3, 64, 64))
