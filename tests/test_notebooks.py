@@ -22,7 +22,7 @@ def often(path: Path) -> Any:
     return pytest.param(path, marks=pytest.mark.long if "review" in path.stem else ())
 
 
-@pytest.mark.parametrize("path", map(often, NOTEBOOKS), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [often(path) for path in NOTEBOOKS], ids=lambda p: p.stem)
 def test_notebook(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
