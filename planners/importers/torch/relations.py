@@ -38,6 +38,8 @@ def relation(
         return ()
     first = shapes[0]
     rank = len(first)
+    if len(shapes) == 1 and not first and not out:
+        return ("same",)  # a number from a number: there is no axis, whichever is named
     if kind in _RESHAPES:
         return ("reshape",)
     if kind in ("batch_norm", "prelu") and 2 <= rank == len(out):
