@@ -14,7 +14,10 @@ import planners as sp
 from planners.core.machine import Machine
 from planners.core.registry import PlannerInfo, planners
 from tests.cases import cases
+from tests.fusion.networks import random_net as random_network
+from tests.mixed_types import mixed
 from tests.odd_modules import PADDED, SLICED, UNREAD, Case
+from tests.overlap.random_nets import random_net
 from tests.random_graphs import random_graph
 from tests.random_modules import random_case
 
@@ -85,6 +88,31 @@ def test_plans_of_random_modules(seed: int) -> None:
     case = random_case(seed)
     for planner, options in random.Random(seed).sample(WAYS, 4):
         hold(case, planner, [options])
+
+
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_plans_of_mixed_types_are_valid_to_the_byte(seed: int) -> None:
+    """Random maps and modules whose tensors have types of several widths, weights below a byte."""
+    draw = random.Random(seed)
+    module = random_case(seed)
+    network, inputs = random_network(seed)
+    for graph in (
+        random_net(seed, 5)[0],
+        sp.from_torch(module.module, module.inputs),
+        sp.from_torch(network, inputs),
+    ):
+        ends = [t for op in graph.operators for t in op.outputs if not graph.consumers[t]]
+        graph = replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *ends))))
+        typed = mixed(graph, seed, draw.choice(("", "parameter")))
+        for planner, options in draw.sample(WAYS, 2 if graph.operators else 0):
+            assert list(plans(typed, planner, options))
+
+
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_maps_below_a_byte_are_planned_whole(seed: int) -> None:
+    graph = mixed(random_graph(seed, 6), seed, "all")
+    for planner, options in (("cosma", {}), ("cosma", {"parameters": True}), ("streaming", {})):
+        assert list(plans(graph, planner, options))
 
 
 def hold(case: Case, planner: str, several: Sequence[Mapping[str, Any]]) -> None:

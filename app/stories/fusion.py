@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import prod
 
 from app.model.checked_plan import Shown
 from app.model.groups import range_words
 from app.stories.sentence import Sentence
 from planners.core.boxes import around
-from planners.core.program import Box, Compute, Load, Operand, Piece, Release, Store
+from planners.core.program import Box, Compute, Load, Operand, Piece, Release, Store, piece_bytes
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 from planners.fusion.tile.rows import Axes
@@ -47,7 +46,7 @@ def _kept(shown: Shown, step: int) -> Iterator[Sentence]:
     kept = kept_boxes(shown, step)
     if kept:
         rows = [part(shown, tensor, box) for tensor, box in kept.items()]
-        size = format_bytes(sum(box_bytes(shown, box) for box in kept.values()))
+        size = format_bytes(sum(box_bytes(shown, *each) for each in kept.items()))
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
         text = f"Kept on chip from before, {size} in all: {', '.join(rows[:NAMED])}{more}"
         yield Sentence("tile", f"{text}; not loaded or made again.", next(iter(kept)))
@@ -89,7 +88,9 @@ def _again(shown: Shown, step: int, group: FusedGroup) -> Iterator[Sentence]:
     again = again_boxes(shown, step) if step > group.start_step else {}
     if again:
         rows = [part(shown, tensor, around(*some)) for tensor, some in again.items()]
-        size = format_bytes(sum(box_bytes(shown, box) for some in again.values() for box in some))
+        size = format_bytes(
+            sum(box_bytes(shown, t, box) for t, some in again.items() for box in some)
+        )
         more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
         text = f"Made or loaded a second time, {size} in all: {', '.join(rows[:NAMED])}{more}"
         yield Sentence("tile", f"{text}; the tile before has not kept them.", next(iter(again)))
@@ -120,9 +121,9 @@ def _fresh_pieces(shown: Shown, step: int) -> dict[str, set[Box]]:
     return fresh
 
 
-def box_bytes(shown: Shown, box: Box) -> int:
+def box_bytes(shown: Shown, tensor: str, box: Box) -> int:
     """Bytes of a part of a tensor."""
-    return prod(stop - start for start, stop in box) * shown.graph.bytes_per_element
+    return piece_bytes(shown.graph, Piece(tensor, box))
 
 
 def _loaded(shown: Shown, group: FusedGroup, loads: list[Operand]) -> Iterator[Sentence]:

@@ -12,6 +12,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planners.core.display import Displayed, Fact
+from planners.core.element_types import (
+    NATIVE,
+    Width,
+    accumulator,
+    bits_of_type,
+    checked_width,
+    width_words,
+)
 from planners.core.errors import BadInput
 from planners.core.files import read_plan_json, write_json
 from planners.core.relations import Slide, boxes, full
@@ -110,7 +118,8 @@ class Graph(Displayed):
 
     `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` tells how to
     build the model again (`{"catalogue": "resnet50", "input_shape": [[1, 3, 224, 224]]}`).
-    Each element of each tensor counts `bytes_per_element` bytes.
+    Each element of each tensor counts `bytes_per_element` bytes or, where that is `"native"`, those
+    of its tensor's own type (`planners.core.element_types`).
     """
 
     name: str
@@ -118,7 +127,7 @@ class Graph(Displayed):
     operators: tuple[Operator, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    bytes_per_element: int = 1
+    bytes_per_element: Width = 1
     granularity: str = "fused"
     source: Mapping[str, Any] = field(default_factory=dict)
 
@@ -127,7 +136,49 @@ class Graph(Displayed):
 
     def size_bytes(self, tensor: str) -> int:
         """Bytes of a whole tensor."""
-        return self.tensors[tensor].elements * self.bytes_per_element
+        return self.bytes_of(tensor, self.tensors[tensor].elements)
+
+    def bits_of(self, tensor: str) -> int:
+        """Bits that each element of a tensor counts."""
+        width = self.bytes_per_element
+        return 8 * width if isinstance(width, int) else bits_of_type(self.tensors[tensor].dtype)
+
+    def bytes_of(self, tensor: str, elements: int) -> int:
+        """Bytes of a box of so many elements of a tensor: rounded up, box by box."""
+        width = self.bytes_per_element
+        if isinstance(width, int):
+            return elements * width
+        return -(-elements * bits_of_type(self.tensors[tensor].dtype) // 8)
+
+    def sum_bytes(self, op: Operator, elements: int) -> int:
+        """Bytes of so many elements of an operator's output while their sums are not complete.
+
+        In `native` they have the accumulator's type of what is summed, and no less than their own.
+        """
+        own = self.bytes_of(op.outputs[0], elements)
+        if self.bytes_per_element != NATIVE:
+            return own
+        bits = bits_of_type(accumulator(self.tensors[op.inputs[0]].dtype))
+        return max(own, -(-elements * bits // 8))
+
+    def types_of(self, op: Operator) -> tuple[str, ...]:
+        """What an operator's tensors are, where bytes depend on it: none with one width for all."""
+        if self.bytes_per_element != NATIVE:
+            return ()
+        return tuple(self.tensors[n].dtype for n in (*op.inputs, *op.parameters, *op.outputs))
+
+    def assert_whole_bytes(self, planner: str) -> None:
+        """Raises `BadInput` for maps of less than a byte an element, which `planner` cannot cut."""
+        for name, tensor in self.tensors.items():
+            if tensor.kind != "parameter" and not self.whole_bytes(name):
+                raise BadInput(
+                    f"{planner} cuts maps, and {name!r:.60} is {tensor.dtype}, less than a byte an "
+                    "element: plan with cosma or streaming, or with a number as bytes_per_element"
+                )
+
+    def whole_bytes(self, tensor: str) -> bool:
+        """Whether each element of a tensor takes whole bytes, so that boxes add up."""
+        return not self.bits_of(tensor) % 8
 
     @cached_property
     def index(self) -> Mapping[str, int]:
@@ -164,12 +215,17 @@ class Graph(Displayed):
             ("operators", f"{len(self.operators):,}"),
             ("MACs", f"{self.macs:,}"),
             ("parameters", f"{self.parameter_count:,}"),
-            ("bytes per element", str(self.bytes_per_element)),
+            ("bytes per element", self.width_words),
             ("largest need of one operator", format_bytes(max(needs, default=0))),
         ]
 
-    def with_bytes_per_element(self, bytes_per_element: int) -> Graph:
-        """The same graph with another width of all elements, in bytes."""
+    @property
+    def width_words(self) -> str:
+        """What an element counts, in words."""
+        return width_words(self.bytes_per_element, (t.dtype for t in self.tensors.values()))
+
+    def with_bytes_per_element(self, bytes_per_element: Width) -> Graph:
+        """The same graph with another width of all elements, in bytes, or with `"native"` ones."""
         return replace(self, bytes_per_element=bytes_per_element)
 
     @cached_property
@@ -310,9 +366,7 @@ def _count(item: Any) -> int:
 
 def _validate(graph: Graph) -> None:
     """Every name resolves, each tensor has one writer, and the order of operators can run."""
-    width = graph.bytes_per_element
-    if not isinstance(width, int) or isinstance(width, bool) or width < 1:
-        raise BadInput(f"bytes per element must be a whole number above zero, not {width!r:.60}")
+    checked_width(graph.bytes_per_element)
     for name, tensor in graph.tensors.items():
         if tensor.kind not in ("input", "activation", "parameter"):
             raise BadInput(f"tensor {name!r} has unknown kind {tensor.kind!r}")

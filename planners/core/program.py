@@ -111,7 +111,9 @@ class Compute:
     `sums` is a range of the operator's reduced channels (axis 1 of a convolution's data, the last
     of a linear's) whose products this instruction adds to its writes; None for all of them. The
     first part of a piece places it; it is unfinished until its parts' ranges are complete. What
-    follows the sum (bias, norm, activation) is applied by the part that completes it.
+    follows the sum (bias, norm, activation) is applied by the part that completes it. Until then
+    its region has the bytes of accumulators (`Graph.sum_bytes`), which each part names; a piece
+    that is complete takes its own bytes, from the same first one on, and the rest is free.
 
     `parts` holds for each write the box of that piece that this instruction makes; empty where it
     makes all of them. The first part of a piece places it; it is unfinished until its parts, which
@@ -203,8 +205,8 @@ class Program:
 
 
 def piece_bytes(graph: Graph, piece: Piece) -> int:
-    """Bytes of a piece, held densely."""
-    return piece.elements * graph.bytes_per_element
+    """Bytes of a piece, held densely: those of its elements, rounded up (`Graph.bytes_of`)."""
+    return graph.bytes_of(piece.tensor, piece.elements)
 
 
 @dataclass(frozen=True, slots=True)

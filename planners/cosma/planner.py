@@ -298,7 +298,7 @@ def _compulsory(problem: ScheduleProblem) -> int:
 def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ...]:
     counted = "activations and parameters" if chosen.parameters else "activations only"
     notes = [
-        f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
+        f"{counted}, {graph.width_words}, granularity {graph.granularity}",
         f"bound and status hold {solved.scope}",
     ]
     if chosen.objective == "peak":

@@ -30,7 +30,7 @@ from typing import Any
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
-from planners.core.errors import BadInput
+from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
@@ -49,6 +49,7 @@ from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
 
 SEARCH = "downset search"
+SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
     "partitions into groups, each in the best of the tilings that are tried"
@@ -90,6 +91,8 @@ def plan(
     clock = Clock(chosen.time_limit, progress)
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen.values())
+    if model.leaves_out_sums and not wishes:
+        return _plan_jointly_or_apart(model, budget_bytes, chosen, clock)
     require_singles(model, graph, budget_bytes)
     if not wishes:
         if chosen.joint:
@@ -156,6 +159,31 @@ def _plan_jointly(
         return plan_partition(model, alone, budget_bytes, chosen, clock)
     costs = (joint.objective_bytes, joint.bound_bytes)
     return _finished(model, joint.laid, costs, budget_bytes, chosen, clock)
+
+
+def _plan_jointly_or_apart(
+    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
+) -> Plan:
+    """The better of groups with tensors on chip between them and of groups alone, with all sums.
+
+    Where accumulators are wider than what they become, tensors that stay have no room for them.
+    """
+    graph = model.graph
+    sums = GroupModel(graph, model.machine, replace(chosen, joint=False).values())
+    require_singles(sums, graph, budget_bytes)
+    alone = best_partition(sums, graph, budget_bytes, clock.share(SUMS_SHARE, bounds=False))
+    try:
+        require_singles(model, graph, budget_bytes)
+        joint = _plan_jointly(model, budget_bytes, chosen, clock)
+    except BudgetTooSmall:
+        return plan_partition(sums, alone, budget_bytes, chosen, clock)
+    bound = min(joint.claims.bound_bytes, alone.bound_bytes)
+    if alone.objective_bytes < joint.claims.objective_bytes:
+        return plan_partition(sums, replace(alone, bound_bytes=bound), budget_bytes, chosen, clock)
+    claims = replace(joint.claims, bound_bytes=bound, plan_s=clock.elapsed_s)
+    if bound < claims.objective_bytes:
+        claims = replace(claims, status="feasible")
+    return replace(joint, claims=claims)
 
 
 def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> Plan:
@@ -230,8 +258,7 @@ def _solver(chosen: FusionOptions) -> str:
 def _notes(graph: Graph, groups: Sequence[LaidGroup], chosen: FusionOptions) -> tuple[str, ...]:
     tiles = sum(laid.plan.strips for laid in groups)
     notes = [
-        f"activations and parameters, {graph.bytes_per_element} byte(s) an element, "
-        f"granularity {graph.granularity}",
+        f"activations and parameters, {graph.width_words}, granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(groups)} fused groups, {tiles} tiles",
         BOUND_JOINTLY if chosen.joint else BOUND_ALONE,
     ]

@@ -106,6 +106,7 @@ def plan(
     not exist.
     """
     chosen = OverlapOptions.of(refused(options, graph, "overlap"))
+    graph.assert_whole_bytes("overlap")
     clock = Clock(chosen.time_limit, progress)
     if chosen.objective == "latency":
         offers = _quick(graph, machine, budget_bytes, chosen, clock)
@@ -283,7 +284,7 @@ def _notes(graph: Graph, layout: PoolLayout, chosen: OverlapOptions) -> tuple[st
     joined = sum(len(run.operators) > 1 for run in layout.runs)
     counted = "parameters read in place from flash" if chosen.parameters else "activations only"
     return (
-        f"{counted}, {graph.bytes_per_element} byte(s) an element, granularity {graph.granularity}",
+        f"{counted}, {graph.width_words}, granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(layout.runs)} kernels, {joined} of them fused, "
         f"in a circular pool of {layout.pool_bytes} bytes",
         _segment_note(graph, layout, chosen.segment),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+from planners.core.access import reduced
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
 from planners.core.plan import Claims
@@ -18,6 +19,7 @@ from planners.core.program import (
     Region,
     Release,
     Store,
+    piece_bytes,
 )
 from planners.core.progress import Clock
 from planners.simulator.check import compulsory_bytes
@@ -57,7 +59,8 @@ class Account:
 def account(graph: Graph, program: Program) -> Account:
     """Count a program whose pieces stay until released.
 
-    Sums must begin with channel 0, and the parts of a piece with its first corner.
+    Sums must begin with channel 0 and end with the last one, and the parts of a piece begin with
+    its first corner.
     """
     spaces = AddressSpace(program.memories)
     offchip = {memory.name for memory in program.memories if memory.offchip}
@@ -82,10 +85,10 @@ def account(graph: Graph, program: Program) -> Account:
                     if operand.region.memory in offchip:
                         fetched[operand.piece.tensor][operand.piece.box] = None
                         moved += operand.region.size_bytes
-                if item.sums and item.sums[0]:
-                    continue  # It adds to what the first part has placed.
                 live -= sum(item.reads[at].region.size_bytes for at in item.frees)
                 placed = list(item.writes)
+                if item.sums and item.sums[0]:
+                    placed = []  # It adds to what the first part has placed.
                 if item.parts:
                     placed = [
                         o
@@ -103,6 +106,11 @@ def account(graph: Graph, program: Program) -> Account:
         live += sum(operand.region.size_bytes for operand in placed)
         peak = max(peak, live)
         extent = max([extent, *(end(operand) for operand in placed)])
+        if isinstance(item, Compute) and item.sums:
+            wide = sum(o.region.size_bytes - piece_bytes(graph, o.piece) for o in item.writes)
+            op = graph.operators[graph.index[item.operator]]
+            if wide and item.sums[1] == reduced(graph, op):  # They take their own bytes now.
+                live -= wide
     return Account(peak, extent, compulsory_bytes(graph, fetched), moved)
 
 

@@ -255,11 +255,13 @@ class Replay(ReplayState):
                 complete = self._add_sum(op, operand, item.sums)
             elif item.parts:
                 begun = Unfinished(operand.piece.box, sums=False)
-                complete = self._add(op, operand, begun, made.box)
+                size = piece_bytes(self.graph, operand.piece)
+                complete = self._add(op, operand, begun, made.box, size)
             else:
                 self.place(operand, computed=True)
             if self.memory(operand.region).offchip:
-                self.stored += piece_bytes(self.graph, made)
+                sums = item.sums is not None
+                self.stored += operand.region.size_bytes if sums else piece_bytes(self.graph, made)
             self._check_needs(item, made, read, complete)
             if complete:
                 self.written[tensor][operand.piece.box] = None
@@ -298,21 +300,28 @@ class Replay(ReplayState):
         return item.made
 
     def _add_sum(self, op: Operator, operand: Operand, sums: tuple[int, int]) -> bool:
-        """Add the products of some channels to a piece; whether it is then complete."""
+        """Add the products of some channels to a piece; whether it is then complete.
+
+        It takes an accumulator's bytes for each element until then.
+        """
         channels = reduced(self.graph, op)
         if channels is None:
             raise self.fail(f"{op.name} ({op.kind}) cannot be summed in parts", "sums")
         root = self.spaces.root(self.memory(operand.region).name)
         if root.offchip and (root.name, operand.piece) in self.resident:
             self.loaded += operand.region.size_bytes
-        return self._add(op, operand, Unfinished(((0, channels),), sums=True), (sums,))
+        size = self.graph.sum_bytes(op, operand.piece.elements)
+        return self._add(op, operand, Unfinished(((0, channels),), sums=True), (sums,), size)
 
-    def _add(self, op: Operator, operand: Operand, begun: Unfinished, part: Box) -> bool:
-        """Add a part to a piece, which the first part places; whether it is then complete."""
+    def _add(self, op: Operator, operand: Operand, begun: Unfinished, part: Box, size: int) -> bool:
+        """Add a part to a piece, which the first part places; whether it is then complete.
+
+        `size`: its bytes while it is not.
+        """
         piece, region = operand
         root = self.spaces.root(self.memory(region).name)
         if (root.name, piece) not in self.resident:
-            self.place(operand, computed=True).unfinished = begun
+            self.place(operand, computed=True, size=size).unfinished = begun
         stay = self.find_any(operand)
         try:
             if stay.unfinished is None:
@@ -325,6 +334,7 @@ class Replay(ReplayState):
             raise self.fail(reason, "sums" if begun.sums else "parts", region) from None
         if stay.unfinished.complete:
             stay.unfinished = None
+            self.settle(stay)
         return stay.unfinished is None
 
     def _check_needs(
@@ -379,9 +389,8 @@ def compulsory_bytes(graph: Graph, fetched: Mapping[str, Collection[Box]]) -> in
     input, or rows between its strides: a program over rows leaves them where they are.
     """
     loads = sum(
-        volume(boxes)
+        graph.bytes_of(name, volume(boxes))
         for name, boxes in fetched.items()
         if graph.tensors[name].kind in ("input", "parameter")
     )
-    stores = sum(graph.tensors[name].elements for name in set(graph.outputs) - set(graph.inputs))
-    return (loads + stores) * graph.bytes_per_element
+    return loads + sum(graph.size_bytes(name) for name in set(graph.outputs) - set(graph.inputs))

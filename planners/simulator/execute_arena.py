@@ -7,6 +7,7 @@ from math import prod
 import torch
 
 from planners.core.boxes import within
+from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.program import AddressSpace, Box, Memory, Operand, Piece, Region, Span
 
@@ -23,8 +24,8 @@ class Arena:
     kernel wrote it in; any other piece is held in the order of its axes.
     """
 
-    def __init__(self, spaces: AddressSpace, bytes_per_element: int) -> None:
-        if ELEMENT_BYTES % bytes_per_element:
+    def __init__(self, spaces: AddressSpace, bytes_per_element: Width) -> None:
+        if not isinstance(bytes_per_element, int) or ELEMENT_BYTES % bytes_per_element:
             raise BadInput(
                 f"execute runs in float32: plans of 1, 2 or 4 bytes an element, "
                 f"not {bytes_per_element}"

@@ -57,8 +57,11 @@ class ReplayState:
             raise self.fail(f"there is no memory {region.memory!r}", "memory", region)
         return self.spaces.memories[region.memory]
 
-    def _checked(self, operand: Operand) -> Operand:
-        """The operand, once its piece lies in its tensor and its region has its size."""
+    def _checked(self, operand: Operand, size: int | None = None) -> Operand:
+        """The operand, once its piece lies in its tensor and its region has its size.
+
+        `size` in bytes where that is not the piece's own: of sums that are not complete.
+        """
         piece, region = operand
         tensor = self.graph.tensors.get(piece.tensor)
         if tensor is None:
@@ -66,7 +69,7 @@ class ReplayState:
         if piece != self.wholes[piece.tensor] and not lies_in(piece.box, tensor.shape):
             reason = f"{name_of(piece)} lies outside of the tensor's shape {tensor.shape}"
             raise self.fail(reason, "box", region)
-        size = piece_bytes(self.graph, piece)
+        size = piece_bytes(self.graph, piece) if size is None else size
         if region.size_bytes != size:
             reason = f"{name_of(piece)} has {size} bytes, its region {region.size_bytes}"
             raise self.fail(reason, "size", region)
@@ -97,7 +100,8 @@ class ReplayState:
         stay = self.resident.get((self.spaces.root(region.memory).name, piece))
         if stay is not None and stay.operand.region == region:  # It was checked when it was placed.
             return stay
-        self._checked(operand)
+        unfinished = stay is not None and stay.unfinished is not None
+        self._checked(operand, stay.region.size_bytes if stay and unfinished else None)
         if stay is None:
             raise self.fail(f"{name_of(piece)} is not resident", "not resident", region)
         if stay.spans != self._spans(region):
@@ -121,9 +125,12 @@ class ReplayState:
         if uncovered(piece.box, boxes):
             raise self.fail(f"{region.memory} holds no copy of {name_of(piece)}", "no copy", region)
 
-    def place(self, operand: Operand, computed: bool) -> Stay:
-        """Make a piece resident: in range, over nothing that is resident, and nowhere else."""
-        piece, region = self._checked(operand)
+    def place(self, operand: Operand, computed: bool, size: int | None = None) -> Stay:
+        """Make a piece resident: in range, over nothing that is resident, and nowhere else.
+
+        `size` in bytes where that is not the piece's own.
+        """
+        piece, region = self._checked(operand, size)
         memory = self.memory(region)
         if region.offset is None or not memory.addressed:
             raise self.fail(f"{name_of(piece)} needs an address in {memory.name}", "memory", region)
@@ -147,6 +154,21 @@ class ReplayState:
             self.extent = max(self.extent, *(span.stop for span in spans))
             self.note_occupancy()
         return stay
+
+    def settle(self, stay: Stay) -> None:
+        """A sum that is complete takes its own bytes, the first of those that it had."""
+        piece, region = stay.operand
+        size = piece_bytes(self.graph, piece)
+        if size == region.size_bytes:
+            return
+        for span in stay.spans:
+            self.taken[stay.memory].free(span.start)
+        if not self.spaces.memories[stay.memory].offchip:
+            self.resident_bytes -= region.size_bytes - size
+        stay.operand = Operand(piece, region._replace(size_bytes=size))
+        stay.spans = self._spans(stay.region)
+        for span in stay.spans:
+            self.taken[stay.memory].take(span.start, span.stop, stay)
 
     def note_occupancy(self) -> None:
         """Count what is on chip now towards this step."""

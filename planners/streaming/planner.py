@@ -166,8 +166,7 @@ def _notes(
     if made.kind == "joint":
         memory = "weights and activations lie in one memory, which the paper leaves out"
     notes = [
-        f"parameters and activations, {graph.bytes_per_element} byte(s) an element, "
-        f"granularity {graph.granularity}",
+        f"parameters and activations, {graph.width_words}, granularity {graph.granularity}",
         memory,
         f"times: {times.title}",
     ]

@@ -172,7 +172,7 @@ def image_sizes(graph: Graph, limit_bytes: int, step: int, smallest: int) -> ran
     if len(shapes) != 1 or len(shapes[0]) != 4:
         raise BadInput(f"{graph.name} does not read one image: its size cannot be varied")
     batch, channels = shapes[0][:2]
-    pixels = limit_bytes // (batch * channels * graph.bytes_per_element)
+    pixels = limit_bytes // graph.bytes_of(graph.inputs[0], batch * channels)
     return range(smallest, max(smallest, isqrt(pixels) + step) + 1, step)
 
 

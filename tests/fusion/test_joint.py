@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -166,3 +167,15 @@ def test_joint_is_a_search_of_its_own() -> None:
     for other in ({"online": True}, {"baseline": "dnnvm"}, {"free_local_layers": True}):
         with pytest.raises(sp.BadInput, match="is a search of its own"):
             sp.plan(graph_of("chain"), "fusion", 10_000, joint=True, **other)
+
+
+@pytest.mark.parametrize("budget", [1000, 2000])
+def test_what_stays_is_no_worse_than_groups_alone_where_sums_are_wide(budget: int) -> None:
+    """Accumulators of int8 take four bytes: tensors that stay whole have no room for them."""
+    graph = graph_of("chain")
+    tensors = {name: replace(t, dtype="int8") for name, t in graph.tensors.items()}
+    graph = replace(graph, tensors=tensors, bytes_per_element="native")
+    alone = sp.plan(graph, "fusion", budget)
+    joint = sp.plan(graph, "fusion", budget, joint=True)
+    assert joint.claims.objective_bytes <= alone.claims.objective_bytes
+    assert joint.claims.bound_bytes <= joint.claims.objective_bytes

@@ -37,12 +37,15 @@ def survives(
     order: str,
     *,
     reverse: bool = False,
+    widths: tuple[int, int] = (1, 1),
 ) -> bool:
-    """Whether every read finds the input's own element, with the output `d` in front of it.
+    """Whether every read finds the input's own element, with the output `d` bytes in front of it.
 
     The ring has just the bytes of both together: at d the footprint, at less what it would be.
+    `widths`: bytes of an element of either.
     """
-    given, made = (int(np.prod(shape)) for shape in shapes)
+    wide_in, wide_out = widths
+    given, made = (int(np.prod(s)) * w for s, w in zip(shapes, widths, strict=True))
     ring = np.full(max(given + d, made), -1)
     if reverse:
         start_in, start_out = max(0, made - given - d), max(0, given + d - made)
@@ -51,7 +54,8 @@ def survives(
     ring[(start_in + np.arange(given)) % len(ring)] = np.arange(given)
     where = addresses(shapes[0])
     for place, wanted in _kernel(reads, shapes[1], order, reverse):
-        read = where[np.array(wanted, int)]
+        read = where[np.array(wanted, int)][:, None] * wide_in + np.arange(wide_in)
+        place = place * wide_out + np.arange(wide_out)
         if (ring[(start_in + read) % len(ring)] != read).any():
             return False
         ring[(start_out + place) % len(ring)] = given + place

@@ -23,6 +23,7 @@ from planners.core.program import (
     Region,
     Release,
     Store,
+    piece_bytes,
 )
 from planners.simulator.check import replay
 
@@ -47,11 +48,11 @@ def plan_of(graph: sp.Graph, program: Program, budget_bytes: int) -> Plan:
 
 
 def home(graph: sp.Graph, piece: Piece, memory: str = "host") -> Region:
-    return Region(memory, None, piece.elements * graph.bytes_per_element)
+    return Region(memory, None, piece_bytes(graph, piece))
 
 
 def at(graph: sp.Graph, piece: Piece, memory: str, offset: int) -> Operand:
-    return Operand(piece, Region(memory, offset, piece.elements * graph.bytes_per_element))
+    return Operand(piece, Region(memory, offset, piece_bytes(graph, piece)))
 
 
 class RowsInRings:

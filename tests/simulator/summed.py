@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import prod
 
 import torch
@@ -33,6 +34,7 @@ class SummedLayers:
     The parts of all tiles of a layer come in any order. Data lie on chip one channel a piece,
     a weight and what follows the sum come for each part; a tile goes to host when it is complete
     and comes back as channels. `frees`: a part ends its parameters' residencies itself.
+    `types`: of tensors by name, each then counted as it is.
     """
 
     def __init__(
@@ -42,9 +44,16 @@ class SummedLayers:
         seed: int,
         *,
         frees: bool = True,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         self.module, self.inputs = module.eval(), inputs
         self.graph = sp.from_torch(module, inputs)
+        if types is not None:
+            tensors = {
+                name: replace(tensor, dtype=types.get(name, tensor.dtype))
+                for name, tensor in self.graph.tensors.items()
+            }
+            self.graph = replace(self.graph, tensors=tensors, bytes_per_element="native")
         self.rng = random.Random(seed)
         self.frees = frees
         self.instructions = list(self._layers())
@@ -52,7 +61,7 @@ class SummedLayers:
     @property
     def budget_bytes(self) -> int:
         """Enough for everything at once: nothing here tries to be tight."""
-        return sum(self.graph.size_bytes(name) for name in self.graph.tensors)
+        return sum(map(self._room, self.graph.tensors))
 
     def program(self) -> Program:
         homes = dict.fromkeys(("input", "output", "parameter"), "host")
@@ -108,7 +117,9 @@ class SummedLayers:
         reads = [d for d in data if sums[0] <= d.piece.box[axis][0] < sums[1]]
         macs = share_of_macs(self.graph, op, out, box, sums)
         frees = tuple(range(len(reads), len(reads) + len(parameters))) if self.frees else ()
-        yield Compute(step, op.name, (*reads, *parameters), (tile,), macs, frees=frees, sums=sums)
+        size = self.graph.sum_bytes(op, tile.piece.elements)
+        writes = (Operand(tile.piece, tile.region._replace(size_bytes=size)),)
+        yield Compute(step, op.name, (*reads, *parameters), writes, macs, frees=frees, sums=sums)
         if not self.frees:
             for operand in parameters:
                 yield Release(step, *operand)
@@ -125,13 +136,13 @@ class SummedLayers:
                 cut = {axis: channels, rows: lines}
                 box: Box = tuple(cut.get(i, (0, n)) for i, n in enumerate(shape))
                 operand = at(self.graph, Piece(out, box), "scratchpad", offset)
-                offset += operand.region.size_bytes
+                offset += self.graph.sum_bytes(op, operand.piece.elements)
                 yield operand
 
     def _channels(self, name: str) -> Iterator[Operand]:
         shape = self.graph.tensors[name].shape
         axis = self._axis(name)
-        size = prod(shape) // shape[axis] * self.graph.bytes_per_element
+        size = self.graph.bytes_of(name, prod(shape) // shape[axis])
         for c in range(shape[axis]):
             box: Box = tuple((c, c + 1) if i == axis else (0, n) for i, n in enumerate(shape))
             yield at(self.graph, Piece(name, box), "scratchpad", self._base(name) + c * size)
@@ -144,7 +155,14 @@ class SummedLayers:
     def _base(self, name: str) -> int:
         """Every tensor has its own place."""
         before = list(self.graph.tensors)[: list(self.graph.tensors).index(name)]
-        return sum(self.graph.size_bytes(other) for other in before)
+        return sum(map(self._room, before))
+
+    def _room(self, name: str) -> int:
+        """Bytes kept for a tensor: while it is summed, those of its accumulators."""
+        if name not in self.graph.producer:
+            return self.graph.size_bytes(name)
+        op = self.graph.operators[self.graph.producer[name]]
+        return self.graph.sum_bytes(op, self.graph.tensors[name].elements)
 
 
 def split(count: int, rng: random.Random) -> list[Range]:

@@ -107,12 +107,12 @@ def layout_of(plan: Plan) -> DiskLayout:
 
 
 def _layout(graph: Graph, streamed: StreamedParameters) -> DiskLayout:
-    if ELEMENT_BYTES % graph.bytes_per_element:
+    width = graph.bytes_per_element
+    if not isinstance(width, int) or ELEMENT_BYTES % width:
         raise BadInput(
-            f"streaming runs in float32: plans of 1, 2 or 4 bytes an element, "
-            f"not {graph.bytes_per_element}"
+            f"streaming runs in float32: plans of 1, 2 or 4 bytes an element, not {width}"
         )
-    scale = ELEMENT_BYTES // graph.bytes_per_element
+    scale = ELEMENT_BYTES // width
     names: tuple[Ring, ...] = ("shared",) if "shared" in streamed.rings else ("cpu", "gpu")
     rings = tuple(streamed.rings[name] * scale for name in names)
     taken: dict[str, int] = {}

@@ -71,7 +71,7 @@ def _that_live_on(
     graph = whole.graph
     had = {*there, *(t for op in own for t in (*op.inputs, *op.outputs))}
     soonest = dict.fromkeys(t for i in rest for t in graph.operators[i].inputs if t in had)
-    room = whole.budget_bytes - _unit(graph) * graph.bytes_per_element
+    room = whole.budget_bytes - _unit_bytes(graph)
     kept = []
     for name in soonest:
         if graph.size_bytes(name) <= room:
@@ -137,7 +137,7 @@ def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:
     tensors: dict[str, Tensor] = {}
     for op in ops:
         for name in (*op.inputs, *op.parameters, *op.outputs):
-            tensor = whole.tensors.get(name) or Tensor(name, (_unit(whole),))
+            tensor = whole.tensors.get(name) or _filler(whole, name)
             if name not in made and tensor.kind != "parameter":
                 tensor = replace(tensor, kind="input")
             tensors[name] = tensor
@@ -152,9 +152,15 @@ def _graph(whole: Graph, ops: Sequence[Operator]) -> Graph:
     )
 
 
-def _unit(graph: Graph) -> int:
-    """What all sizes are multiples of, in elements: the least that disturbs nothing."""
-    return gcd(*(tensor.elements for tensor in graph.tensors.values()))
+def _filler(graph: Graph, name: str) -> Tensor:
+    """A tensor of what all sizes are multiples of: the least that disturbs nothing."""
+    width = graph.bytes_per_element
+    each = width if isinstance(width, int) else 1
+    return Tensor(name, (_unit_bytes(graph) // each,), dtype="uint8")
+
+
+def _unit_bytes(graph: Graph) -> int:
+    return gcd(*map(graph.size_bytes, graph.tensors))
 
 
 def _unused(name: str, taken: Container[str]) -> str:

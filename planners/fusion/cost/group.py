@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from planners.core.access import CONVOLUTIONS, ELEMENTWISE, POOLS
+from planners.core.access import CONVOLUTIONS, ELEMENTWISE, POOLS, reduced
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.masks import bits, positions
@@ -19,8 +19,8 @@ from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.advance import candidates, least_buffer
 from planners.fusion.tile.bands import bands
-from planners.fusion.tile.passes import channel_row, pass_ways
-from planners.fusion.tile.rows import OperatorRows, RowTables, channels_of
+from planners.fusion.tile.passes import channel_row, pass_ways, sum_row
+from planners.fusion.tile.rows import OperatorRows, RowTables, channels_of, wider
 from planners.fusion.tile.strip_ways import strip_ways
 from planners.fusion.tile.strips import Flow, Group, flow, heights
 from planners.fusion.tile.ways import GroupPlan, GroupWays, Staircase, cheapest, undominated
@@ -33,13 +33,18 @@ class GroupModel:
 
     `options`: `channel_tile` (the least channels computed at once, the paper's T_c), `bands` (the
     most bands of columns, 1, 2, 4, ...; the paper has 1) and `free_local_layers` (element-wise,
-    pooling and depth-wise operators alone cost nothing).
+    pooling and depth-wise operators alone cost nothing) and `joint`, which `leaves_out_sums` where
+    accumulators are wider than what they become.
     """
 
     def __init__(self, graph: Graph, machine: Machine, options: Mapping[str, Any]) -> None:
         self.graph, self.machine = graph, machine
         self._most_bands = int(options.get("bands", 1))
-        self.tables = RowTables(graph, columns=self._most_bands > 1)
+        graph.assert_whole_bytes("fusion")
+        joint = bool(options.get("joint", False))
+        self.tables = RowTables(graph, columns=self._most_bands > 1, wide_sums=not joint)
+        wide = (op for op in graph.operators if wider(graph, op))
+        self.leaves_out_sums = joint and any(reduced(graph, op) for op in wide)
         self.evaluations = 0
         self._dag = Dag.of(graph)
         self._least_channels = int(options.get("channel_tile", 1))
@@ -170,6 +175,15 @@ class GroupModel:
             channels = channels_of(graph.tensors[tensor])
             fewer = channels - min(self._least_channels, channels)
             saved[tensor] = int(rows) * channel_row(graph, tensor) * fewer
+            if fewer:  # Accumulators are wider than what they become.
+                summed = [m for m in group.members if m.adds_up({tensor})]
+                outs = [m.op.outputs[0] for m in summed]
+                for m, held in zip(summed, outputs.held(*outs)[:, 0] if outs else ()):
+                    own = channel_row(graph, m.op.outputs[0])
+                    wide = (sum_row(graph, m.op) - own) * channels_of(
+                        graph.tensors[m.op.outputs[0]]
+                    )
+                    saved[tensor] -= int(held) * wide
         inside = {t: n for t, n in saved.items() if t not in group.loaded}
         return [least_buffer(graph, group, saved), least_buffer(graph, group, inside)]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from planners.core.graph import Graph
 from planners.fusion.tile.advance import AdvancingUnit, units
 from planners.fusion.tile.bands import WHOLE, bands
-from planners.fusion.tile.passes import channel_row, input_channels, pass_ranges
-from planners.fusion.tile.rows import channels_of, columns_of
+from planners.fusion.tile.passes import channel_row, input_channels, pass_ranges, sum_row
+from planners.fusion.tile.rows import OperatorRows, channels_of, columns_of
 from planners.fusion.tile.strips import Flow, Group, flow
 from planners.fusion.tile.ways import GroupPlan
 
@@ -143,7 +143,7 @@ class Arranger:
     def tile_bytes(self, index: int, unit: AdvancingUnit, channels: int) -> int:
         """Bytes of an operator's parameters that are on chip at once, for so many channels."""
         member = self.group.members[index]
-        if unit.channels and any(member.sums(t) for t in member.op.inputs if t in self.sliced):
+        if unit.channels and member.adds_up(self.sliced):
             size = member.reduced_bytes * min(channels, member.reduced) + member.rest_bytes
             if self.plan.channel_passes > 1:
                 size = size // member.channels * self.plan.pass_channels
@@ -191,8 +191,18 @@ class Arranger:
             count = next(
                 n for n, unit in zip(channels, self.units) if tensor in self._sliced_in(unit)
             )
-        row = channel_row(self.graph, tensor) // columns_of(self.graph.tensors[tensor])
+        member = self._summed(channels).get(tensor)
+        row = sum_row(self.graph, member.op) if member else channel_row(self.graph, tensor)
+        row //= columns_of(self.graph.tensors[tensor])
         return row * self.bands.widest(self.graph, tensor) * count // self.batches
+
+    def _summed(self, channels: tuple[int, ...]) -> dict[str, OperatorRows]:
+        """What is made as sums of several parts, with so many channels of each unit at once."""
+        grows = [
+            i for n, unit in zip(channels, self.units) if n < unit.channels for i in unit.members
+        ]
+        members = [self.group.members[i] for i in grows]
+        return {m.op.outputs[0]: m for m in members if m.adds_up(self.sliced)}
 
     def _widest(self) -> dict[str, int]:
         """The most channels of each tensor in a pass, where there are passes over channels."""

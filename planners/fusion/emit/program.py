@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from planners.core.access import needs, share_of_macs
 from planners.core.boxes import meet
-from planners.core.graph import Graph
+from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
     Box,
@@ -227,7 +227,7 @@ class GroupEmitter:
                     others = [t for t in outputs if t not in self.sliced]
                     whole[index] = self._places(others, strip, self.part)
                 few = self._places([t for t in outputs if t in self.sliced], strip, channels)
-                if any(member.sums(t) for t in member.op.inputs if t in self.sliced):
+                if member.adds_up(self.sliced):
                     part = Sum(channels, channels == parts[-1]) if len(parts) > 1 else None
                     yield from self._compute(index, whole[index] + few, rows, self.part, part)
                 else:
@@ -281,11 +281,19 @@ class GroupEmitter:
         )
         all_of_it = all(box == piece.box for (piece, _), box in zip(writes, made, strict=True))
         parts = () if all_of_it else tuple(made)
+        if sums is not None:
+            writes = tuple(self._as_sums(op, operand) for operand in writes)
         sides = (reads + parameters, writes)
         yield Compute(self.step, op.name, *sides, macs, sums=sums, parts=parts)
         if not kept:
             for operand in parameters:
                 yield Release(self.step, *operand)
+
+    def _as_sums(self, op: Operator, operand: Operand) -> Operand:
+        """A piece with the bytes of the accumulators that it is until it is complete."""
+        piece, region = operand
+        size = self.graph.sum_bytes(op, piece.elements)
+        return Operand(piece, region._replace(size_bytes=size))
 
     def _of_channels(self, piece: Piece, channels: Range | None) -> Box:
         """The box of these channels of a piece."""

@@ -72,12 +72,12 @@ class Residents:
         size, start = piece_bytes(self.graph, piece), rows_in(tensor, piece.box)[0]
         first, last = piece.box[0] if len(tensor.shape) > 1 else (0, 1)
         images = tensor.shape[0] if len(tensor.shape) > 1 else 1
-        unit = self.graph.bytes_per_element
         image = self.graph.size_bytes(piece.tensor) // images
         at = base + first * image + start * (image // rows_of(tensor)) * (last - first)
         if len(piece.box) == 4:  # All channels of a band of columns after those of the last.
             rows = piece.box[2][1] - start
-            at += piece.box[3][0] * rows * channels_of(tensor) * (last - first) * unit
+            left = piece.box[3][0] * rows * channels_of(tensor) * (last - first)
+            at += self.graph.bytes_of(piece.tensor, left)
         if channels is not None:
             at += size // (channels[1] - channels[0]) * channels[0]
         return Region(self.machine.onchip, at, size)

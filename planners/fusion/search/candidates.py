@@ -214,6 +214,6 @@ def looks(graph: Graph) -> tuple[int, ...]:
         )
         shapes = tuple(graph.tensors[t].shape for t in (*op.inputs, *op.outputs))
         window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-        look = (op.kind, op.look, window, wrote, own, read, shapes)
+        look = (op.kind, op.look, window, wrote, own, read, shapes, graph.types_of(op))
         look_ids.append(numbers.setdefault(look, len(numbers)))
     return tuple(look_ids)

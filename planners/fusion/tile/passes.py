@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from planners.core.access import needs
-from planners.core.graph import Graph
+from planners.core.graph import Graph, Operator
 from planners.core.integers import least_parts
 from planners.fusion.tile.rows import Counts, box_of, channels_in, channels_of, rows_of
 from planners.fusion.tile.strips import Group, flow, heights
@@ -34,7 +34,7 @@ def pass_ways(
         return
     if channels_of(out) > 1:
         yield _with_line_buffers(graph, group, held)
-    if member.sliced and any(member.sums(t) for t in member.op.inputs):
+    if member.sliced and member.adds_up(member.op.inputs):
         for images, batches in batch_sizes(graph, group):
             for kept in (False, True):
                 yield _with_sums(graph, group, held, least_channels, images, batches, kept)
@@ -109,9 +109,8 @@ def _with_sums(
         buffers = buffers + flows.held(source)[0] * row * few // batches
         traffic = traffic + passes * flows.loaded(source)[0] * row * member.reduced
     if out.name not in held:
-        buffers = (
-            buffers + tiles * flows.held(out.name)[0] * channel_row(graph, out.name) // batches
-        )
+        row = sum_row(graph, member.op) if few < member.reduced else channel_row(graph, out.name)
+        buffers = buffers + tiles * flows.held(out.name)[0] * row // batches
         traffic = traffic + graph.size_bytes(out.name)
 
     def make(at: int) -> GroupPlan:
@@ -198,3 +197,9 @@ def channel_row(graph: Graph, name: str) -> int:
     """Bytes of a row of one channel, for all images; of all where there is no axis of them."""
     tensor = graph.tensors[name]
     return graph.size_bytes(name) // rows_of(tensor) // channels_of(tensor)
+
+
+def sum_row(graph: Graph, op: Operator) -> int:
+    """Bytes of a row of one channel, for all images, of an operator's sums until complete."""
+    out = graph.tensors[op.outputs[0]]
+    return graph.sum_bytes(op, out.elements) // rows_of(out) // channels_of(out)

@@ -6,9 +6,9 @@ windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, s
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -144,6 +144,10 @@ class OperatorRows:
         """Whether channels of an input can be added up one after the other."""
         return bool(self.reduced) and tensor == self.op.inputs[0] and tensor not in self.by_channel
 
+    def adds_up(self, sliced: Collection[str]) -> bool:
+        """Whether its output is a sum that grows, with these tensors held by the channel."""
+        return bool(self.reduced) and any(self.sums(t) for t in self.op.inputs if t in sliced)
+
 
 def parameter_boxes(
     graph: Graph,
@@ -178,10 +182,14 @@ _known: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
 
 
 class RowTables:
-    """The rows of every operator of a graph; operators of equal content share their tables."""
+    """The rows of every operator of a graph; operators of equal content share their tables.
 
-    def __init__(self, graph: Graph, columns: bool = False) -> None:
-        self.graph, self._with_columns = graph, columns
+    Without `wide_sums` nothing is summed in parts whose accumulators are wider than its elements:
+    what may be held whole between groups has no room for them.
+    """
+
+    def __init__(self, graph: Graph, columns: bool = False, wide_sums: bool = True) -> None:
+        self.graph, self._with_columns, self._wide_sums = graph, columns, wide_sums
         self._made: dict[int, OperatorRows] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
 
@@ -199,7 +207,8 @@ class RowTables:
         columns = self._windows(op, content, 3) if with_columns else ()
         sliced, channels = _sliced(graph, op, out)
         size = parameter_bytes(graph, op)
-        summed, summed_bytes = _reduced(graph, op, out)
+        adds = self._wide_sums or not wider(graph, op)
+        summed, summed_bytes = _reduced(graph, op, out) if adds else (0, 0)
         return OperatorRows(
             position=position,
             op=op,
@@ -236,7 +245,7 @@ def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
         for names in (op.inputs, op.outputs, op.parameters)
     )
     window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-    return (op.kind, op.look, shapes, window)
+    return (op.kind, op.look, shapes, window, graph.types_of(op))
 
 
 def _has_columns(graph: Graph, op: Operator) -> bool:
@@ -290,7 +299,7 @@ def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[RowWindow, ..
 def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
     """Whether output channels can be made one by one, each with its part of every parameter."""
     axis = Axes.of(out.shape).channel
-    if not op.parameters or axis is None or len(op.outputs) > 1:
+    if not op.parameters or axis is None or len(op.outputs) > 1 or not _adds_up(graph, op):
         return False, 1
     channels = out.shape[axis]
     if channels == 1:
@@ -304,6 +313,16 @@ def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
         if any(boxes.get(name) != ((c, c + 1), *whole_boxes[name][1:]) for name in op.parameters):
             return False, channels
     return True, channels
+
+
+def wider(graph: Graph, op: Operator) -> bool:
+    """Whether sums of an operator take more bytes until they are complete."""
+    return bool(op.inputs) and graph.sum_bytes(op, 1) > graph.bytes_of(op.outputs[0], 1)
+
+
+def _adds_up(graph: Graph, op: Operator) -> bool:
+    """Whether bytes of slices of the parameters add up: not those of elements below a byte."""
+    return all(graph.whole_bytes(name) for name in op.parameters)
 
 
 def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
@@ -338,15 +357,14 @@ def channels_read(graph: Graph, op: Operator, tensor: str) -> int:
 
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
     """Input channels that can be summed one after the other, and bytes of parameters of each."""
-    channels = reduced(graph, op)
+    channels = reduced(graph, op) if _adds_up(graph, op) else None
     if channels is None or channels == 1 or channels_of(graph.tensors[op.inputs[0]]) != channels:
         return 0, 0
     boxes = dict(needs(graph, op, out.name, whole(out).box, sums=(0, 1), last=False))
     data = graph.tensors[op.inputs[0]]
     if channels_in(data, boxes.pop(data.name)) != (0, 1):
         return 0, 0  # They are not the channels of the rows that are planned here.
-    size = sum(prod(b - a for a, b in box) for box in boxes.values()) * graph.bytes_per_element
-    return channels, size
+    return channels, sum(piece_bytes(graph, Piece(name, box)) for name, box in boxes.items())
 
 
 def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from planners.core.graph import Graph
 from planners.fusion.tile.bands import Bands
-from planners.fusion.tile.passes import batch_sizes, channel_row
+from planners.fusion.tile.passes import batch_sizes, channel_row, sum_row
 from planners.fusion.tile.rows import Counts, OperatorRows, channels_of, columns_of, rows_of
 from planners.fusion.tile.strips import Flow, Group
 from planners.fusion.tile.ways import GroupPlan, GroupWays
@@ -93,8 +93,13 @@ def _maps(
     moved: Counts = rings + sum(graph.size_bytes(t) for t in group.stored if t not in held)
     inside = [t for t in group.tensors if t not in held]
     if inside:
+        summed = _summed(group, flows.sliced, graph, least_channels)
         slots = [
-            slot_bytes(graph, t, least_channels if t in flows.sliced else None)
+            (
+                sum_row(graph, summed[t].op) * channels_of(graph.tensors[t])
+                if t in summed
+                else slot_bytes(graph, t, least_channels if t in flows.sliced else None)
+            )
             // columns_of(graph.tensors[t])
             * banding.widest(graph, t)
             for t in inside
@@ -110,6 +115,17 @@ def _maps(
     return rings, moved
 
 
+def _summed(
+    group: Group, sliced: Collection[str], graph: Graph, least_channels: int
+) -> dict[str, OperatorRows]:
+    """What is made as sums of several parts, with these tensors held by the channel."""
+    return {
+        m.op.outputs[0]: m
+        for m in group.members
+        if m.adds_up(sliced) and channels_of(graph.tensors[m.op.inputs[0]]) > least_channels
+    }
+
+
 def slot_bytes(graph: Graph, tensor: str, channels: int | None = None) -> int:
     """Bytes of a row in a line buffer, for all images, of all channels or of so many."""
     if channels is None:
@@ -122,7 +138,7 @@ def tile_bytes(member: OperatorRows, channels: int, sliced: Collection[str]) -> 
 
     All of them where they cannot be taken apart.
     """
-    if member.reduced and member.op.inputs[0] in sliced and member.sums(member.op.inputs[0]):
+    if member.adds_up(sliced):
         return min(channels, member.reduced) * member.reduced_bytes + member.rest_bytes
     return member.channel_bytes * (min(channels, member.channels) if member.sliced else 1)
 

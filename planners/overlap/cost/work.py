@@ -108,15 +108,15 @@ def work_of_operator(graph: Graph, op: Operator, kernels: KernelStyle = DOT) -> 
 
 def _products(graph: Graph, op: Operator, pixels: int, kernels: KernelStyle) -> KernelWork:
     """MACs of so many output pixels of a convolution or linear, and what is read for them."""
-    width = graph.bytes_per_element
     out, source = Segments(graph, op.outputs[0]), Segments(graph, op.inputs[0])
     macs = op.macs * pixels // out.count
     shared = min(kernels.channels, max(1, out.channels // op.groups))
     under = prod(op.kernel) if op.kind == "conv2d" else source.count // out.count
+    weight = (op.parameters or op.inputs)[0]
     return KernelWork(
         macs=macs,
-        ram_read_bytes=-(-macs // shared) * width,
-        flash_bytes=-(-macs // min(kernels.pixels, pixels)) * width,
+        ram_read_bytes=graph.bytes_of(source.tensor, -(-macs // shared)),
+        flash_bytes=graph.bytes_of(weight, -(-macs // min(kernels.pixels, pixels))),
         modulos=pixels * under * kernels.segments(source.size_bytes),
     )
 
@@ -182,7 +182,7 @@ def _tiles(graph: Graph, run: KernelRun, rest: list[Operator], kernels: KernelSt
     return KernelWork(
         ram_read_bytes=moved,
         ram_written_bytes=moved,
-        modulos=again * loads * kernels.segments(run.channels * graph.bytes_per_element),
+        modulos=again * loads * kernels.segments(graph.bytes_of(middle.tensor, run.channels)),
     )
 
 
@@ -218,4 +218,4 @@ def _copies(graph: Graph, op: Operator) -> tuple[int, int]:
         return size, batch * channels * padded
     out, source = Segments(graph, op.outputs[0]), Segments(graph, op.inputs[0])
     under = out.count * prod(op.kernel) * source.channels
-    return under * graph.bytes_per_element, under
+    return graph.bytes_of(source.tensor, under), under

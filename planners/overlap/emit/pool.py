@@ -10,7 +10,7 @@ from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
-from planners.core.program import Box, Operand, Piece, Region
+from planners.core.program import Box, Operand, Piece, Region, piece_bytes
 from planners.overlap.kernels.candidates import ends
 from planners.overlap.model.rows import TensorRows, blocks, spans_read
 from planners.overlap.model.segments import Segments
@@ -102,12 +102,11 @@ class PoolOperands:
         """The parameters that a box needs, in place, where they are counted."""
         if not self.parameters or not op.parameters:
             return []
-        width = self.graph.bytes_per_element
         operands = []
         for name, part in needs(self.graph, op, output, box):
             if name in op.parameters:
                 piece = Piece(name, part)
-                home = Region(self.machine.parameters, None, piece.elements * width)
+                home = Region(self.machine.parameters, None, piece_bytes(self.graph, piece))
                 operands.append(Operand(piece, home))
         return operands
 
@@ -115,13 +114,13 @@ class PoolOperands:
         return share_of_macs(self.graph, op, op.outputs[0], box, sums)
 
     def only_last_byte(self, write: Operand, reads: Sequence[Operand]) -> bool:
-        """Whether a write overlaps what is read in at most the write's last byte.
+        """Whether a write overlaps what is read in at most the write's last element.
 
         A kernel that writes channel after channel has then read all before it writes there.
         """
         size = self.layout.pool_bytes
         start = write.region.offset or 0
-        inner = write.region.size_bytes - self.graph.bytes_per_element
+        inner = write.region.size_bytes - self.graph.bytes_of(write.piece.tensor, 1)
         return not any(
             _meets(start, inner, read.region.offset or 0, read.region.size_bytes, size)
             for read in reads

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
 from planners.core.graph import Operator
-from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
+from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release, piece_bytes
 from planners.overlap.emit.pool import PoolOperands
 from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 
@@ -132,7 +132,7 @@ class _Window:
     ) -> Operand:
         buffer, segments = self.buffers[name], self.pool.segments(name)
         piece = Piece(name, segments.box(number, part))
-        size = piece.elements * self.graph.bytes_per_element
+        size = piece_bytes(self.graph, piece)
         region = Region(f"{self.number}:{name}", place * buffer.pixel_bytes, size)
         return Operand(piece, region)
 

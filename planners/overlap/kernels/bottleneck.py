@@ -102,6 +102,9 @@ def recomputing(graph: Graph, positions: Sequence[int]) -> Iterator[RunCandidate
     yield window.candidate("columns", positions)
     channels = Segments(graph, block.b).channels
     tile = LEAST_TILE
+    # A pixel of the pool has no room for sums that are wider than its elements.
+    if graph.sum_bytes(block.project, 1) > graph.bytes_of(block.d, 1):
+        return
     while tile < channels:
         yield window.candidate("tile", positions, tile)
         tile *= 4
@@ -168,11 +171,10 @@ class BottleneckWindows:
 
     def _needs(self, form: Form, channels: int) -> Iterator[BufferNeed]:
         graph, block = self.graph, self.block
-        size = channels or Segments(graph, block.b).channels
-        size *= graph.bytes_per_element
+        count = channels or Segments(graph, block.b).channels
         rows, columns = block.depthwise.kernel
-        yield BufferNeed(block.b, rows * columns, size)
-        yield BufferNeed(block.c, 1, size)
+        yield BufferNeed(block.b, rows * columns, graph.bytes_of(block.b, count))
+        yield BufferNeed(block.c, 1, graph.bytes_of(block.c, count))
         kept = Segments(graph, block.d)
         if form == "tile":
             yield BufferNeed(block.d, 1, ACCUMULATOR_BYTES * kept.channels, sums=True)

@@ -148,7 +148,9 @@ class Pull:
         if own is not None:  # What a pixel reads is needed up to its last channel, or its own.
             each_reads_all = order(self.graph, self.last) == "segment"
             held = np.minimum(after, own.still[:-1])
-            last = end - 1 if each_reads_all else begin
+            wider = self.graph.bytes_of(self.out.tensor, 1) - self.graph.bytes_of(name, 1)
+            ahead = max(0, self.out.channels * wider)
+            last = end - 1 if each_reads_all else begin + ahead
             d = max(d, _most(last - each * held, held < count))
         return d
 

@@ -8,8 +8,9 @@ on element t − d of the input, so
     d = max over t of (t + 1) − (lowest element that is still to be read once t is written),
 
 and no smaller distance will do. What is read are the boxes of `planners.core.access`, hulls where
-a window is dilated, so a distance may be larger than a kernel needs, never smaller. Elements have
-equal widths: all is counted in elements, and bytes are a multiple of them.
+a window is dilated, so a distance may be larger than a kernel needs, never smaller. Where input
+and output have elements of other widths, both sides are counted in bytes: element t of the output
+ends (t + 1) · w_Out bytes from its beginning, and the lowest left begins at its place · w_In.
 """
 
 from __future__ import annotations
@@ -91,34 +92,53 @@ def footprint(input_bytes: int, output_bytes: int, d: int | None) -> int:
 def segment_bytes(graph: Graph, tensor: str) -> int:
     """Bytes of a segment: the channels of a pixel, or a vector along the last axis."""
     shape = graph.tensors[tensor].shape
-    return graph.bytes_per_element * (shape[_inner(shape)] if shape else 1)
+    return graph.bytes_of(tensor, shape[_inner(shape)] if shape else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
     """The lowest element of the input that each segment of the output reads, in raster order.
 
-    `rise` is by how much, at most, writing runs ahead of reading inside a segment before its last
-    element: 0 where each channel reads its own, and size − 1 where all read all.
+    `own`: each channel of a segment, of `size`, is made of its own channel; else all are of all.
     """
 
     lowest: NDArray[np.int64]
     size: int
-    rise: int
+    own: bool
 
-    def distance(self, *, buffered: bool) -> int:
-        """The least distance in elements."""
-        begin = np.arange(len(self.lowest), dtype=np.int64) * self.size
+    def distance(self, widths: Widths, *, buffered: bool) -> int:
+        """The least distance in bytes, for elements of these widths."""
+        begin = np.arange(len(self.lowest), dtype=np.int64) * self.size * widths.output
+        left = np.minimum(self.lowest, _NEVER // widths.input) * widths.input
         # Once a segment is complete, all later ones are still to be read.
-        later = np.minimum.accumulate(self.lowest[::-1])[::-1][1:]
+        later = np.minimum.accumulate(left[::-1])[::-1][1:]
         d = int((begin[1:] - later).max(initial=0))
-        if not buffered and self.size > 1:
-            d = max(d, int((begin + self.rise - self.lowest).max(initial=0)))
+        if not buffered and (self.size > 1 or widths.output > widths.input):
+            d = max(d, int((begin + self._rise(widths) - left).max(initial=0)))
         return max(0, d)
+
+    def _rise(self, widths: Widths) -> int:
+        """Bytes of a segment that must lie in front of the lowest that it reads.
+
+        All but its last element or, where each channel reads its own, as many as the output's
+        elements are wider. One that is wider than an element read ends with that one, so that no
+        segment is written over but the lowest that is read.
+        """
+        if not self.own:
+            return self.size * widths.output - min(widths)
+        wider = widths.output - widths.input
+        return max(wider, self.size * wider)
+
+
+class Widths(NamedTuple):
+    """Bytes of an element of an operator's input, and of its output."""
+
+    input: int
+    output: int
 
 
 class _Distances(NamedTuple):
-    """Of an operator from each of its inputs, in elements: written at once, or kept aside."""
+    """Of an operator from each of its inputs, in bytes: written at once, or kept aside."""
 
     at_once: tuple[int, ...]
     buffered: tuple[int, ...]
@@ -135,21 +155,24 @@ def _bytes(graph: Graph, op: Operator, tensor: str, reverse: bool, *, buffered: 
         return None
     distances = _distances(graph, op, reverse)
     d = (distances.buffered if buffered else distances.at_once)[op.inputs.index(tensor)]
-    return d * graph.bytes_per_element if d < graph.tensors[op.outputs[0]].elements else None
+    return d if d < graph.size_bytes(op.outputs[0]) else None
 
 
 def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
     """From all inputs at once: a walk segment by segment yields all of them."""
-    key = (look(graph, op), reverse)
+    output = graph.bytes_of(op.outputs[0], 1)
+    widths = tuple(Widths(graph.bytes_of(name, 1), output) for name in op.inputs)
+    key = (look(graph, op), reverse, widths)
     if key not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         reads = [_closed(graph, op, tensor, reverse) for tensor in op.inputs]
         if None in reads:
             reads = list(_asked(graph, op, reverse))
+        pairs = [(read, each) for read, each in zip(reads, widths, strict=True) if read]
         _known[key] = _Distances(
-            tuple(read.distance(buffered=False) for read in reads if read),
-            tuple(read.distance(buffered=True) for read in reads if read),
+            tuple(read.distance(each, buffered=False) for read, each in pairs),
+            tuple(read.distance(each, buffered=True) for read, each in pairs),
         )
     return _known[key]
 
@@ -193,7 +216,7 @@ def _windows(op: Operator, shape: Shape, out: Shape, by_element: bool, reverse: 
         element = batch * height * width * channels - channels - element
     nothing = np.broadcast_to((rows < 0)[:, None] | (columns < 0), pixels.shape)
     lowest = np.where(nothing, _NEVER, element).ravel()
-    return _Reads(lowest[::-1] if reverse else lowest, made, 0 if by_element else made - 1)
+    return _Reads(lowest[::-1] if reverse else lowest, made, by_element)
 
 
 def _edge(n: int, size: int, k: int, s: int, p: int, d: int, last: bool) -> NDArray[np.int64]:
@@ -229,7 +252,7 @@ def _broadcast(shape: Shape, layout: Shape, out: Shape, by_element: bool, revers
         lowest = prod(layout) - 1 - beyond - lowest
     flat = lowest.ravel()
     own = by_element and bool(out) and strides[inner] > 0
-    return _Reads(flat[::-1] if reverse else flat, size, 0 if own else size - 1)
+    return _Reads(flat[::-1] if reverse else flat, size, own)
 
 
 def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
@@ -244,7 +267,7 @@ def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
     for tensor in op.inputs:
         shape = graph.tensors[tensor].shape
         corners = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
-        yield _Reads(corners[::-1] if reverse else corners, size, 0 if own else size - 1)
+        yield _Reads(corners[::-1] if reverse else corners, size, own)
 
 
 def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:

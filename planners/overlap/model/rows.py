@@ -89,6 +89,8 @@ def in_place(graph: Graph, op: Operator, tensor: str) -> bool:
     out = graph.tensors[op.outputs[0]]
     plain = op.kind in ELEMENTWISE | NORMS and len(op.outputs) == 1
     same = graph.tensors[tensor].shape == out.shape
+    # Elements that become wider would be written over those of other places.
+    same = same and graph.bytes_of(out.name, 1) <= graph.bytes_of(tensor, 1)
     return plain and same and order(graph, op) == "element"
 
 

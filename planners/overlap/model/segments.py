@@ -27,7 +27,7 @@ class Segments:
             self.grid = self.shape[:-1]
         self.channels = channels
         self.count = prod(self.grid)
-        self.size_bytes = channels * graph.bytes_per_element
+        self.size_bytes = graph.bytes_of(tensor, channels)
         self.total_bytes = self.count * self.size_bytes
 
     def span_bytes(self, pitch: int) -> int:

@@ -119,7 +119,7 @@ def _one(graph: Graph, op: Operator, run: Callable[[LoopNest], int]) -> int:
     if loops is None:
         return inputs + weights + outputs
     columns = graph.tensors[op.inputs[0]].shape[-1] if loops.X > 1 else 1
-    return run(LoopNest(loops, inputs, weights, outputs, columns, graph.bytes_per_element))
+    return run(LoopNest(loops, inputs, weights, outputs, columns, graph.bytes_of(op.outputs[0], 1)))
 
 
 def _tiles(loops: Loops) -> Iterator[tuple[int, int, int]]:

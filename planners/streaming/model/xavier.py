@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planners.core.graph import Graph
-from planners.core.program import piece_bytes
+from planners.core.program import Piece, piece_bytes
 from planners.streaming.model.layers import Layer, Unit
 
 NAME = "jetson_xavier_980pro"
@@ -50,13 +50,11 @@ class Xavier:
         return replace(layer, kernel_s=layer.kernel_s + more)
 
     def _kernel_s(self, unit: Unit) -> float:
-        op, width = self.graph.operators[unit.operator], self.graph.bytes_per_element
+        op = self.graph.operators[unit.operator]
         inputs = sum(self.graph.size_bytes(name) for name in op.inputs)
         outputs = sum(self.graph.size_bytes(name) for name in op.outputs)
         if unit.part is not None:
-            outputs = width
-            for start, stop in unit.part:
-                outputs *= stop - start
+            outputs = piece_bytes(self.graph, Piece(op.outputs[0], unit.part))
         if not unit.size_bytes:
             return (inputs + outputs) / DRAM_RATE
         rate = FLOP_RATE_3X3 if set(op.kernel) == {3} else FLOP_RATE
