@@ -10,6 +10,7 @@ is printed with its seed and its steps; the last line counts. Exits 1 where some
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 import time
 import warnings
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import planners as sp
 from planners.importers.torch.source_model import SourceModel
 from tests.importers.random_modules import StyledModule, fresh
-from tests.importers.replay import replay
+from tests.importers.replay import replayed
 
 PLANNERS = ("cosma", "fusion", "overlap", "streaming")
 
@@ -31,9 +32,11 @@ PLANNERS = ("cosma", "fusion", "overlap", "streaming")
 def imported(module: StyledModule) -> sp.Graph:
     """The graph, once its operators computed what eager does. Raises for what is wrong."""
     graph = sp.from_torch(module, fresh(module))
-    found = replay(graph, SourceModel(module, fresh(module)), fresh(module))
+    found, kept = replayed(graph, SourceModel(module, fresh(module)), fresh(module))
+    run = copy.deepcopy(module)
     with torch.no_grad():
-        expected = module(*fresh(module))
+        expected = run(*fresh(module)), dict(run.named_buffers())
+    found = found, {**expected[1], **kept}
     torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
     return graph
 
@@ -47,8 +50,8 @@ def planned(graph: sp.Graph, planner: str, module: StyledModule) -> str:
         except sp.BudgetTooSmall:
             continue
         sp.check(plan)
-        found = sp.execute(plan, module, fresh(module))
-        leaves = torch.utils._pytree.tree_leaves(found.reference)
+        found = sp.execute(plan, copy.deepcopy(module), fresh(module))
+        leaves = torch.utils._pytree.tree_leaves([found.reference, found.state])
         size = max(1.0, *(float(leaf.abs().max()) for leaf in leaves))
         error = found.max_abs_error / size
         return "equal" if error < 1e-5 else f"wrong by {error:.3g} of {size:.3g}"
@@ -70,6 +73,7 @@ def examine(seed: int, counts: Counter[str]) -> None:
     except Exception as error:
         return tell("read wrong", f"{type(error).__name__}: {error}")
     counts["read right"] += 1
+    counts["with state"] += bool(graph.state)
     for planner in PLANNERS if graph.operators else ():
         try:
             verdict = planned(graph, planner, module)

@@ -314,7 +314,7 @@ class Shown:
                 total[item.piece.tensor] = total.get(item.piece.tensor, 0) + item.source.size_bytes
         for name in total:
             kind = self.graph.tensors[name].kind
-            owed = (kind in ("input", "parameter")) + (name in self.graph.outputs)
+            owed = (kind != "activation") + (name in self.graph.outputs)
             total[name] = max(0, total[name] - owed * self.graph.size_bytes(name))
         return total
 

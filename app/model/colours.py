@@ -15,10 +15,10 @@ Style = tuple[str, str]
 
 STAYS: Mapping[str, tuple[str, str, str]] = {
     "made here": (SKY, " ", "written by an operator, dies on chip"),
-    "loaded": (GREEN, "dot", "first load of an input or a parameter"),
+    "loaded": (GREEN, "dot", "first load of an input, of state or a parameter"),
     "leaves": (ORANGE, "right_diagonal_line", "leaves the chip and comes back later"),
     "came back": (VERMILLION, "left_diagonal_line", "retrieved after it had left"),
-    "output": (PURPLE, "horizontal_line", "an output of the network"),
+    "output": (PURPLE, "horizontal_line", "an output of the network, or its new state"),
 }
 
 ROLES: Mapping[str, tuple[str, str, str]] = {
@@ -33,7 +33,7 @@ STREAMED: Mapping[str, tuple[str, str, str]] = {
     "running": (ORANGE, "right_diagonal_line", "parameters of the layer whose kernel runs"),
     "read ahead": (GREEN, "dot", "read, or being read, for a layer that runs later"),
     "to be copied": (PURPLE, "horizontal_line", "in the CPU ring until it is copied"),
-    "activation": (SKY, " ", "the network's input, and what operators write"),
+    "activation": (SKY, " ", "the network's input and state, and what operators write"),
     "lost": (GREY, "left_diagonal_line", "left free at the ring's end: no layer may wrap"),
 }
 """What bytes of a plan that streams its parameters are at the time."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from app.model.checked_plan import Shown
 from app.model.groups import range_words
 from app.stories.sentence import Sentence
+from app.stories.why import output_words
 from planners.core.boxes import around
 from planners.core.program import Box, Compute, Load, Operand, Piece, Release, Store, piece_bytes
 from planners.core.units import format_bytes
@@ -167,7 +168,8 @@ def _stored(shown: Shown, group: FusedGroup, stores: list[Operand]) -> Iterator[
             if (k := shown.group_of.get(shown.graph.operators[i].name)) is not None
         )
         others = [name for name in readers if name != group.name]
-        why = "an output of the network" if ends else f"{' and '.join(others)} will load it"
+        why = f"{' and '.join(others)} will load it"
+        why = output_words(shown.graph, tensor) if ends else why
         text = f"{_size(stores, tensor)} went out: {part(shown, tensor, box)}; {why}."
         yield Sentence("out", text, tensor)
 

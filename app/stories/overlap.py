@@ -8,6 +8,7 @@ from app.model.checked_plan import Shown
 from app.model.pool import FORMS, PoolRun, PoolRuns
 from app.stories.fusion import boxes, part
 from app.stories.sentence import Sentence
+from app.stories.why import output_words
 from planners.core.program import Compute, Load, Operand, Release, Store
 from planners.core.units import format_bytes
 
@@ -42,7 +43,8 @@ def _loaded(shown: Shown, loads: list[Operand]) -> Iterator[Sentence]:
 
 def _stored(shown: Shown, item: Store) -> Sentence:
     name, size = item.piece.tensor, format_bytes(item.source.size_bytes)
-    return Sentence("out", f"{name} ({size}), an output of the network, was stored.", name)
+    what = output_words(shown.graph, name)
+    return Sentence("out", f"{name} ({size}), {what}, was stored.", name)
 
 
 def _computed(

@@ -7,11 +7,23 @@ from collections.abc import Iterable, Iterator
 import planners as sp
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
-from app.stories.why import away, next_use, steps_words, until_words, why_words
+from app.stories.why import (
+    away,
+    next_use,
+    output_words,
+    steps_words,
+    until_words,
+    why_words,
+)
 from planners.core.program import Compute, Load, Store
 from planners.core.units import format_bytes
 
 NAMED = 3
+_KINDS = {
+    "input": "the network's input",
+    "state": "kept from the run before",
+    "parameter": "a parameter",
+}
 
 
 def whole_story(shown: Shown, step: int) -> list[Sentence]:
@@ -72,7 +84,7 @@ def _loaded(shown: Shown, step: int, position: int, item: Load) -> Sentence:
         gone = _gone(shown, step, position, tensor)
         return Sentence("in", f"{what} came back{gone}: {_reader(shown, step, tensor)}.", tensor)
     kind = graph.tensors[tensor].kind
-    why = "the network's input" if kind == "input" else "a parameter" if kind == "parameter" else ""
+    why = _KINDS.get(kind, "")
     later = "" if step in shown.reads.get(tensor, ()) else f": {_reader(shown, step, tensor)}"
     return Sentence("in", f"{what}{', ' + why + ',' if why else ''} was loaded{later}.", tensor)
 
@@ -97,7 +109,8 @@ def _stored(shown: Shown, step: int, position: int, item: Store) -> Sentence:
     stay = _stay_at(shown, tensor, position)
     leaves = stay is not None and stay.ending == "spill"
     if tensor in shown.graph.outputs and not leaves:
-        return Sentence("out", f"{tensor} ({size}), an output of the network, was stored.", tensor)
+        what = output_words(shown.graph, tensor)
+        return Sentence("out", f"{tensor} ({size}), {what}, was stored.", tensor)
     until, beside = until_words(shown, stay, step) if stay else ("", "")
     why = why_words(shown, stay) if stay else ""
     return Sentence("out", f"{tensor} ({size}) was spilled{until}{why}.{beside}", tensor)

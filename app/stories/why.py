@@ -169,3 +169,9 @@ def cause_text(shown: Shown, item: sp.Interval) -> str:
         "barrier": f"a barrier behind {name}",
     }[item.cause]
     return f"waited {seconds_text(item.stall_s)}: {reason} ({item.cause})"
+
+
+def output_words(graph: sp.Graph, tensor: str) -> str:
+    """What an output is to the network: returned, or what it keeps for the next run."""
+    kept = [name for name, new in graph.state.items() if new == tensor]
+    return f"the new value of {' and '.join(kept)}" if kept else "an output of the network"

@@ -61,6 +61,15 @@ def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str,
     return reads
 
 
+def needs_of_all(graph: Graph, op: Operator) -> dict[str, Box]:
+    """The least box of each operand that holds what `op` reads to write all of its outputs."""
+    read: dict[str, Box] = {}
+    for output in op.outputs:
+        for name, box in needs(graph, op, output, full(graph.tensors[output].shape)):
+            read[name] = around(box, read.get(name))
+    return read
+
+
 def detailed(op: Operator) -> bool:
     """Whether an operator's parts state how they read."""
     return bool(op.parts) and op.parts[-1].detailed

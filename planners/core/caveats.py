@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from planners.core.access import POOLS
 from planners.core.graph import Graph, Operator
+from planners.core.units import format_bytes
 
 LISTED = 6
 """Names in a sentence; the rest is a count."""
@@ -20,6 +21,7 @@ FREE = frozenset(
     "softplus softsign hardtanh hardshrink softshrink tanhshrink logsigmoid log_sigmoid prelu "
     "threshold glu softmax _softmax log_softmax hardmax normalize dropout "
     "lp_pool1d lp_pool2d lp_pool3d "
+    "native_batch_norm _native_batch_norm_legit_functional "
     "batch_norm layer_norm group_norm instance_norm rms_norm local_response_norm "
     "linalg_vector_norm norm mean sum amax amin max min prod std var logsumexp argmax argmin any "
     "all cat stack pad constant_pad_nd roll flip expand expand_as repeat repeat_interleave tile "
@@ -87,7 +89,20 @@ def caveats(graph: Graph) -> Caveats:
     )
     named = {*opaque, *uncounted}
     kinds = {op.name: op.kind for op in graph.operators if op.name in named}
-    return Caveats((str(note),) if note else (), opaque, uncounted, kinds)
+    notes = [str(note)] if note else []
+    if graph.state:
+        notes.append(_kept(graph))
+    return Caveats(tuple(notes), opaque, uncounted, kinds)
+
+
+def _kept(graph: Graph) -> str:
+    """What a network keeps from run to run, by name and size."""
+    sizes = [f"{name} ({format_bytes(graph.size_bytes(name))})" for name in graph.state]
+    more = f" and {len(sizes) - LISTED} more" if len(sizes) > LISTED else ""
+    return (
+        f"keeps state from run to run: {', '.join(sizes[:LISTED])}{more}; it is loaded where it is "
+        "read, and its new value is stored"
+    )
 
 
 def _is_uncounted(op: Operator) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from planners.core.display import Displayed, Fact
 from planners.core.element_types import (
@@ -25,12 +25,12 @@ from planners.core.files import read_plan_json, write_json
 from planners.core.relations import Slide, boxes, full
 from planners.core.units import format_bytes
 
-TensorKind = Literal["input", "activation", "parameter"]
+TensorKind = Literal["input", "state", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
 FORMAT = "spillway-graph"
-VERSION = 2
-READABLE = (1, 2)
-"""Version 1 says nothing of how calls read."""
+VERSION = 3
+READABLE = (1, 2, 3)
+"""Version 1 says nothing of how calls read; 3 is written where there is state, else 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,9 @@ class Graph(Displayed):
 
     `tensors` by name, `inputs` and `outputs` of the whole network by name, `source` tells how to
     build the model again (`{"catalogue": "resnet50", "input_shape": [[1, 3, 224, 224]]}`).
+    `state` maps each tensor that a run keeps for the next one (kind `state`, at home before, and
+    therefore among `inputs`) to the tensor of its new value (at home afterwards, and therefore
+    among `outputs`).
     Each element of each tensor counts `bytes_per_element` bytes or, where that is `"native"`, those
     of its tensor's own type (`planners.core.element_types`).
     """
@@ -130,6 +133,7 @@ class Graph(Displayed):
     bytes_per_element: Width = 1
     granularity: str = "fused"
     source: Mapping[str, Any] = field(default_factory=dict)
+    state: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -238,7 +242,7 @@ class Graph(Displayed):
         """Plain data for `json.dumps`; `from_json` reads it back."""
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.state else 2,
             "name": self.name,
             "granularity": self.granularity,
             "bytes_per_element": self.bytes_per_element,
@@ -247,7 +251,7 @@ class Graph(Displayed):
             "outputs": list(self.outputs),
             "tensors": [[t.name, t.kind, t.dtype, list(t.shape)] for t in self.tensors.values()],
             "operators": [_operator_json(op) for op in self.operators],
-        }
+        } | ({"state": dict(self.state)} if self.state else {})
 
     def save(self, path: str | Path) -> None:
         """Write the graph as JSON; the file is replaced whole or not at all."""
@@ -285,6 +289,7 @@ class Graph(Displayed):
                 bytes_per_element=data["bytes_per_element"],
                 granularity=str(data["granularity"]),
                 source=dict(data["source"]),
+                state=dict(data.get("state", {})),
             )
         except (KeyError, TypeError, ValueError) as error:
             reason = f"missing {error}" if isinstance(error, KeyError) else str(error)
@@ -368,7 +373,7 @@ def _validate(graph: Graph) -> None:
     """Every name resolves, each tensor has one writer, and the order of operators can run."""
     checked_width(graph.bytes_per_element)
     for name, tensor in graph.tensors.items():
-        if tensor.kind not in ("input", "activation", "parameter"):
+        if tensor.kind not in get_args(TensorKind):
             raise BadInput(f"tensor {name!r} has unknown kind {tensor.kind!r}")
         if not tensor.elements:
             raise BadInput(f"tensor {name!r} is empty: shape {tensor.shape}")
@@ -405,11 +410,25 @@ def _validate(graph: Graph) -> None:
         if graph.tensors[name].kind == "parameter":
             raise BadInput(f"graph input or output {name!r} is a parameter")
     for name in graph.inputs:
-        if graph.tensors[name].kind != "input":
+        if graph.tensors[name].kind not in ("input", "state"):
             raise BadInput(f"graph input {name!r} is of kind {graph.tensors[name].kind!r}")
+    _validate_state(graph)
     if len(known) != len(graph.tensors):
         lost = sorted(set(graph.tensors) - known)
         raise BadInput(f"tensor {lost[0]!r} is neither an input, a parameter, nor written")
+
+
+def _validate_state(graph: Graph) -> None:
+    """Each tensor of kind `state` has a new value of its shape and type, which is an output."""
+    kept = {name for name, tensor in graph.tensors.items() if tensor.kind == "state"}
+    if lost := sorted(kept ^ graph.state.keys()):
+        raise BadInput(f"state {lost[0]!r:.60} has no new value, or is no tensor of kind 'state'")
+    for name, new in graph.state.items():
+        if not isinstance(new, str) or new not in graph.outputs or new not in graph.producer:
+            raise BadInput(f"the new value of state {name!r} is no output of an operator")
+        old, made = graph.tensors[name], graph.tensors[new]
+        if (old.shape, old.dtype) != (made.shape, made.dtype):
+            raise BadInput(f"the new value of state {name!r} has another shape or type")
 
 
 def _validate_parts(graph: Graph, op: Operator) -> None:

@@ -183,7 +183,8 @@ class Program:
     """Instructions in program order over memories, and where tensors are before and after.
 
     `homes` says which memory holds each kind of tensor at the start (`input`, `parameter`) and
-    at the end (`output`). Without a home for `parameter`, parameters are not counted: operators
+    at the end (`output`); what a run keeps for the next one starts with the inputs and ends with
+    the outputs. Without a home for `parameter`, parameters are not counted: operators
     read them from somewhere that this program does not plan. `steps` names each timestep.
     """
 
@@ -191,6 +192,15 @@ class Program:
     instructions: Iterable[Instruction]
     homes: Mapping[str, str]
     steps: tuple[str, ...]
+
+    def home(self, tensor: Tensor) -> str | None:
+        """The memory that holds a tensor at the start; None where it is not counted, or not there.
+
+        State is where inputs are.
+        """
+        if tensor.kind == "activation":
+            return None
+        return self.homes.get("input" if tensor.kind == "state" else tensor.kind)
 
     @property
     def counts_parameters(self) -> bool:

@@ -57,13 +57,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallTrace:
-    """A model as it was traced: every call in the order it ran, and the values it returns."""
+    """A model as it was traced: every call in the order it ran, and the values it returns.
+
+    `inputs` hold what it keeps from run to run too; `state` names the new value of each, which is
+    a call's own and among `outputs`.
+    """
 
     name: str
     inputs: tuple[Tensor, ...]
     parameters: tuple[Tensor, ...]
     calls: tuple[Call, ...]
     outputs: tuple[str, ...]
+    state: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -123,6 +128,7 @@ def to_graph(
         bytes_per_element=bytes_per_element,
         granularity=granularity,
         source=dict(source or {}),
+        state=dict(trace.state),
     )
 
 

@@ -168,8 +168,7 @@ class Replay(ReplayState):
 
     def _place_at_home(self) -> None:
         for tensor in self.graph.tensors.values():
-            memory = self.program.homes.get(tensor.kind)
-            if memory is not None and tensor.kind != "activation":
+            if (memory := self.program.home(tensor)) is not None:
                 self.home[memory, tensor.name][self.wholes[tensor.name].box] = None
 
     def run(self) -> CheckReport:
@@ -391,6 +390,6 @@ def compulsory_bytes(graph: Graph, fetched: Mapping[str, Collection[Box]]) -> in
     loads = sum(
         graph.bytes_of(name, volume(boxes))
         for name, boxes in fetched.items()
-        if graph.tensors[name].kind in ("input", "parameter")
+        if graph.tensors[name].kind != "activation"
     )
     return loads + sum(graph.size_bytes(name) for name in set(graph.outputs) - set(graph.inputs))

@@ -6,9 +6,10 @@ arena. Released bytes are overwritten, so a program that reads them gives a wron
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import torch
@@ -47,6 +48,9 @@ Made: TypeAlias = tuple[torch.Tensor, Box]
 class Execution(Displayed):
     """The outputs of a program and how they compare with eager PyTorch's.
 
+    `state` holds the new values of what the module keeps, by their paths in it; they are compared
+    as outputs are. The module itself ran once, and keeps what its own run gave.
+
     `arena_bytes` were really allocated for the on-chip memories: the program's sizes, scaled to
     four bytes an element. `bit_exact`: every output equals eager's in every bit.
     """
@@ -57,6 +61,7 @@ class Execution(Displayed):
     bit_exact: bool
     arena_bytes: int
     compute_steps: int
+    state: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
     def facts(self) -> list[Fact]:
         same = "equal to eager PyTorch's in every bit" if self.bit_exact else "not in every bit"
@@ -88,7 +93,9 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
             runner.run(item)
         outputs = runner.outputs()
         reference = eager(module, torch.utils._pytree.tree_map_only(torch.Tensor, _copy, inputs))
-    pairs = list(zip(_leaves(outputs), _leaves(reference), strict=True))
+        state = runner.state()
+        kept = {path: attrgetter(path)(module) for path in state}
+    pairs = list(zip(_leaves([outputs, state]), _leaves([reference, kept]), strict=True))
     return Execution(
         outputs=outputs,
         reference=reference,
@@ -96,6 +103,7 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
         bit_exact=all(torch.equal(a, b) for a, b in pairs),
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
+        state=state,
     )
 
 
@@ -164,8 +172,7 @@ class ProgramRunner:
     def _fill_homes(self, inputs: Sequence[Any]) -> None:
         values = self.model.input_values(inputs)
         for name, tensor in self.graph.tensors.items():
-            memory = self.program.homes.get(tensor.kind)
-            if memory is None or tensor.kind == "activation":
+            if (memory := self.program.home(tensor)) is None:
                 continue
             value = values.get(name) if tensor.kind == "input" else self.model.parameter(name)
             if value is None or tuple(value.shape) != tensor.shape:
@@ -328,6 +335,14 @@ class ProgramRunner:
         return self.model.outputs(
             {name: self.home[memory, name].value() for name in self.graph.outputs}
         )
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The new values of what the module keeps, by path, from what the program left at home."""
+        memory = self.program.homes["output"]
+        return {
+            path: self.home[memory, self.graph.state[name]].value()
+            for name, path in self.model.owners.items()
+        }
 
 
 def _by_tensor(operands: Sequence[Operand]) -> dict[str, list[Operand]]:

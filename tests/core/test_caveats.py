@@ -9,6 +9,7 @@ import pytest
 import planners as sp
 from planners.catalogue.names import CATALOGUE, DETECTORS
 from planners.core.caveats import caveats
+from tests.cell import cell
 
 
 def test_a_network_that_is_known_has_nothing_to_say() -> None:
@@ -49,3 +50,10 @@ def test_opaque_operators_are_those_of_the_source() -> None:
     assert found.lines()[0] == "cut"
     assert found.lines()[1].startswith("1 operator is opaque, read all")
     assert name not in found.uncounted
+
+
+def test_what_a_network_keeps_is_said() -> None:
+    (note,) = caveats(cell()).lines()
+    assert note.startswith(
+        "keeps state from run to run: hidden (4 B); it is loaded where it is read"
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import planners as sp
+from tests.cell import cell
 
 TENSORS = {
     "x": sp.Tensor("x", (4,), "input"),
@@ -45,3 +46,26 @@ def test_what_makes_no_sense(
 ) -> None:
     with pytest.raises(sp.BadInput, match=says):
         graph_of(first, second, **changes)
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ({}, "state 'hidden' has no new value"),
+        ({"hidden": "new", "x": "new"}, "state 'x' has no new value, or is no tensor of kind"),
+        ({"hidden": "hidden"}, "new value of state 'hidden' is no output of an operator"),
+        ({"hidden": 3}, "new value of state 'hidden' is no output of an operator"),
+    ],
+)
+def test_state_has_a_new_value(state: dict[str, Any], says: str) -> None:
+    with pytest.raises(sp.BadInput, match=says):
+        sp.Graph.from_json(cell().to_json() | {"state": state})
+    wider = {**cell().tensors, "new": sp.Tensor("new", (1, 5))}
+    with pytest.raises(sp.BadInput, match="has another shape or type"):
+        replace(cell(), tensors=wider)
+
+
+def test_graphs_without_state_are_written_as_before() -> None:
+    assert cell().to_json()["version"] == 3
+    assert graph_of(FIRST).to_json()["version"] == 2
+    assert "state" not in graph_of(FIRST).to_json()

@@ -124,7 +124,7 @@ def test_graphs_of_version_1_load() -> None:
     assert Graph.from_json(found.to_json()) == found
 
 
-@pytest.mark.parametrize("version", [0, 3, "2", True, None, [1]])
+@pytest.mark.parametrize("version", [0, 4, "2", True, None, [1]])
 def test_other_versions_are_refused(version: Any) -> None:
     with pytest.raises(BadInput, match="graph version"):
         Graph.from_json(moved().to_json() | {"version": version})

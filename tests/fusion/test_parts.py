@@ -36,3 +36,19 @@ def test_a_map_made_in_parts_is_whole_pieces_of_rows(images: int, budget: int) -
             assert piece.box[1] == (0, plan.graph.tensors[piece.tensor].shape[1])
     sp.check(plan)
     assert sp.execute(plan, module, inputs).bit_exact
+
+
+class Unbound(nn.Module):
+    """Steps of a sequence taken apart by one call, which makes them all at once."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, second, third = x.unbind(1)
+        return torch.stack([first + 1, second * 2, third], 1)
+
+
+def test_an_operator_of_several_outputs_loads_what_each_of_them_needs() -> None:
+    module, inputs = Unbound(), (torch.randn(2, 3, 4),)
+    graph = sp.from_torch(module, inputs, granularity="aten")
+    for options in ({}, {"joint": True}):
+        plan = sp.plan(graph, "fusion", 4096, **options)
+        assert sp.execute(plan, module, inputs).bit_exact

@@ -56,12 +56,18 @@ class StyledModule(nn.Module):
         self.scale: torch.Tensor
         self.register_buffer("scale", torch.rand(8))
         self.register_buffer("places", torch.tensor([2, 0, 3]))
+        self.register_buffer("hidden", torch.rand(1, 4))
+        self.register_buffer("ring", torch.rand(1, 6, 4))
+        self.register_buffer("count", torch.tensor(0))
         self.inputs = tuple(torch.randn(1, 4, 8, 8) for _ in range(chance.randint(1, 2)))
         self.eval()
+        kept = {name: value.clone() for name, value in self.named_buffers()}
         choice = StepChoice(chance, self, [value.clone() for value in self.inputs])
         with torch.no_grad():
             for _ in range(chance.randint(4, 12)):
                 self._draw(choice)
+        for name, value in kept.items():  # As it was before it was drawn.
+            setattr(self, name, value)
         later = range(len(self.inputs), len(choice.values))
         self.returned = sorted({later[-1], *chance.sample(later, min(2, len(later)))})
         self.style = chance.choice(["one", "tuple", "dict", "nested"])
@@ -329,6 +335,42 @@ def _buffer(c: StepChoice) -> Run:
     return lambda m, v: v[at] * m.scale[:n].expand_as(v[at])
 
 
+def _kept(c: StepChoice) -> Run | None:
+    """What the module keeps is written, and read before or after: whole, in part, as a ring."""
+    at, way = c.pick(), c.chance.randrange(6)
+    if way == 5:
+        return lambda m, v: v[at] / m.count.add_(1)
+    before = c.chance.random() < 0.5
+
+    def run(m: Any, v: Values) -> torch.Tensor:
+        new = v[at].reshape(-1)[:4] if v[at].numel() >= 4 else v[at].mean().expand(4)
+        old = m.hidden.clone() if before else m.hidden
+        if way == 0:
+            m.hidden.copy_(new.unsqueeze(0))
+        elif way == 1:
+            m.hidden = torch.tanh(m.hidden + new)
+        elif way == 2:
+            m.hidden[:, 1:3] += new[:2]
+        elif way == 3:
+            m.ring.copy_(torch.cat([m.ring[:, 1:], new[None, None]], 1))
+            return m.ring[:, ::2] * 2
+        else:
+            m.ring[:, 2] = new
+            m.ring.mul_(0.5)
+            return v[at].sum() + m.ring.sum(1)
+        return v[at] * old.mean()
+
+    return run
+
+
+def _normalised(c: StepChoice) -> Run:
+    at = c.pick(4)
+    n = c.values[at].shape[1]
+    if n != 4 or c.chance.random() < 0.3:
+        return lambda m, v: F.batch_norm(v[at], None, None, training=True)
+    return lambda m, v: F.batch_norm(v[at], m.hidden[0], m.scale[:4], training=True)
+
+
 def _tokens(c: StepChoice) -> Run | None:
     return (lambda m, v: v[0].flatten(2)) if all(v.dim() != 3 for v in c.values) else None
 
@@ -361,6 +403,8 @@ STEPS: dict[str, Callable[[StepChoice], Run | None]] = {
     "recurrent": _with_rank(3, _recurrent),
     "buffer": _buffer,
     "tokens": _tokens,
+    "kept": _kept,
+    "batch": _normalised,
 }
 
 

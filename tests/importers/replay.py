@@ -12,7 +12,15 @@ from planners.importers.torch.source_model import SourceModel
 
 def replay(graph: Graph, source: SourceModel, inputs: tuple[Any, ...]) -> Any:
     """The model's outputs, computed operator by operator from what each says that it reads."""
+    return replayed(graph, source, inputs)[0]
+
+
+def replayed(
+    graph: Graph, source: SourceModel, inputs: tuple[Any, ...]
+) -> tuple[Any, dict[str, torch.Tensor]]:
+    """The same, and the new values of what the module keeps, by their paths in it."""
     stored = source.input_values(inputs)
+    stored |= {name: source.parameter(name).clone() for name in graph.state}
     for op in graph.operators:
         known = {name: stored[name] for name in op.inputs}
         known |= {name: source.parameter(name) for name in op.parameters}
@@ -22,4 +30,5 @@ def replay(graph: Graph, source: SourceModel, inputs: tuple[Any, ...]) -> Any:
         for name in op.outputs:
             assert tuple(found[name].shape) == graph.tensors[name].shape
             stored[name] = found[name]
-    return source.outputs({name: stored[name] for name in graph.outputs} | stored)
+    outputs = source.outputs({name: stored[name] for name in graph.outputs} | stored)
+    return outputs, {path: stored[graph.state[name]] for name, path in source.owners.items()}

@@ -8,7 +8,7 @@ import torch
 import planners as sp
 from planners.importers.torch.source_model import SourceModel
 from tests.importers.random_modules import StyledModule, fresh
-from tests.importers.replay import replay
+from tests.importers.replay import replayed
 
 
 @pytest.mark.parametrize("granularity", ["aten", "fused"])
@@ -16,10 +16,12 @@ from tests.importers.replay import replay
 def test_operators_compute_what_eager_does(seed: int, granularity: str) -> None:
     module = StyledModule(seed)
     graph = sp.from_torch(module, fresh(module), granularity=granularity)
-    found = replay(graph, SourceModel(module, fresh(module)), fresh(module))
+    outputs, kept = replayed(graph, SourceModel(module, fresh(module)), fresh(module))
     with torch.no_grad():
         expected = module(*fresh(module))
-    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    torch.testing.assert_close(outputs, expected, rtol=0, atol=0)
+    buffers = dict(module.named_buffers())
+    torch.testing.assert_close({**buffers, **kept}, buffers, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 4])

@@ -57,21 +57,9 @@ def shifted(m: Any, x: torch.Tensor) -> Any:
     return y
 
 
-def counted(m: Any, x: torch.Tensor) -> Any:
-    m.index.add_(1)
-    return m.a(x)[:, m.index]
-
-
-@pytest.mark.parametrize(
-    ("body", "line"),
-    [
-        (shifted, r"copy_ writes into what it reads: clone\(\) it first"),
-        (counted, "add_ writes the module's own 'index': make it an input, and return its new"),
-    ],
-)
-def test_what_cannot_be_read_right_is_refused(body: Any, line: str) -> None:
-    with pytest.raises(sp.ImportFailed, match=line):
-        sp.from_torch(Writes(body), given())
+def test_what_cannot_be_read_right_is_refused() -> None:
+    with pytest.raises(sp.ImportFailed, match=r"copy_ writes into what it reads: clone\(\) it"):
+        sp.from_torch(Writes(shifted), given())
 
 
 def test_a_planned_canvas_executes() -> None:

@@ -13,6 +13,7 @@ from planners.backends.int8.net import QNet
 from planners.backends.int8.quantize import quantize
 from planners.backends.int8.random_net import random_net
 from planners.backends.int8.reference import run_reference
+from planners.core.errors import BadInput
 from planners.core.plan import Plan
 from planners.overlap.emit.saved import proven_layout
 
@@ -53,6 +54,8 @@ def code_of_plan(
     kernel, or the folder cannot be written.
     """
     layout, graph = proven_layout(plan), plan.graph
+    if graph.state:
+        raise BadInput("C code keeps nothing from run to run, and this network has state")
     net = random_net(graph, seed) if module is None else quantize(graph, module, calibration)
     files = write_code(net, layout, folder)
     return WrittenCode(Path(folder), tuple(files), layout.pool_bytes, net)

@@ -99,6 +99,8 @@ def layout_of(plan: Plan) -> DiskLayout:
     for parameters that four bytes an element cannot hold.
     """
     streamed = streamed_of(plan)
+    if plan.graph.state:
+        raise BadInput("what a network keeps from run to run (state) is not streamed from files")
     try:
         return _layout(plan.graph, streamed)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

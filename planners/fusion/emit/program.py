@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from planners.core.access import needs, share_of_macs
+from planners.core.access import needs, needs_of_all, share_of_macs
 from planners.core.boxes import meet
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
@@ -251,10 +251,12 @@ class GroupEmitter:
         op, out = member.op, self.graph.tensors[member.op.outputs[0]]
         box = box_of(out, rows, channels, self.images, self.columns.get(out.name))
         sums, last = (None, True) if part is None else part
-        wanted = needs(self.graph, op, out.name, box, sums, last)
+        wanted = dict(needs(self.graph, op, out.name, box, sums, last))
+        if len(op.outputs) > 1:
+            wanted = needs_of_all(self.graph, op)
         reads = tuple(
             operand
-            for name, box in wanted
+            for name, box in wanted.items()
             if name in op.inputs
             for operand in self.resident[name]
             if meet(operand.piece.box, box)

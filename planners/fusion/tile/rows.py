@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planners.core.access import detailed, is_local, needs, reduced
+from planners.core.access import detailed, is_local, needs, needs_of_all, reduced
 from planners.core.boxes import around
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.program import Box, Piece, piece_bytes, whole
@@ -267,7 +267,8 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
 
     def needed(part: tuple[int, int]) -> list[tuple[int, int]]:
         box = box_of(out, part) if axis == 2 else box_of(out, (0, rows_of(out)), columns=part)
-        boxes = dict(needs(graph, op, out.name, box))
+        several = len(op.outputs) > 1  # They are made at once.
+        boxes = needs_of_all(graph, op) if several else dict(needs(graph, op, out.name, box))
         pairs = [(source, boxes.get(source.name)) for source in sources]
         return [
             (count(source), 0) if box is None else rows_in(source, box) if axis == 2 else box[3]
@@ -370,7 +371,7 @@ def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
 def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:
     """Whether an image of the output needs the same image of each input, and no other."""
     tensors = [graph.tensors[name] for name in (*op.inputs, *op.outputs)]
-    if any(len(t.shape) < 2 for t in tensors) or out.shape[0] == 1:
+    if len(op.outputs) > 1 or any(len(t.shape) < 2 for t in tensors) or out.shape[0] == 1:
         return False
     if any(t.shape[0] != out.shape[0] for t in tensors):
         return False

@@ -250,6 +250,9 @@ class _Program:
 
     def _output(self, data: Mapping[str, Any]) -> OutputSpec:
         ((kind, spec),) = data.items()
+        if kind == "buffer_mutation":
+            name = TensorArgument(spec["arg"]["name"])
+            return OutputSpec(OutputKind.BUFFER_MUTATION, name, spec["buffer_name"])
         if kind != "user_output":
             target = next((value for key, value in spec.items() if key.endswith("_name")), kind)
             raise ImportFailed(f"{self.label}: writes its own {target}: not inference")

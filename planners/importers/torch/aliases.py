@@ -9,12 +9,14 @@ from dataclasses import dataclass
 class AliasedMemory:
     """What some values look at: `whole` is the call that has all of it after `version` writes.
 
-    `owner` is the parameter, buffer or attribute of the module that it is, if any.
+    `owner` is the parameter, buffer or attribute of the module that it is, if any; what is `fixed`
+    is a parameter, which inference does not write.
     """
 
     whole: str
     version: int = 0
     owner: str = ""
+    fixed: bool = False
 
     def written(self, whole: str) -> None:
         """Take another call's value for all of it."""
@@ -47,6 +49,6 @@ class Alias:
         self.name, self.version = name, self.memory.version
 
 
-def new_alias(name: str, owner: str = "") -> Alias:
+def new_alias(name: str, owner: str = "", fixed: bool = False) -> Alias:
     """A memory of its own."""
-    return Alias(AliasedMemory(name, owner=owner), name, 0)
+    return Alias(AliasedMemory(name, owner=owner, fixed=fixed), name, 0)

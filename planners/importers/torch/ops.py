@@ -108,6 +108,17 @@ def is_random(kind: str, args: Mapping[str, Any]) -> bool:
     return kind in _RANDOM or bool(kind.startswith("rrelu") and args.get("training"))
 
 
+def written(node: Any) -> list[Any]:
+    """The arguments that a call writes into, those that its schema does not say included."""
+    arguments = node.target._schema.arguments
+    named = {a.name: v for a, v in zip(arguments, node.args)} | dict(node.kwargs)
+    wrote = [a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write]
+    kind = node.target._schema.name.split("::")[-1]
+    if kind == "instance_norm" and named["use_input_stats"]:
+        wrote += ["running_mean", "running_var"]
+    return [named[name] for name in wrote if named.get(name) is not None]
+
+
 def is_view(kind: str, args: Mapping[str, Any]) -> bool:
     """Whether a call's value is an alias of its first operand; a pad by nothing is one."""
     return kind in VIEWS or (kind == "pad" and not any(args.get("pad", (1,))))

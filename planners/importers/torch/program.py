@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,9 +16,10 @@ from planners.importers.passes import Call, CallTrace, needed
 from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.aliases import new_alias
+from planners.importers.torch.kept_state import KeptState
 from planners.importers.torch.recorded import like, tensor_of
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, fill
-from planners.importers.torch.writes import FILLED, WritingCalls
+from planners.importers.torch.writes import FILLED
 
 _LIFTED = re.compile(r"(^|\.)lifted_tensor_\d+$|^_?tensor_constant\d+$")
 """Constants that the exporter made of numbers in the code: the module does not keep them."""
@@ -35,7 +36,7 @@ def read_program(
 
 
 @dataclass
-class _ProgramReader(WritingCalls):
+class _ProgramReader(KeptState):
     """Reads an exported program once, front to back, and writes it without in-place calls.
 
     `numbers` are what calls read out of constants, where the module `has_values`.
@@ -55,18 +56,25 @@ class _ProgramReader(WritingCalls):
                 self._call(node)
             elif node.op not in ("placeholder", "output"):
                 raise ImportFailed(f"{self.label}: {node.op} {node.name} is not supported")
-        returns = tuple(self._returned(spec) for spec in self.program.graph_signature.output_specs)
-        names = tuple(r.name for r in returns if isinstance(r, Ref))
+        specs = self.program.graph_signature.output_specs
+        for spec in specs:
+            self._mutated(spec)
+        returns = tuple(self._returned(s) for s in specs if s.kind == OutputKind.USER_OUTPUT)
+        state = self.new_values()
+        tensors = [tensor for tensor, _ in self.parameters.values()]
+        kept = [replace(tensor, kind="state") for tensor in tensors if tensor.name in state]
         trace = CallTrace(
             self.label,
-            tuple(self.inputs),
-            tuple(tensor for tensor, _ in self.parameters.values()),
+            (*self.inputs, *kept),
+            tuple(tensor for tensor in tensors if tensor.name not in state),
             tuple(self.calls.values()),
-            names,
+            (*(r.name for r in returns if isinstance(r, Ref)), *state.values()),
+            state,
         )
         values = {tensor.name: value for tensor, value in self.parameters.values()}
         spec = self.program.call_spec.out_spec
-        return TorchTrace(trace, self.steps, values, returns, spec)
+        owners = {name: owner for name, owner in self.owners().items() if name in state}
+        return TorchTrace(trace, self.steps, values, returns, spec, owners)
 
     def _placeholders(self, nodes: Mapping[str, Any]) -> None:
         """Graph inputs by their argument's name, parameters and constants by their path."""
@@ -84,11 +92,17 @@ class _ProgramReader(WritingCalls):
             real = program.constants[spec.target] if stored is None else stored
             self.parameters[node] = (tensor_of(name, value, "parameter"), real)
             lifted = spec.kind == InputKind.CONSTANT_TENSOR and _LIFTED.search(spec.target)
-            self.aliases[node] = new_alias(name, "" if lifted else spec.target)
+            fixed = spec.kind == InputKind.PARAMETER
+            self.aliases[node] = new_alias(name, "" if lifted else spec.target, fixed)
+
+    def _mutated(self, spec: Any) -> None:
+        """What a program without in-place calls gives as the new value of a buffer."""
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            self.owned(spec.target).written(self.now(spec.arg.name))
+        elif spec.kind != OutputKind.USER_OUTPUT:
+            raise ImportFailed(f"{self.label}: writes its own {spec.target}: not inference")
 
     def _returned(self, spec: Any) -> Any:
-        if spec.kind != OutputKind.USER_OUTPUT:
-            raise ImportFailed(f"{self.label}: writes its own {spec.target}: not inference")
         if isinstance(spec.arg, TensorArgument):
             return Ref(self.now(spec.arg.name))
         return getattr(spec.arg, "value", None)
@@ -104,6 +118,12 @@ class _ProgramReader(WritingCalls):
             raise ImportFailed(f"{self.label}: {node.name} calls {node.target}, not ATen")
         kind = node.target._schema.name.split("::")[-1]
         value = node.meta.get("val")
+        written = torch_ops.written(node)
+        if written and (written != [node.args[0]] or not isinstance(written[0], torch.fx.Node)):
+            raise ImportFailed(
+                f"{self.label}: {node.name} writes into an argument besides what it returns: "
+                "take what it returns, and copy_() that"
+            )
         if kind.startswith("_assert") or "constrain" in kind or value is None:
             return None
         schema = node.target._schema.arguments
@@ -131,8 +151,12 @@ class _ProgramReader(WritingCalls):
             return None
         if kind in FILLED and value is not None:
             return self.filled(node, kind, named, value)
-        if node.target._schema.is_mutable and kind not in torch_ops.RESHAPES_IN_PLACE:
+        if kind == "batch_norm" and named["training"]:
+            return self.batch_norm(node, named)
+        if written and kind not in torch_ops.RESHAPES_IN_PLACE:
             return self.write(node, kind, named)
+        if written:
+            self.refuse_write(node, kind, self.aliases[node.args[0].name])
         call, step = self.recorded(node, kind.removesuffix("_"), named)
         self.add(call, step)
         alias = new_alias(node.name)
@@ -159,6 +183,7 @@ class _ProgramReader(WritingCalls):
         operands = [self.now(one.name) for one in node.all_input_nodes]
         run = needed(self.calls, operands, ())
         read = {name for one in run for name in self.calls[one].reads} | set(operands)
+        self.numbered |= read
         if not read.isdisjoint(tensor.name for tensor in self.inputs):
             raise ImportFailed(f"{self.label}: {node.name} depends on the values of the input")
         values: dict[str, Any] = {t.name: value for t, value in self.parameters.values()}

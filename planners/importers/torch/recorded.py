@@ -63,12 +63,12 @@ class RecordedCalls:
         )
         return name
 
-    def unused(self, name: str) -> str:
+    def unused(self, name: str, word: str = "again") -> str:
         """A name like this one that no value has."""
         taken = {tensor.name for tensor, _ in self.parameters.values()}
         return next(
             new
-            for new in (f"{name}_again{i or ''}" for i in count())
+            for new in (f"{name}_{word}{i or ''}" for i in count())
             if new not in self.nodes and new not in self.calls and new not in taken
         )
 

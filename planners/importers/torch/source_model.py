@@ -95,7 +95,7 @@ class SourceModel:
         """The tensors of the model's arguments by graph input name."""
         leaves = torch.utils._pytree.tree_leaves(example(self._module, inputs))
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        wanted = self._traced.trace.inputs
+        wanted = [tensor for tensor in self._traced.trace.inputs if tensor.kind == "input"]
         if [tuple(t.shape) for t in tensors] != [t.shape for t in wanted]:
             need = ", ".join(f"{t.name} {'x'.join(map(str, t.shape))}" for t in wanted)
             raise BadInput(f"the model was traced for the inputs {need}; these differ")
@@ -112,6 +112,11 @@ class SourceModel:
 
         leaves = [fill(leaf, value) for leaf in returns]
         return torch.utils._pytree.tree_unflatten(leaves, self._traced.out_spec)
+
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """The module's path of each tensor that it keeps from run to run, by graph name."""
+        return self._traced.owners
 
     def _missing(self, wanted: Iterable[str], known: Mapping[str, Any]) -> list[str]:
         names = needed(self._calls, wanted, known)

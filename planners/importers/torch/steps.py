@@ -48,6 +48,7 @@ class TorchTrace:
     """A trace with the means to run it: steps by call name, tensors by parameter name.
 
     `returns` are the leaves of what the model returns, a `Ref` for each value of the trace.
+    `owners` say which of the module's tensors each `state` of the trace is, by its path.
     """
 
     trace: CallTrace
@@ -55,6 +56,7 @@ class TorchTrace:
     parameters: Mapping[str, torch.Tensor]
     returns: tuple[Any, ...]
     out_spec: Any
+    owners: Mapping[str, str]
 
 
 def fill(item: Any, value: Callable[[str], Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import getitem
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ FILLED = dict.fromkeys(
 """Calls that make a tensor of one number, which is given or this."""
 
 _MOST_PLACES = 2**26
+_RESIZES = {"resize_", "resize_as_", "set_"}
 
 
 @dataclass
@@ -52,11 +54,7 @@ class WritingCalls(RecordedCalls):
         """A call that writes its first operand, as one that gives the new content."""
         target = node.args[0]
         alias = self.aliases[target.name]
-        if alias.memory.owner:
-            raise ImportFailed(
-                f"{self.label}: {node.name} writes the module's own {alias.memory.owner!r}: "
-                "make it an input, and return its new value"
-            )
+        self.refuse_write(node, kind, alias)
         self.aliases[node.name] = alias
         if alias.parent is None and kind in ("fill_", "zero_"):
             return self.filled(node, kind.removesuffix("_"), named, node.meta["val"], alias)
@@ -69,6 +67,50 @@ class WritingCalls(RecordedCalls):
             return
         self.add(*self._whole(node, call, step))
         alias.written(node.name)
+
+    def refuse_write(self, node: Any, kind: str, alias: Alias) -> None:
+        """Raise `ImportFailed` for writes of a parameter, and for state of another shape."""
+        if alias.memory.fixed:
+            raise ImportFailed(
+                f"{self.label}: {node.name} writes the module's own {alias.memory.owner!r}, a "
+                "parameter: make it a buffer"
+            )
+        if alias.memory.owner and kind in torch_ops.RESHAPES_IN_PLACE | _RESIZES:
+            raise ImportFailed(
+                f"{self.label}: {node.name} gives the module's own {alias.memory.owner!r} another "
+                "shape: keep its shape, and write into it"
+            )
+
+    def batch_norm(self, node: Any, named: Mapping[str, Any]) -> None:
+        """One that normalises with the batch's own mean and variance, and moves what it keeps."""
+        kept = [named["running_mean"], named["running_var"]]
+        if None in kept:
+            self.add(*self.recorded(node, "native_batch_norm", named))
+            self.aliases[node.name] = new_alias(node.name)
+            return
+        functional = torch.ops.aten._native_batch_norm_legit_functional.default
+        everything = self.unused(node.name, "all")
+        call, step = self.recorded(node, "native_batch_norm", named)
+        self.add(
+            replace(call, name=everything, tensor=None),
+            replace(step, target=functional, args=step.args[:8], kwargs={}),
+        )
+        names = [node.name, *(self.unused(node.name, word) for word in ("mean", "variance"))]
+        for index, name, like_ in zip((0, 3, 4), names, (node, *kept), strict=True):
+            tensor = tensor_of(name, like_.meta["val"])
+            self.add(
+                Call(name, "getitem", (everything,), tensor, item=True),
+                CallStep(getitem, (Ref(everything), index), {}),
+            )
+        self.aliases[node.name] = new_alias(node.name)
+        for one, name in zip(kept, names[1:], strict=True):
+            alias = self.aliases[one.name]
+            self.refuse_write(node, "batch_norm", alias)
+            if alias.parent is None:
+                alias.written(name)
+            else:
+                write = CallStep(torch.ops.aten.copy_.default, (None, Ref(name)), {})
+                self._write_through(alias, replace(call, name=self.unused(name, "kept")), write)
 
     def _copies_itself(self, alias: Alias, source: Any) -> bool:
         """Whether `x[i] += y` ends here: the part just written in place is copied onto itself."""
@@ -89,7 +131,12 @@ class WritingCalls(RecordedCalls):
                     )
 
     def _seen_later(self, node: Any, alias: Alias) -> bool:
-        """Whether the memory that this call writes is read after it, other than as this alias."""
+        """Whether the memory that this call writes is read after it, other than as this alias.
+
+        What the module keeps is read by its next run.
+        """
+        if alias.memory.owner:
+            return True
         later = list(self.nodes.values())[self.place[node.name] + 1 :]
         aliases = (self.aliases.get(read.name) for n in later for read in n.all_input_nodes)
         return any(

@@ -19,6 +19,7 @@ from app.stories.sentence import Sentence
 from app.stories.streaming import ahead
 from app.stories.why import covered, next_use
 from planners.core.program import Compute, Load, Release, Store
+from tests.cell import cell
 from tests.overlap.random_nets import random_net
 from tests.random_graphs import random_graph
 
@@ -320,3 +321,13 @@ def test_the_next_use_is_none_after_the_last(shown: Shown) -> None:
     stores = [item for item in shown.instructions if isinstance(item, Store)]
     last = stores[-1].piece.tensor
     assert next_use(shown, last, shown.steps) is None
+
+
+@pytest.mark.parametrize("planner", ["cosma", "fusion", "overlap"])
+def test_state_is_called_what_it_is(planner: str) -> None:
+    sentences = whole(shown_of(sp.plan(cell(), planner, 1024)))
+    texts = " ".join(sentence.text for _, sentence in sentences)
+    assert "the new value of hidden" in texts
+    assert "an output of the network" not in texts
+    if planner == "cosma":
+        assert "hidden (4 B), kept from the run before," in texts
