@@ -142,10 +142,19 @@ def from_pt2(
     return import_file(path, input_shape, granularity, bytes_per_element)
 
 
-def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0) -> Execution:
+def execute(
+    plan: Plan,
+    module: Any = None,
+    inputs: Any = None,
+    *,
+    seed: int = 0,
+    float64: bool = False,
+) -> Execution:
     """Run a plan on real numbers in an arena of exactly its bytes, beside eager PyTorch.
 
     Without `module` and `inputs`, the graph's own model is built with random weights from `seed`.
+    With `float64` the result says how far the plan's numbers and eager float32's own are from a
+    run of the module in float64.
     Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not available:
     graphs of ONNX files are not executed.
     """
@@ -156,7 +165,7 @@ def execute(plan: Plan, module: Any = None, inputs: Any = None, *, seed: int = 0
 
         module, built = build(plan.graph.source, seed=seed)
         inputs = built if inputs is None else inputs
-    return run(plan, module, inputs)
+    return run(plan, module, inputs, float64=float64)
 
 
 def stream(

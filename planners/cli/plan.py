@@ -253,11 +253,16 @@ def run(
     if weights is not None or repeats != 1 or device != "cpu":
         raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
     with Reporter(as_json, f"running {made.graph.name}"):
-        done = sp.execute(made, seed=seed)
+        done = sp.execute(made, seed=seed, float64=True)
+    exact = done.float64
+    assert exact is not None, "it was wanted"
     facts = {
         "model": made.graph.name,
         "bit_exact": done.bit_exact,
         "max_abs_error": done.max_abs_error,
+        "plan_float64_error": exact.plan,
+        "eager_float64_error": exact.eager,
+        "float64_note": exact.why_not,
         "arena_bytes": done.arena_bytes,
         "budget_bytes": made.budget_bytes,
         "compute_steps": done.compute_steps,

@@ -36,6 +36,7 @@ from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.check import replay
 from planners.simulator.execute_arena import Arena, HostCopy
+from planners.simulator.execute_float64 import Float64Errors, Float64Run, tensors_in
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
 MANY = 5_000
@@ -49,7 +50,8 @@ class Execution(Displayed):
     """The outputs of a program and how they compare with eager PyTorch's.
 
     `state` holds the new values of what the module keeps, by their paths in it; they are compared
-    as outputs are. The module itself ran once, and keeps what its own run gave.
+    as outputs are. The module itself ran once, and keeps what its own run gave. `float64` says how
+    far the plan and eager PyTorch are from a run in float64, where that was wanted.
 
     `arena_bytes` were really allocated for the on-chip memories: the program's sizes, scaled to
     four bytes an element. `bit_exact`: every output equals eager's in every bit.
@@ -62,6 +64,7 @@ class Execution(Displayed):
     arena_bytes: int
     compute_steps: int
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    float64: Float64Errors | None = None
 
     def facts(self) -> list[Fact]:
         same = "equal to eager PyTorch's in every bit" if self.bit_exact else "not in every bit"
@@ -75,8 +78,12 @@ class Execution(Displayed):
 
 
 @no_collection()
-def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
+def execute(
+    plan: Plan, module: torch.nn.Module, inputs: Any, *, float64: bool = False
+) -> Execution:
     """Run a plan's program, then the module itself, on the same inputs, which stay as they are.
+
+    With `float64` a copy of the module runs in that type too, and both are compared with it.
 
     Raises `InvalidPlan` for a program that is not right (it is replayed first) and `BadInput`
     where the module is not the one that the graph was made from.
@@ -92,10 +99,12 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
         for item in plan.program.instructions:
             runner.run(item)
         outputs = runner.outputs()
-        reference = eager(module, torch.utils._pytree.tree_map_only(torch.Tensor, _copy, inputs))
         state = runner.state()
+        exact = Float64Run(module, inputs, state, eager) if float64 else None
+        reference = eager(module, torch.utils._pytree.tree_map_only(torch.Tensor, _copy, inputs))
         kept = {path: attrgetter(path)(module) for path in state}
-    pairs = list(zip(_leaves([outputs, state]), _leaves([reference, kept]), strict=True))
+    found, expected = tensors_in([outputs, state]), tensors_in([reference, kept])
+    pairs = list(zip(found, expected, strict=True))
     return Execution(
         outputs=outputs,
         reference=reference,
@@ -104,6 +113,7 @@ def execute(plan: Plan, module: torch.nn.Module, inputs: Any) -> Execution:
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
         state=state,
+        float64=exact.errors(found, expected) if exact else None,
     )
 
 
@@ -354,11 +364,6 @@ def _by_tensor(operands: Sequence[Operand]) -> dict[str, list[Operand]]:
 
 def _shape(box: Box) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in box)
-
-
-def _leaves(tree: Any) -> list[torch.Tensor]:
-    leaves = torch.utils._pytree.tree_leaves(tree)
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
 def _error(a: torch.Tensor, b: torch.Tensor) -> float:

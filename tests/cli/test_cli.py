@@ -58,6 +58,8 @@ def test_plan_check_simulate_and_run_agree(spillway: Any, tmp_path: Path) -> Non
     ran = spillway("run", out, "--json").json
     assert ran["bit_exact"] is True
     assert ran["arena_bytes"] == 4 * planned["budget_bytes"]
+    assert 0 < ran["plan_float64_error"] == ran["eager_float64_error"] < 1e-5
+    assert ran["float64_note"] == ""
 
 
 def test_a_streaming_plan_runs_from_disk(spillway: Any, tmp_path: Path) -> None:
