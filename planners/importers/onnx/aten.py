@@ -6,23 +6,41 @@ What is not here is opaque: it needs all of its operands for any part of its val
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from planners.importers.onnx import layers
+from planners.importers.onnx.contributed import standard_form
 from planners.importers.onnx.node import BEFORE, Aten, OnnxNode, Said
 
 
 def aten(node: OnnxNode) -> Said:
     """The steps of a node; none for an identity, None for an opaque operator."""
+    plain = standard_form(node.proto)
+    if plain is not None:
+        return _contributed(node, plain)
     say = _SAY.get(node.proto.op_type) if node.proto.domain in ("", "ai.onnx") else None
     if say is None or (len(node.outputs) > 1 and node.proto.op_type not in _MAY_GIVE_MORE):
         return None
     return say(node)
 
 
-_MAY_GIVE_MORE = frozenset({"Split", "LSTM", "GRU", "RNN", "TopK", "MaxPool"})
+def _contributed(node: OnnxNode, plain: Any) -> Said:
+    """What the standard operator says, with the scales and such that are no single numbers."""
+    said = aten(OnnxNode(plain, node.values, node.opset))
+    extra = [n for n in node.inputs if n not in plain.input and not node.is_number(n)]
+    if not said or not extra:
+        return said
+    operands = {**said[-1].operands, **{f"q{i}": name for i, name in enumerate(extra)}}
+    return [*said[:-1], replace(said[-1], operands=operands, relation=())]
+
+
+_MAY_GIVE_MORE = frozenset(
+    {"Split", "LSTM", "GRU", "RNN", "TopK", "MaxPool", "DynamicQuantizeLinear"}
+)
 
 
 def _unary(kind: str) -> Callable[[OnnxNode], Said]:
@@ -259,7 +277,7 @@ _WHOLE = {
     "ArgMax": "argmax", "ArgMin": "argmin", "CumSum": "cumsum", "DepthToSpace": "pixel_shuffle",
     "SpaceToDepth": "pixel_unshuffle", "GatherElements": "gather", "GatherND": "index",
     "OneHot": "one_hot", "ScatterElements": "scatter", "ScatterND": "index_put", "Tile": "repeat",
-    "TopK": "topk", "Trilu": "tril",
+    "TopK": "topk", "Trilu": "tril", "DynamicQuantizeLinear": "quantize_dynamic",
 }  # fmt: skip
 _QUANTIZED_CONV = {"input": 0, "weight": 3, "bias": 8}
 _QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}

@@ -20,6 +20,13 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from planners.core.errors import BadInput
 from planners.importers.onnx.branches import branch_nodes
+from planners.importers.onnx.contributed import (
+    SINCE,
+    in_floats,
+    standard_form,
+    type_of,
+    with_type,
+)
 from planners.importers.onnx.file import (
     OnnxFile,
     check_location,
@@ -324,11 +331,22 @@ def _plain(held: Mapping[str, Any], name: str) -> Any:
     return None
 
 
-def _inferred(node: Any, values: Values, file: OnnxFile) -> dict[str, Any] | None:
-    """The types that onnx infers; None for an operator that it does not know."""
+def _inferred(
+    node: Any, values: Values, file: OnnxFile, standard: bool = True
+) -> dict[str, Any] | None:
+    """The types that onnx infers; None for an operator that it does not know.
+
+    Where it is only like a `standard` one, bytes are taken for the numbers they stand for.
+    """
+    plain = standard_form(node)
+    if plain is not None:
+        first = values.of[plain.input[0]].code
+        found = _inferred(plain, values, file, standard=False) or {}
+        return {name: with_type(value, type_of(node, first)) for name, value in found.items()}
     domain = "" if node.domain in STANDARD else node.domain
+    version = max(file.opsets.get(domain, 1), SINCE.get(node.op_type, 1))
     try:
-        schema = onnx.defs.get_schema(node.op_type, file.opsets.get(domain, 1), domain)
+        schema = onnx.defs.get_schema(node.op_type, version, domain)
     except onnx.defs.SchemaError:
         return None
     names = list(dict.fromkeys(filter(None, node.input)))
@@ -338,8 +356,8 @@ def _inferred(node: Any, values: Values, file: OnnxFile) -> dict[str, Any] | Non
         return infer_node_outputs(
             schema,
             node,
-            {name: values.types[name] for name in names},
-            data,
+            {n: values.types[n] if standard else in_floats(values.types[n]) for n in names},
+            data if standard else {},
             opset_imports=[onnx.helper.make_opsetid(d, v) for d, v in file.opsets.items()],
             ir_version=file.ir_version,
         )
