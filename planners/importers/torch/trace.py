@@ -21,6 +21,7 @@ from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.program import read_program
 from planners.importers.torch.steps import TorchTrace
 
+_CONTAINERS = (dict, list, set)
 _LOUD = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
 
@@ -70,18 +71,23 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _unchanged(module: torch.nn.Module) -> Iterator[None]:
-    """A module as it was afterwards: its mode, and what its forward pass keeps in attributes."""
-    tables = [
-        (table, dict(table))
+    """A module as it was afterwards: its mode, and what its forward pass keeps in attributes.
+
+    Dictionaries, lists and sets among them are caches as often as not: what is in them stays too.
+    """
+    tables: list[Any] = [
+        table
         for part in module.modules()
         for table in (part.__dict__, part._buffers, part._parameters, part._modules)
     ]
+    kept = [value for table in tables for value in table.values() if type(value) in _CONTAINERS]
+    before = [(container, copy.copy(container)) for container in (*tables, *kept)]
     try:
         yield
     finally:
-        for table, before in tables:
-            table.clear()
-            table.update(before)
+        for container, content in before:
+            container.clear()
+            (container.extend if isinstance(container, list) else container.update)(content)
 
 
 @contextlib.contextmanager
