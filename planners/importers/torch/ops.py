@@ -42,7 +42,13 @@ _EXAMPLES = {
     "aten.view_as.default": "view",
     "aten.reshape_as.default": "reshape",
 }
-_OPERATORS = {"iand": "bitwise_and", "ior": "bitwise_or", "ixor": "bitwise_xor"}
+_OPERATORS = {
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
 
 IDENTITIES = _words("detach alias lift_fresh dropout feature_dropout alpha_dropout")
 """Calls whose value is their first operand itself, as far as inference goes."""
@@ -183,9 +189,19 @@ def promotes(kind: str, types: int) -> bool:
     return kind in _BOOLEAN or (kind in _PROMOTING and types > 1)
 
 
+def kind_of(target: Any) -> str:
+    """The name of a call; those of Python's operators by the function that they stand for."""
+    name = str(target._schema.name.split("::")[-1])
+    if not name.startswith("__"):
+        return name
+    plain = name.strip("_")
+    writes = plain.startswith("i") and plain[1:] in _OPERATORS
+    return _OPERATORS.get(plain.removeprefix("i") if writes else plain, name) + "_" * writes
+
+
 def out_of_place(kind: str) -> str:
     """The kind of a call that writes its first operand, without the write."""
-    return _OPERATORS.get(kind.strip("_"), kind.removesuffix("_"))
+    return kind.removesuffix("_")
 
 
 def is_unary(kind: str, tensor_operands: int) -> bool:

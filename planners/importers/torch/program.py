@@ -17,7 +17,8 @@ from planners.importers.torch import ops as torch_ops
 from planners.importers.torch import relations as torch_relations
 from planners.importers.torch.aliases import new_alias
 from planners.importers.torch.kept_state import KeptState
-from planners.importers.torch.recorded import like, tensor_of
+from planners.importers.torch.recorded import is_empty, like, tensor_of
+from planners.importers.torch.regions import without_regions
 from planners.importers.torch.steps import CallStep, Ref, TorchTrace, fill
 from planners.importers.torch.writes import FILLED
 
@@ -48,7 +49,8 @@ class _ProgramReader(KeptState):
 
     def read(self) -> TorchTrace:
         """The whole trace."""
-        nodes = self.nodes = {node.name: node for node in self.program.graph.nodes}
+        graph = without_regions(self.program, self.label)
+        nodes = self.nodes = {node.name: node for node in graph.nodes}
         self.place = {name: i for i, name in enumerate(nodes)}
         self._placeholders(nodes)
         for node in nodes.values():
@@ -87,6 +89,9 @@ class _ProgramReader(KeptState):
                 self.inputs.append(tensor_of(node, value, "input"))
                 self.aliases[node] = new_alias(node)
                 continue
+            if is_empty(value):
+                self.filled(nodes[node], "empty", {}, value)
+                continue
             name = spec.target if spec.target not in nodes else node
             stored = program.state_dict.get(spec.target)
             real = program.constants[spec.target] if stored is None else stored
@@ -116,7 +121,7 @@ class _ProgramReader(KeptState):
                 self.numbers[node.name] = node.target(*node.args, **node.kwargs)
                 return None
             raise ImportFailed(f"{self.label}: {node.name} calls {node.target}, not ATen")
-        kind = node.target._schema.name.split("::")[-1]
+        kind = torch_ops.kind_of(node.target)
         value = node.meta.get("val")
         written = torch_ops.written(node)
         if written and (written != [node.args[0]] or not isinstance(written[0], torch.fx.Node)):
@@ -143,6 +148,8 @@ class _ProgramReader(KeptState):
                 f"{self.label}: {node.name} draws random numbers: make them an input, or call "
                 "eval() on what does"
             )
+        if is_empty(value):
+            return self.filled(node, "empty", {}, value)
         operands = [v for v in named.values() if isinstance(v, torch.fx.Node)]
         first = operands[0] if operands else None
         same = first is not None and value is not None and like(first.meta["val"], value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from math import prod
 from typing import Any
 
 import torch
@@ -115,6 +116,8 @@ class RecordedCalls:
         reads: dict[str, None] = {}
 
         def refer(other: Any) -> Any:
+            if is_empty(value := other.meta["val"]):
+                return torch.empty(tuple(value.shape), dtype=value.dtype)
             name = self.now(other.name)
             reads[name] = None
             return Ref(name)
@@ -124,6 +127,7 @@ class RecordedCalls:
         value = node.meta["val"] if isinstance(node.meta["val"], torch.Tensor) else None
         shapes = {k: tuple(v.meta["val"].shape) for k, v in tensors_of(named).items()}
         out = () if value is None else tuple(value.shape)
+        held = {name: shape for name, shape in shapes.items() if prod(shape)}
         call = Call(
             node.name,
             kind,
@@ -133,7 +137,7 @@ class RecordedCalls:
             unary=torch_ops.is_unary(kind, len(reads)),
             macs=count_macs(kind, named, out, shapes),
             window=torch_ops.window(kind, named, shapes),
-            relation=torch_relations.relation(kind, named, out, shapes, len(reads)),
+            relation=torch_relations.relation(kind, named, out, held, len(reads)),
             block=block_of(node),
         )
         return call, CallStep(torch_ops.looking(node.target), args, kwargs)
@@ -142,6 +146,11 @@ class RecordedCalls:
 def like(a: Any, b: torch.Tensor) -> bool:
     """Whether a value is a tensor of the other one's shape and type."""
     return isinstance(a, torch.Tensor) and a.dtype == b.dtype and a.shape == b.shape
+
+
+def is_empty(value: Any) -> bool:
+    """Whether a value is a tensor without elements, of which there is nothing to know."""
+    return isinstance(value, torch.Tensor) and any(size == 0 for size in value.shape)
 
 
 def tensor_of(name: str, value: torch.Tensor, kind: Any = "activation") -> Tensor:
