@@ -16,8 +16,8 @@ _REGIONS = {"wrap_with_autocast": 4, "wrap_with_set_grad_enabled": 1}
 """The calls of a region, and how many settings stand before its graph among the arguments."""
 
 
-def without_regions(program: torch.export.ExportedProgram, label: str) -> torch.fx.Graph:
-    """The program's graph with the calls of its regions in their places; it stays as it was.
+def without_regions(program: Any, label: str) -> Any:
+    """A program's graph with the calls of its regions in their places; it stays as it was.
 
     Raises `ImportFailed` for a region that changes the types of its values.
     """
@@ -48,11 +48,11 @@ def _inline(graph: torch.fx.Graph, module: Any, node: Any, label: str) -> None:
             f"{label}: {node.name} runs under autocast to {settings[1]}: import it without, or "
             "give it the type that it is to have"
         )
-    body = getattr(module, inner.target).graph
+    body: torch.fx.Graph = getattr(module, inner.target).graph
     places = [one for one in body.nodes if one.op == "placeholder"]
     known = dict(zip(places, operands, strict=True))
     with graph.inserting_before(node):
-        returned = graph.graph_copy(body, known)
+        returned: Any = graph.graph_copy(body, known)
     for user in list(node.users):
         with graph.inserting_before(user):
             same = graph.call_function(torch.ops.aten.alias.default, (returned[user.args[1]],))
