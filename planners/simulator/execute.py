@@ -30,12 +30,13 @@ from planners.core.program import (
     Piece,
     Release,
     Store,
+    piece_bytes,
     whole,
 )
 from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.source_model import SourceModel
 from planners.simulator.check import replay
-from planners.simulator.execute_arena import Arena, HostCopy
+from planners.simulator.execute_arena import Arena, ByteFormat, HostCopy, torch_type
 from planners.simulator.execute_float64 import Float64Errors, Float64Run, tensors_in
 from planners.simulator.execute_parts import Fetch, add_part, compute_part, finish_sum
 
@@ -54,7 +55,8 @@ class Execution(Displayed):
     far the plan and eager PyTorch are from a run in float64, where that was wanted.
 
     `arena_bytes` were really allocated for the on-chip memories: the program's sizes, scaled to
-    four bytes an element. `bit_exact`: every output equals eager's in every bit.
+    four bytes an element unless it counts each type as it is. `bit_exact`: every output
+    equals eager's in every bit.
     """
 
     outputs: Any
@@ -170,7 +172,8 @@ class ProgramRunner:
     def __init__(self, plan: Plan, model: SourceModel, inputs: Sequence[Any]) -> None:
         self.graph, self.program, self.model = plan.graph, plan.program, model
         spaces = AddressSpace(plan.program.memories)
-        self.arena = Arena(spaces, plan.graph.bytes_per_element)
+        self.form = ByteFormat.of(plan.graph)
+        self.arena = Arena(spaces, self.form)
         self.memories = spaces.memories
         self.operators = {op.name: op for op in plan.graph.operators}
         self.whole = {name: whole(t) for name, t in plan.graph.tensors.items()}
@@ -187,7 +190,7 @@ class ProgramRunner:
             value = values.get(name) if tensor.kind == "input" else self.model.parameter(name)
             if value is None or tuple(value.shape) != tensor.shape:
                 raise BadInput(f"the model has no {tensor.kind} {name!r} of shape {tensor.shape}")
-            self.home[memory, name] = HostCopy.of(value)
+            self.home[memory, name] = HostCopy.of(value, self.form)
 
     def run(self, item: Any) -> None:
         """Run one instruction."""
@@ -232,7 +235,8 @@ class ProgramRunner:
     def _home(self, memory: str, name: str) -> HostCopy:
         key = (memory, name)
         if key not in self.home:
-            self.home[key] = HostCopy(self.graph.tensors[name].shape)
+            tensor = self.graph.tensors[name]
+            self.home[key] = HostCopy(tensor.shape, self.form, self.form.own(tensor))
         return self.home[key]
 
     def _compute(self, item: Compute) -> None:
@@ -268,7 +272,7 @@ class ProgramRunner:
         def fetch(name: str, wanted: Box) -> torch.Tensor:
             if name in op.parameters and name not in reads:  # not counted by this program
                 return self.model.parameter(name)[within(wanted, self.whole[name].box)]
-            return self._assembled(reads.get(name, []), wanted)
+            return self._assembled(name, reads.get(name, []), wanted)
 
         return fetch
 
@@ -279,12 +283,17 @@ class ProgramRunner:
             box, key = operand.piece.box, self.arena.key(operand)
             value = add_part(self.model, self.graph, op, box, sums, fetch)
             before = self.summed.pop(key, 0)
+            wide = self.form.sums(self.graph, op)
+            own, value = value.dtype, value if wide is None else value.to(wide)
             if before:
                 value = value + self.arena.read(operand)
             if before + sums[1] - sums[0] < (reduced(self.graph, op) or 0):
                 self.summed[key] = before + sums[1] - sums[0]
-            else:
-                value = finish_sum(self.model, self.graph, op, box, value, fetch)
+            else:  # It takes its own bytes, the first of those that it had.
+                value = finish_sum(self.model, self.graph, op, box, value.to(own), fetch)
+                self.arena.poison(operand.region)
+                size = piece_bytes(self.graph, operand.piece)
+                operand = Operand(operand.piece, operand.region._replace(size_bytes=size))
             made.append((operand, value))
         for at in item.frees:
             self.arena.poison(item.reads[at].region)
@@ -297,10 +306,11 @@ class ProgramRunner:
         """The whole operator, on zeros wherever nothing is read."""
         known = {}
         for name, operands in _by_tensor(item.reads).items():
-            known[name] = self._assembled(operands, self.whole[name].box)
+            known[name] = self._assembled(name, operands, self.whole[name].box)
         for name in op.inputs:
             if name not in known:
-                known[name] = torch.zeros(self.graph.tensors[name].shape)
+                tensor = self.graph.tensors[name]
+                known[name] = torch.zeros(tensor.shape, dtype=torch_type(tensor))
         results = self.model.evaluate([part.name for part in op.parts], known)
         return {n: (v, self.whole[n].box) for n, v in results.items() if n in self.whole}
 
@@ -318,14 +328,14 @@ class ProgramRunner:
         else:
             self.arena.write_part(operand, piece.box, value)
 
-    def _assembled(self, pieces: Sequence[Operand], box: Box) -> torch.Tensor:
+    def _assembled(self, name: str, pieces: Sequence[Operand], box: Box) -> torch.Tensor:
         """A box of a tensor: a whole one as it lies; parts together, zeros around them."""
         for operand in pieces:
             if operand.piece.box == box:
                 return self._value(operand)
         parts = [(operand, common(operand.piece.box, box)) for operand in pieces]
         values = [(self._value(o)[within(part, o.piece.box)], part) for o, part in parts if part]
-        dtype = values[0][0].dtype if values else torch.float32
+        dtype = values[0][0].dtype if values else torch_type(self.graph.tensors[name])
         assembled = torch.zeros(_shape(box), dtype=dtype)
         for value, part in values:
             assembled[within(part, box)] = value
@@ -371,5 +381,6 @@ def _error(a: torch.Tensor, b: torch.Tensor) -> float:
     if a.shape != b.shape:
         return float("inf")
     same = (a == b) | (a.isnan() & b.isnan())
-    difference = torch.where(same, torch.zeros(()), (a.double() - b.double()).abs().float())
+    wide = torch.complex128 if a.is_complex() else torch.float64
+    difference = torch.where(same, torch.zeros(()), (a.to(wide) - b.to(wide)).abs().float())
     return float(difference.nan_to_num(nan=float("inf")).max()) if a.numel() else 0.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import torch
 
 from planners.core.boxes import within
-from planners.core.element_types import Width
+from planners.core.element_types import accumulator
 from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator, Tensor
 from planners.core.program import AddressSpace, Box, Memory, Operand, Piece, Region, Span
 
 ELEMENT_BYTES = 4
@@ -16,21 +18,72 @@ LARGEST = 2**34  # Bytes: filling more than a machine has would take down more t
 POISON = 0xFF  # Four such bytes are a NaN: reading unwritten or released bytes shows.
 
 
-class Arena:
-    """The bytes of a program's memories, `ELEMENT_BYTES` for each element of a tensor.
+@dataclass(frozen=True, slots=True)
+class ByteFormat:
+    """How values become bytes: `ELEMENT_BYTES` each, `scale` to a planned one, or each as it is.
 
-    A plan made for one byte an element runs with every address and size scaled by four. Values
-    are float32; whole numbers are held as int32. A whole tensor keeps the order of axes that its
-    kernel wrote it in; any other piece is held in the order of its axes.
+    Of a plan with one width for all elements, values are float32, and whole numbers int32. Of a
+    plan that counts types a value has its own, and an arena has just the bytes that are planned.
     """
 
-    def __init__(self, spaces: AddressSpace, bytes_per_element: Width) -> None:
-        if not isinstance(bytes_per_element, int) or ELEMENT_BYTES % bytes_per_element:
-            raise BadInput(
-                f"execute runs in float32: plans of 1, 2 or 4 bytes an element, "
-                f"not {bytes_per_element}"
-            )
-        self.scale = ELEMENT_BYTES // bytes_per_element
+    native: bool
+    scale: int
+
+    @staticmethod
+    def of(graph: Graph) -> ByteFormat:
+        """That of a graph's plans. Raises `BadInput` for widths that nothing is held in."""
+        width = graph.bytes_per_element
+        if isinstance(width, int):
+            if ELEMENT_BYTES % width:
+                raise BadInput(
+                    f"execute runs in float32: plans of 1, 2 or 4 bytes an element, not {width}"
+                )
+            return ByteFormat(False, ELEMENT_BYTES // width)
+        for name, tensor in graph.tensors.items():
+            if not graph.whole_bytes(name) or not hasattr(torch, tensor.dtype):
+                raise BadInput(
+                    f"execute has no elements of {tensor.dtype}, which {name!r:.60} is made of: "
+                    "plan with 1, 2 or 4 bytes an element"
+                )
+        return ByteFormat(True, 1)
+
+    def held(self, dtype: torch.dtype) -> torch.dtype:
+        """The type that values of this one are held in."""
+        return dtype if self.native else held_dtype(dtype)
+
+    def checked(self, value: torch.Tensor) -> torch.Tensor:
+        """The value, once it is sure that it can be held."""
+        return value if self.native else checked(value)
+
+    def own(self, tensor: Tensor) -> torch.dtype:
+        """What a tensor is held as before anything is known of its values."""
+        return torch_type(tensor) if self.native else torch.float32
+
+    def sums(self, graph: Graph, op: Operator) -> torch.dtype | None:
+        """The type of an operator's sums until they are complete; None for that of its values."""
+        own = graph.tensors[op.outputs[0]]
+        if not self.native or graph.sum_bytes(op, 1) == graph.bytes_of(own.name, 1):
+            return None
+        dtype: torch.dtype = getattr(torch, accumulator(graph.tensors[op.inputs[0]].dtype))
+        return dtype
+
+
+def torch_type(tensor: Tensor) -> torch.dtype:
+    """The type of a tensor's elements, float32 where torch has none of that name."""
+    dtype: torch.dtype = getattr(torch, tensor.dtype, torch.float32)
+    return dtype
+
+
+class Arena:
+    """The bytes of a program's memories, in a format.
+
+    A plan made for one byte an element runs with every address and size scaled by four. A whole
+    tensor keeps the order of axes that its kernel wrote it in; any other piece is held in the
+    order of its axes.
+    """
+
+    def __init__(self, spaces: AddressSpace, form: ByteFormat) -> None:
+        self.form, self.scale = form, form.scale
         self.spaces = spaces
         roots = [m for m in spaces.memories.values() if m.parent is None and m.addressed]
         if (total := sum(self._size(memory) for memory in roots)) > LARGEST:
@@ -57,25 +110,30 @@ class Arena:
         if strides is None:
             strides = contiguous(value.shape)
         self.layout[self.key(operand)] = (value.dtype, strides)
-        flat = torch.empty_strided(value.shape, strides, dtype=held_dtype(value.dtype))
-        flat.copy_(checked(value))
-        self.write_bytes(operand.region, flat.as_strided((flat.numel(),), (1,)).view(torch.uint8))
+        flat = torch.empty_strided(value.shape, strides, dtype=self.form.held(value.dtype))
+        flat.copy_(self.form.checked(value))
+        data = flat.as_strided((flat.numel(),), (1,)).view(torch.uint8)
+        if data.numel() != operand.region.size_bytes * self.scale:
+            raise BadInput(
+                f"the model's {operand.piece.tensor!r:.60} is {value.dtype}, which is not the "
+                "graph's type: import the model again"
+            )
+        self.write_bytes(operand.region, data)
 
     def write_part(self, operand: Operand, box: Box, value: torch.Tensor) -> None:
         """Put a value at a box of a piece, which is held in the order of its axes."""
         shape = tuple(stop - start for start, stop in operand.piece.box)
         self.layout[self.key(operand)] = (value.dtype, contiguous(shape))
-        held = self.read_bytes(operand.region)
-        part = held.view(held_dtype(value.dtype)).view(shape)[within(box, operand.piece.box)]
-        part.copy_(checked(value))
-        if len(self._slices(operand.region)) > 1:  # It was no view.
-            self.write_bytes(operand.region, held)
+        held = self._elements(operand.region, self.form.held(value.dtype))
+        part = held.view(shape)[within(box, operand.piece.box)]
+        part.copy_(self.form.checked(value))
+        self.write_bytes(operand.region, held.view(torch.uint8))  # It may be no view of the arena.
 
     def read(self, operand: Operand) -> torch.Tensor:
         """The value of a resident piece: a view of the arena where its bytes are in one place."""
         dtype, strides = self.layout[self.key(operand)]
         shape = tuple(stop - start for start, stop in operand.piece.box)
-        flat = self.read_bytes(operand.region).view(held_dtype(dtype))
+        flat = self._elements(operand.region, self.form.held(dtype))
         return flat.as_strided(shape, strides).to(dtype)
 
     def copy_in(
@@ -84,6 +142,12 @@ class Arena:
         """Copy bytes that are held elsewhere in this layout."""
         self.layout[self.key(operand)] = (dtype, strides)
         self.write_bytes(operand.region, held)
+
+    def _elements(self, region: Region, dtype: torch.dtype) -> torch.Tensor:
+        """A region as elements: a view of the arena where they lie in one place, aligned."""
+        data = self.read_bytes(region)
+        aligned = not data.storage_offset() % dtype.itemsize
+        return (data if aligned else data.clone()).view(dtype)
 
     def layout_of(self, operand: Operand) -> tuple[torch.dtype, tuple[int, ...]]:
         """Type and strides of a resident piece."""
@@ -123,18 +187,18 @@ class Arena:
 class HostCopy:
     """A tensor at its home: its bytes in the layout that it came in, or piece by piece."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        self.dtype = torch.float32
+    def __init__(self, shape: tuple[int, ...], form: ByteFormat, dtype: torch.dtype) -> None:
+        self.shape, self.form, self.dtype = shape, form, dtype
         self.strides = contiguous(shape)
-        self.bytes = torch.full((prod(shape) * ELEMENT_BYTES,), POISON, dtype=torch.uint8)
+        size = prod(shape) * form.held(dtype).itemsize
+        self.bytes = torch.full((size,), POISON, dtype=torch.uint8)
 
     @staticmethod
-    def of(value: torch.Tensor) -> HostCopy:
+    def of(value: torch.Tensor, form: ByteFormat) -> HostCopy:
         """A copy of a value that exists outside: a graph input or a parameter."""
-        copy = HostCopy(tuple(value.shape))
-        copy.dtype, copy.strides = value.dtype, dense_strides(value) or copy.strides
-        copy._held().copy_(checked(value))
+        copy = HostCopy(tuple(value.shape), form, value.dtype)
+        copy.strides = dense_strides(value) or copy.strides
+        copy._held().copy_(form.checked(value))
         return copy
 
     def take(self, other: HostCopy, piece: Piece) -> None:
@@ -143,7 +207,7 @@ class HostCopy:
         self.box(piece).copy_(other.box(piece))
 
     def _held(self) -> torch.Tensor:
-        return self.bytes.view(held_dtype(self.dtype)).as_strided(self.shape, self.strides)
+        return self.bytes.view(self.form.held(self.dtype)).as_strided(self.shape, self.strides)
 
     def value(self) -> torch.Tensor:
         """The tensor, in its own type and layout."""
