@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from planners.core.backends import RUN_FROM_DISK, WRITE_CODE, WRITE_WEIGHTS, Code, StreamedRun
+from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
@@ -73,13 +74,16 @@ def from_torch(
     example_inputs: Any = None,
     *,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
     name: str | None = None,
 ) -> Graph:
     """The graph of a PyTorch module, through `torch.export`, or of an exported program.
 
     `example_inputs` fix the shapes: a tensor, a tuple of them, or a dict of keywords; an exported
-    program needs none. Raises `ImportFailed`, and `BadInput` for what is no module.
+    program needs none. `bytes_per_element`: of every element, or `"native"`: each tensor has those
+    of its own type, as by default where a module mixes types (else 1).
+
+    Raises `ImportFailed`, and `BadInput` for what is no module.
     """
     from planners.importers.torch.reader import from_torch as import_module
 
@@ -96,7 +100,7 @@ def from_darknet(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of a Darknet `.cfg` file, an operator's `block` its section; kept on disk.
 
@@ -112,7 +116,7 @@ def from_onnx(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of an ONNX file.
 
@@ -129,7 +133,7 @@ def from_pt2(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of a `.pt2` file of `torch.export.save`, as `from_torch` gives it of the module.
 

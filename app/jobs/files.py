@@ -13,6 +13,7 @@ from typing import Any
 import planners as sp
 from app.model.sizes import plain_shape
 from app.model.upload_store import KNOWN, MOST_BYTES, path_of
+from planners.core.element_types import Width
 from planners.core.graph import FORMAT as GRAPH
 from planners.core.pages import is_page, plan_text_in
 from planners.core.plan import FORMAT as PLAN
@@ -23,18 +24,21 @@ FORMATS = (PLAN, GRAPH)
 
 
 def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
-    """The graph of an uploaded file, with the shape and granularity that are chosen.
+    """The graph of an uploaded file, with the shape, granularity and width that are chosen.
+
+    Without a width (None) it has the one that is usual for its types.
 
     Raises `SpillwayError` with a line that names the file as its visitor does.
     """
-    token, width = str(problem["upload"]), int(problem["bytes_per_element"])
+    token, width = str(problem["upload"]), problem["bytes_per_element"]
     path, name = path_of(token), plain_name(str(problem["model"]))
     shape = plain_shape(problem.get("input_shape", ""))
     kind = path.suffix[1:]
     if kind in ("json", "html"):
         if shape is not None:
             raise sp.BadInput(f"{name}: {OWN_SHAPE}")
-        return graph_in(read_data(read_text(path))).with_bytes_per_element(width)
+        graph = graph_in(read_data(read_text(path)))
+        return graph if width is None else graph.with_bytes_per_element(width)
     with tempfile.TemporaryDirectory(prefix="spillway-") as place:
         named = Path(place) / f"{name}.{kind}"  # messages name it; external data is not beside it
         os.symlink(path, named) if kind != "onnx" else named.write_bytes(path.read_bytes())
@@ -44,7 +48,7 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
             raise sp.BadInput(str(error).replace(f"{place}/", "")) from error
 
 
-def _imported(path: Path, shape: Any, granularity: str, width: int) -> sp.Graph:
+def _imported(path: Path, shape: Any, granularity: str, width: Width | None) -> sp.Graph:
     def read(shape: Any) -> sp.Graph:
         return sp.load(path, input_shape=shape, granularity=granularity, bytes_per_element=width)
 

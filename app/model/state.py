@@ -9,10 +9,14 @@ import param
 
 from app.model.option_keys import keyed, spec_of, unusual
 from app.model.panels import PANELS
+from planners.core.element_types import NATIVE, Width
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic", "difference")
-WIDTHS = (1, 2, 4, 8)
+WIDTHS: tuple[Width, ...] = (1, 2, 4, 8, NATIVE)
+WIDTH_LABELS: dict[str, Width] = {
+    str(width) if width != NATIVE else "as the file has it": width for width in WIDTHS
+}
 UNITS = ("KiB", "hex")
 METRICS = ("memory", "peak", "latency", "traffic", "energy")
 ALIGNED = ("operator", "time", "steps")
@@ -32,7 +36,9 @@ class Problem(param.Parameterized):
         objects=list(GRANULARITIES),
         doc="How much one operator holds: fused activations, folded batch norms, or aten calls.",
     )
-    bytes_per_element = param.Integer(1, bounds=(1, 8), doc="Bytes of each element.")
+    bytes_per_element: param.Selector[Width] = param.Selector(
+        default=1, objects=list(WIDTHS), doc="Bytes of each element, or native: as its type has."
+    )
     parameters = param.Boolean(False, doc="Whether parameters count against the budget too.")
     machine = param.String("npu_small", doc="A preset of the machine to plan for.")
     machine_fields = param.String(

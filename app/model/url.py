@@ -257,6 +257,8 @@ def _value(spec: param.Parameter[Any], text: str) -> Any:
         return text == "1"
     if isinstance(spec, param.List):
         return _names(text)
+    if isinstance(spec, param.Selector):
+        return next((each for each in spec.objects if str(each) == text), text)
     return int(text) if isinstance(spec, param.Integer) else text
 
 

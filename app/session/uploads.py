@@ -38,7 +38,7 @@ class Uploads:
         self._brought = (token, name)
         problem = {**self.models.request(), "model": plain_name(name) + UPLOADED, "upload": token}
         problem.pop("graph", None)
-        problem["input_shape"] = ""
+        problem |= {"input_shape": "", "bytes_per_element": None}  # What is usual for its types.
         self._bring(problem)
 
     def take_graph(self, graph: Mapping[str, Any]) -> None:

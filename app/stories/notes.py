@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.model.checked_plan import Shown
 from app.model.machines import title_of
+from planners.core.element_types import NATIVE
 from planners.core.units import format_bytes
 
 LISTED = 6
@@ -25,7 +26,8 @@ def assumptions(shown: Shown) -> str:
     """What the numbers assume."""
     plan, graph = shown.plan, shown.graph
     counted = "counted" if plan.program.counts_parameters else "not counted"
-    width = f"{graph.bytes_per_element} B an element"
+    native = graph.bytes_per_element == NATIVE
+    width = graph.width_words if native else f"{graph.bytes_per_element} B an element"
     return (
         f"{graph.granularity} operators · {width} · parameters {counted} · {title_of(plan.machine)}"
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planners.catalogue import cache, names, vmcu
+from planners.core.element_types import Width
 from planners.core.errors import BadInput, Cancelled, ImportFailed, UnknownName
 from planners.core.files import read_json
 from planners.core.graph import Graph
@@ -44,7 +45,7 @@ def load(
     *,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
@@ -54,6 +55,10 @@ def load(
     and `.pt2` files have their own shape. A detector is loaded as its dense part
     (`planners.catalogue.detectors`). The first load of a model imports torch and takes seconds; the
     graph is then kept on disk.
+
+    `bytes_per_element`: of every element, or `"native"`: each tensor has those of its own type. By
+    default 1 for catalogue models and files of one type, `"native"` for files that mix types, and
+    what a JSON file says.
 
     Raises `UnknownName`, `BadInput` for a file or a shape that does not do, `ImportFailed`.
     """
@@ -71,17 +76,17 @@ def load(
             raise BadInput(f"{name} has its own input shape; leave input_shape out")
         path = Path(name_or_path)
         graph = vmcu.named(name.removeprefix(vmcu.PREFIX)) if block else _from_file(path)
-        return graph if bytes_per_element == 1 else graph.with_bytes_per_element(bytes_per_element)
+        return graph.with_bytes_per_element(bytes_per_element) if bytes_per_element else graph
     shapes = _shapes(name, input_shape)
     graph = _shipped(name, shapes, granularity) or _traced(name, shapes, granularity, progress)
-    return graph.with_bytes_per_element(bytes_per_element)
+    return graph.with_bytes_per_element(bytes_per_element or 1)
 
 
 def load_darknet(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
     progress: ProgressCallback | None = None,
 ) -> Graph:
     """As `planners.importers.darknet.reader.from_darknet`, and the graph is kept on disk."""
@@ -94,7 +99,7 @@ def load_darknet(
         _report(Clock(inf, progress), "trace", name)
         graph = darknet.graph_of(source, name, granularity)
         cache.put(entry, graph)
-    return graph.with_bytes_per_element(bytes_per_element)
+    return graph.with_bytes_per_element(bytes_per_element or 1)
 
 
 def build(
@@ -159,7 +164,14 @@ def trace(
         source["note"] = note
     inputs = torch_models.empty_inputs(shapes)
     try:
-        return from_torch(module, inputs, name=name, granularity=granularity, source=source)
+        return from_torch(
+            module,
+            inputs,
+            name=name,
+            granularity=granularity,
+            bytes_per_element=1,
+            source=source,
+        )
     except ImportFailed as error:
         if given in (None, *names.shipped_inputs(name)):
             raise

@@ -13,6 +13,7 @@ import planners as sp
 from planners.catalogue.vmcu import POINTWISE, PREFIX, TABLE_2
 from planners.cli.options import AsJson, Model, Width, app
 from planners.cli.output import CommandAnswer, Reporter, size_text
+from planners.core.element_types import read_width
 from planners.core.errors import BadInput
 from planners.core.registry import OVERLAP
 
@@ -28,7 +29,7 @@ def headroom(
     ] = "stm32f411",
     ram: Annotated[str | None, typer.Option("--ram", help="bytes, or e.g. 128KiB")] = None,
     step: Annotated[int, typer.Option("--step", min=1, help="pixels between images")] = 8,
-    width: Width = 1,
+    width: Width = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the largest image that fits: by overlap, and by what other frameworks need.
@@ -51,11 +52,12 @@ def headroom(
 
 
 def _of_network(
-    model: str, limit: int, step: int, width: int, reporter: Reporter
+    model: str, limit: int, step: int, width: str | None, reporter: Reporter
 ) -> dict[str, Any]:
     from planners.study import headroom as overlap
 
-    usual = sp.load(model, bytes_per_element=width)
+    counted = None if width is None else read_width(width)
+    usual = sp.load(model, bytes_per_element=counted)
     sizes = overlap.image_sizes(usual, limit, step, SMALLEST)
     batch, channels, *image = usual.tensors[usual.inputs[0]].shape
 
@@ -63,7 +65,7 @@ def _of_network(
     def build(side: int) -> sp.Graph:
         reporter.say(f"{side} px")
         shape = (batch, channels, side, side)
-        return sp.load(model, input_shape=shape, bytes_per_element=width)
+        return sp.load(model, input_shape=shape, bytes_per_element=counted)
 
     rows = []
     for method, need in overlap.methods().items():
@@ -77,7 +79,7 @@ def _of_network(
         "image": image[0],
         "ram_limit_bytes": limit,
         "step": step,
-        "parameter_bytes": usual.parameter_count * width,
+        "parameter_bytes": usual.parameter_bytes,
         "rows": rows,
     }
 

@@ -9,6 +9,7 @@ import typer
 
 import planners as sp
 from planners.cli.output import Reporter
+from planners.core.element_types import read_width
 from planners.core.errors import BadInput
 from planners.core.graph import Granularity
 from planners.importers.registry import titles
@@ -26,7 +27,15 @@ app = typer.Typer(
 Model = Annotated[str, typer.Argument(help=f"catalogue name, timm:NAME, graph JSON, {titles()}")]
 Input = Annotated[str | None, typer.Option("--input", help="input shape, e.g. 1x3x224x224")]
 GranularityOption = Annotated[Granularity, typer.Option("--granularity")]
-Width = Annotated[int, typer.Option("--bytes-per-element", min=1)]
+Width = Annotated[
+    str | None,
+    typer.Option(
+        "--bytes-per-element",
+        metavar="N|native",
+        help="of every element, or native: each tensor those of its own type "
+        "(default: 1; native for files that mix types)",
+    ),
+]
 Parameters = Annotated[
     bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
 ]
@@ -56,7 +65,7 @@ def input_shape(text: str | None) -> tuple[int, ...] | None:
 
 
 def load(
-    model: str, shape: str | None, granularity: Granularity, width: int, quiet: bool
+    model: str, shape: str | None, granularity: Granularity, width: str | None, quiet: bool
 ) -> sp.Graph:
     """The graph of a model, with a word on standard error while it is imported."""
     with Reporter(quiet, f"importing {model}"):
@@ -64,5 +73,5 @@ def load(
             model,
             input_shape=input_shape(shape),
             granularity=granularity,
-            bytes_per_element=width,
+            bytes_per_element=None if width is None else read_width(width),
         )

@@ -56,7 +56,7 @@ def graph(
     out: Annotated[Path, typer.Option("--out", help="where the graph's JSON goes")],
     shape: Input = None,
     granularity: GranularityOption = "fused",
-    width: Width = 1,
+    width: Width = None,
     as_json: AsJson = False,
 ) -> None:
     """Import a model and save its graph as JSON."""
@@ -69,10 +69,14 @@ def graph(
         "tensors": len(network.tensors),
         "macs": network.macs,
         "parameters": network.parameter_count,
+        "bytes_per_element": network.bytes_per_element,
+        "element_types": network.element_types,
         "out": str(out),
     }
+    said = facts | {"bytes_per_element": network.width_words}
+    said["element_types"] = ", ".join(f"{n} {name}" for name, n in network.element_types.items())
     known = caveats(network)
-    CommandAnswer(as_json).give(facts | known.facts(), with_notes(print_table(facts), known))
+    CommandAnswer(as_json).give(facts | known.facts(), with_notes(print_table(said), known))
 
 
 def with_notes(text: str, known: Caveats) -> str:
@@ -85,7 +89,7 @@ def budgets(
     model: Model,
     shape: Input = None,
     granularity: GranularityOption = "fused",
-    width: Width = 1,
+    width: Width = None,
     parameters: Parameters = False,
     time_limit: TimeLimit = 10.0,
     as_json: AsJson = False,
@@ -104,8 +108,12 @@ def budgets(
         "operators": len(network.operators),
         "binding_operator": b.binding_operator,
         "parameters_counted": parameters,
+        "bytes_per_element": network.bytes_per_element,
     }
-    sizes = {k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")}
+    sizes: dict[str, Any] = {
+        k: size_text(facts[k]) for k in ("MR", "MH", "MP", "MP_bound", "default_peak")
+    }
+    sizes["bytes_per_element"] = network.width_words
     known = caveats(network)
     text = with_notes(print_table(facts | sizes), known)
     CommandAnswer(as_json).give(facts | known.facts(), text)
@@ -126,7 +134,7 @@ def plan(
     export_mps: ExportMps = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
-    width: Width = 1,
+    width: Width = None,
     parameters: Parameters = False,
     as_json: AsJson = False,
     *,
@@ -162,7 +170,7 @@ def plan(
         | groups_fact(made)
         | streaming_fact(made)
         | overlap_fact(made)
-        | {"out": str(out) if out else None}
+        | {"bytes_per_element": made.graph.bytes_per_element, "out": str(out) if out else None}
         | caveats(made.graph).facts()
     )
     text = with_notes(planning_table(made, row), caveats(made.graph))

@@ -60,7 +60,7 @@ def schedule(
     period: Period = "100",
     jobs: MostJobs = 1000,
     granularity: GranularityOption = "fused",
-    width: Width = 1,
+    width: Width = None,
     time_limit: TimeLimit = 60.0,
     as_json: AsJson = False,
 ) -> None:

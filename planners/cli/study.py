@@ -114,7 +114,7 @@ def sweep(
     ] = None,
     shape: Input = None,
     granularity: GranularityOption = "fused",
-    width: Width = 1,
+    width: Width = None,
     parameters: Parameters = False,
     as_json: AsJson = False,
     *,
@@ -207,7 +207,7 @@ def calibrate(
     if model is not None:
         if folder is not None:
             raise BadInput("folder goes with a machine file: a model's table has none")
-        time_layers(load(model, shape, granularity, 4, as_json), out, repeats, as_json)
+        time_layers(load(model, shape, granularity, "4", as_json), out, repeats, as_json)
         return
 
     with Reporter(as_json, "calibrating") as reporter:

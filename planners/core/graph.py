@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -211,6 +212,16 @@ class Graph(Displayed):
     def parameter_count(self) -> int:
         """Elements of all parameters."""
         return sum(t.elements for t in self.tensors.values() if t.kind == "parameter")
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Bytes of all parameters."""
+        return sum(self.size_bytes(n) for n, t in self.tensors.items() if t.kind == "parameter")
+
+    @property
+    def element_types(self) -> dict[str, int]:
+        """How many tensors there are of each element type, the most first."""
+        return dict(Counter(t.dtype for t in self.tensors.values()).most_common())
 
     def facts(self) -> list[Fact]:
         needs = [sum(map(self.size_bytes, (*op.inputs, *op.outputs))) for op in self.operators]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planners.core.access import CONVOLUTIONS, ELEMENTWISE, NORMS, POOLS
+from planners.core.element_types import Width, usual_width
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.core.relations import Relation
@@ -100,10 +101,12 @@ def to_graph(
     trace: CallTrace,
     granularity: str,
     *,
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Graph:
     """The graph of a trace at a granularity. Raises `BadInput` where that is not one of the three.
+
+    Without `bytes_per_element` it is that of `usual_width`.
 
     Linear in calls, but for the views and constants that several operators run again.
     """
@@ -125,7 +128,7 @@ def to_graph(
         operators=tuple(operators),
         inputs=tuple(t.name for t in trace.inputs),
         outputs=tuple(outputs),
-        bytes_per_element=bytes_per_element,
+        bytes_per_element=bytes_per_element or usual_width(t.dtype for t in tensors.values()),
         granularity=granularity,
         source=dict(source or {}),
         state=dict(trace.state),

@@ -10,7 +10,7 @@ import ipywidgets as w
 import planners as sp
 from app.model.options import always_counts
 from app.model.sizes import format_exact
-from app.model.state import WIDTHS
+from app.model.state import WIDTH_LABELS
 from app.outputs.notebook.options import FULL, NARROW, OptionWidgets, possible
 from app.outputs.notebook.pages import styled
 from app.session.session import Session
@@ -46,7 +46,7 @@ class Fields:
         self.planner = w.Dropdown(options=planners, layout=FULL, tooltip="How it is planned")
         self.machine = w.Dropdown(options=machines, layout=FULL, tooltip="What it runs on")
         self.width = w.Dropdown(
-            options=WIDTHS,
+            options=list(WIDTH_LABELS.items()),
             description="B/element",
             layout=FULL,
             style=NARROW,

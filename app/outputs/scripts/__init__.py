@@ -117,7 +117,7 @@ def _graph_lines(problem: Problem, file: str) -> tuple[str, list[str]]:
     if ending in (".json", ".html", ".htm"):
         plan = ending != ".json"
         read = f"sp.Plan.load({file!r}).graph" if plan else f"sp.Graph.load({file!r})"
-        return about, [f"graph = {read}.with_bytes_per_element({p.bytes_per_element})"]
+        return about, [f"graph = {read}.with_bytes_per_element({p.bytes_per_element!r})"]
     if isinstance(shape, list):
         how["input_shape"] = shape
     return about, [_call("graph = sp.load", [repr(file)], how | width)]

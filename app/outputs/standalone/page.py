@@ -197,7 +197,7 @@ def _about(shown: Shown, parts: Parts) -> str:
     rows = {
         "network": f"{graph.name}: {len(graph.operators):,} operators, {macs} M MACs",
         "input": " and ".join(shapes),
-        "operators": f"{graph.granularity}, {graph.bytes_per_element} byte(s) an element",
+        "operators": f"{graph.granularity}, {graph.width_words}",
         "machine": title_of(plan.machine),
         "budget": f"{format_bytes(plan.budget_bytes)} ({plan.budget_bytes:,} bytes)",
         "planner": plan.planner,

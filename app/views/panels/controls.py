@@ -10,7 +10,7 @@ import panel as pn
 import planners as sp
 from app.model.options import always_counts
 from app.model.sizes import plain_shape
-from app.model.state import GRANULARITIES, WIDTHS
+from app.model.state import GRANULARITIES, WIDTH_LABELS
 from app.session.session import Session
 from app.views.panels.planner_options import PlannerOptions
 from app.widgets.bound import bind, said_in
@@ -75,7 +75,7 @@ class Controls(pn.viewable.Viewer):
             label="Granularity", options=list(GRANULARITIES), css_classes=["granularity"], **wide
         )
         self.width = pn.widgets.Select(
-            label="Bytes/element", options=list(WIDTHS), css_classes=["width"], **wide
+            label="Bytes/element", options=WIDTH_LABELS, css_classes=["width"], **wide
         )
         self.parameters = pn.widgets.Checkbox(
             label=COUNTED,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.importers.darknet.cfg import essence, parse, read_cfg
@@ -24,7 +25,7 @@ def from_darknet(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of a Darknet network at inference, an operator's `block` its section.
 
@@ -36,7 +37,7 @@ def from_darknet(
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     source = darknet_source(path, input_shape)
     graph = graph_of(source, Path(path).stem, granularity)
-    return graph if bytes_per_element == 1 else graph.with_bytes_per_element(bytes_per_element)
+    return graph.with_bytes_per_element(bytes_per_element or 1)
 
 
 def darknet_source(path: str | Path, input_shape: Sequence[Any] | None = None) -> dict[str, Any]:

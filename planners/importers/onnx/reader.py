@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
@@ -16,7 +17,7 @@ def from_onnx(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of an ONNX file, its default schedule the order of its nodes.
 

@@ -24,6 +24,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
+from planners.core.element_types import Width
 from planners.core.errors import BadInput, ImportFailed
 from planners.core.graph import Graph
 from planners.importers.passes import GRANULARITIES, to_graph
@@ -56,7 +57,7 @@ def from_pt2(
     path: str | Path,
     input_shape: Sequence[Any] | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
 ) -> Graph:
     """The graph of an exported program, equal to that of `from_torch` of the module it was made of.
 

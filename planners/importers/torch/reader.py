@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from planners.core.element_types import Width
 from planners.core.graph import Graph
 from planners.importers.passes import to_graph
 
@@ -18,7 +19,7 @@ def from_torch(
     *,
     name: str | None = None,
     granularity: str = "fused",
-    bytes_per_element: int = 1,
+    bytes_per_element: Width | None = None,
     source: Mapping[str, Any] | None = None,
 ) -> Graph:
     """The graph of a module in eval mode, its default schedule the order in which it runs.
