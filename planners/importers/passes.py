@@ -2,7 +2,8 @@
 
 A *call* is one ATen call of the trace. A call is *constant* where no graph input reaches it; it
 then has no operator of its own and is run again by each operator that needs it. Below granularity
-`aten` a *view* is an alias of the stored value that it looks at, run again by each reader.
+`aten` a *view* is an alias of the stored value that it looks at, run again by each reader. So is,
+in fused operators, what dequantises a stored value: whole numbers stay what is stored.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def to_graph(
     """
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
-    values = _values(trace, aten=granularity == "aten")
+    values = _values(trace, granularity)
     groups = _groups(values, granularity)
     parameters = {t.name for t in trace.parameters}
     operators = [_operator(group, values, parameters) for group in groups]
@@ -161,7 +162,7 @@ def needed(calls: Mapping[str, Call], wanted: Iterable[str], known: Iterable[str
     return reached
 
 
-def _values(trace: CallTrace, *, aten: bool) -> _Values:
+def _values(trace: CallTrace, granularity: str) -> _Values:
     calls = {call.name: call for call in trace.calls}
     live = needed(calls, trace.outputs, ())
     values = _Values(
@@ -172,18 +173,24 @@ def _values(trace: CallTrace, *, aten: bool) -> _Values:
     values.stored |= {t.name: () for t in trace.parameters}
     values.readers = {t.name: [] for t in trace.inputs}
     for call in values.calls.values():
-        _classify(call, values, aten)
+        widens = granularity == "fused" and _widens(call) and call.name not in trace.outputs
+        _classify(call, values, widens or (call.view and granularity != "aten"))
     values.outputs = {s for name in trace.outputs for s in values.stored[name]}
     return values
 
 
-def _classify(call: Call, values: _Values, aten: bool) -> None:
+def _widens(call: Call) -> bool:
+    """Whether it is what turns stored whole numbers into floats for those that read them."""
+    return call.kind.startswith("dequantize") and call.unary and call.tensor is not None
+
+
+def _classify(call: Call, values: _Values, alias: bool) -> None:
     name, stored = call.name, values.stored
     sources = _sources(call, stored)
     if not sources:
         values.constant.add(name)
         stored[name] = ()
-    elif call.view and not aten and stored[call.reads[0]]:
+    elif alias and stored[call.reads[0]]:
         values.alias.add(name)
         stored[name] = sources
     elif call.item and call.reads[0] not in values.alias:
@@ -244,6 +251,8 @@ def _producer_of_only(call: Call, values: _Values, group_of: Mapping[str, _Group
     while name != source.name:
         view = values.calls[name]
         if view.tensor is None or view.tensor.elements != _tensor(source).elements:
+            return None
+        if _widens(view):  # What is stored stays as narrow as it is.
             return None
         name = view.reads[0]
     return group_of[source.name]
