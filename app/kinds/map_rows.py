@@ -163,4 +163,4 @@ def map_marks(rows: list[Row]) -> dict[str, list[Any]]:
 def describe(shown: Shown, tensor: str) -> str:
     """Kind and shape of a tensor."""
     spec = shown.graph.tensors[tensor]
-    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'}"
+    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'} {spec.dtype}"

@@ -89,7 +89,8 @@ def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = No
 def _tensor_rows(shown: Shown, name: str) -> list[Row]:
     graph, tensor = shown.graph, shown.graph.tensors[name]
     shape = "×".join(map(str, tensor.shape)) or "scalar"
-    rows = [fact(f"{name}: {tensor.kind} {shape}", format_bytes(graph.size_bytes(name)))]
+    about = f"{name}: {tensor.kind} {shape} {tensor.dtype}"
+    rows = [fact(about, format_bytes(graph.size_bytes(name)))]
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs
         rows.append(link("made by" if made else "read by", operator, operator_selection(operator)))
