@@ -157,3 +157,43 @@ def test_memory_that_two_buffers_share_is_refused() -> None:
     module.body = lambda m, x: BODIES["returned"](m, x)[:, :2] + m.alias
     with pytest.raises(sp.ImportFailed, match="'hidden' is written and shares its memory with"):
         sp.from_torch(module, given())
+
+
+class InAttributes(nn.Module):
+    """Keeps what it makes in attributes that are no buffers."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.linear, self.way = nn.Linear(4, 4), way
+        self.before: torch.Tensor | None = None
+        self.table: torch.Tensor | None = None
+        self.seen = self.given = torch.ones(1, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x)
+        if self.way == "from nothing":
+            y = y if self.before is None else y + self.before
+            self.before = y.tanh()
+        elif self.way == "from a tensor":
+            y = y + self.given
+            self.given = y.tanh()
+        else:
+            if self.table is None:
+                self.table = torch.arange(4) * 0.5
+            y = y + self.table
+            self.seen = y
+        return y
+
+
+@pytest.mark.parametrize(("way", "name"), [("from nothing", "before"), ("from a tensor", "given")])
+def test_state_in_an_attribute_is_refused(way: str, name: str) -> None:
+    with pytest.raises(sp.ImportFailed, match=f"keeps '{name}' from run to run in an attribute"):
+        sp.from_torch(InAttributes(way), torch.ones(1, 4))
+
+
+def test_tables_and_notes_in_attributes_are_no_state() -> None:
+    module, x = InAttributes("table"), torch.ones(1, 4)
+    graph = sp.from_torch(module, x)
+    assert module.table is None
+    assert sp.execute(sp.plan(graph, budget=4096), module, x).bit_exact
+    assert sp.from_torch(module, x).operators[0].kind == "linear"

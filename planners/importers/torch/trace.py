@@ -17,6 +17,7 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from planners.core.errors import ImportFailed
+from planners.importers.torch.attributes import exported, kept_attributes
 from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.program import read_program
 from planners.importers.torch.steps import TorchTrace
@@ -44,10 +45,20 @@ def trace_module(
         module.eval()
         try:
             with torch.no_grad(), _quietly():
-                program = torch.export.export(module, inputs, strict=False)
+                program, assigned = exported(module, inputs, _export)
+                kept = kept_attributes(module, inputs, _export) if assigned else []
         except Exception as error:  # the exporter raises anything, from UserError to AssertionError
             raise ImportFailed(f"torch.export cannot trace {label}: {_reason(error)}") from error
+    if kept:
+        raise ImportFailed(
+            f"{label} keeps {kept[0]!r} from run to run in an attribute: make it a buffer "
+            "(register_buffer), which is state"
+        )
     return read_program(program, label, has_values=not empty)
+
+
+def _export(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
+    return torch.export.export(module, inputs, strict=False)
 
 
 def _label(module: torch.nn.Module | ExportedProgram) -> str:
