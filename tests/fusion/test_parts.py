@@ -52,3 +52,22 @@ def test_an_operator_of_several_outputs_loads_what_each_of_them_needs() -> None:
     for options in ({}, {"joint": True}):
         plan = sp.plan(graph, "fusion", 4096, **options)
         assert sp.execute(plan, module, inputs).bit_exact
+
+
+class _HalfRead(nn.Module):
+    """A convolution whose bias is the first half of two vectors, as fused projections cut theirs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3, 3, 3))
+        self.first, self.second = nn.Parameter(torch.randn(4)), nn.Parameter(torch.randn(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        bias = torch.cat([self.first, self.second])[:4]
+        return nn.functional.conv2d(x, self.weight, bias, padding=1).relu()
+
+
+def test_a_parameter_of_which_nothing_is_read_is_no_obstacle() -> None:
+    module, x = _HalfRead(), torch.randn(1, 3, 8, 8)
+    plan = sp.plan(sp.from_torch(module, x), "fusion", 10_000)
+    assert sp.execute(plan, module, x).max_abs_error < 1e-5

@@ -308,6 +308,8 @@ def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
     if any(graph.tensors[name].shape[:1] != (channels,) for name in op.parameters):
         return False, channels
     whole_boxes = parameter_boxes(graph, op)
+    if whole_boxes.keys() != set(op.parameters):
+        return False, channels  # of one of them nothing is read
     # Calls that move elements may give channels another order.
     for c in range(channels if detailed(op) else 1):
         boxes = parameter_boxes(graph, op, (c, c + 1))
