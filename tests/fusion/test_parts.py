@@ -55,7 +55,7 @@ def test_an_operator_of_several_outputs_loads_what_each_of_them_needs() -> None:
 
 
 class _HalfRead(nn.Module):
-    """A convolution whose bias is the first half of two vectors, as fused projections cut theirs."""
+    """A convolution whose bias is the first half of two vectors, as fused layers cut theirs."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,1 @@
+"""What the zoo is made of: networks from outside, what is asked of each, and the page on them."""
