@@ -357,7 +357,7 @@ def _kept(c: StepChoice) -> Run | None:
         else:
             m.ring[:, 2] = new
             m.ring.mul_(0.5)
-            return v[at].sum() + m.ring.sum(1)
+            return v[at].sum() + m.ring.sum(1, keepdim=True)
         return v[at] * old.mean()
 
     return run
