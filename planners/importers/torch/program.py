@@ -122,6 +122,8 @@ class _ProgramReader(KeptState):
                 return None
             raise ImportFailed(f"{self.label}: {node.name} calls {node.target}, not ATen")
         kind = torch_ops.kind_of(node.target)
+        if kind == "access_subclass_inner_tensor":
+            return self._inner(node)
         value = node.meta.get("val")
         written = torch_ops.written(node)
         if written and (written != [node.args[0]] or not isinstance(written[0], torch.fx.Node)):
@@ -206,6 +208,14 @@ class _ProgramReader(KeptState):
                 args, kwargs = fill((step.args, dict(step.kwargs)), values.__getitem__)
                 values[name] = step.target(*args, **kwargs)
             return node.target(*(values[name] for name in operands))
+
+    def _inner(self, node: Any) -> None:
+        """One of the tensors that a quantised parameter consists of, as one of its own."""
+        outer, attribute = node.args
+        tensor, real = self.parameters[outer.name]
+        inner = tensor_of(f"{tensor.name}.{attribute}", node.meta["val"], "parameter")
+        self.parameters[node.name] = (inner, getattr(real, attribute))
+        self.aliases[node.name] = new_alias(inner.name, inner.name, True)
 
     def _item(self, node: Any) -> None:
         split, index = self.aliases[node.args[0].name], node.args[1]
