@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 from torch.utils.flop_counter import flop_registry
 
 _leaves = torch.utils._pytree.tree_leaves
@@ -30,11 +30,13 @@ class MacCounter(TorchDispatchMode):
         self.macs: Counter[str] = Counter()
         self.of_weights = 0
         self.read: set[int] = set()
-        self.parameters = {_place(p): p for p in module.parameters()}
+        self.parameters = {_place(p): p for p in held_parameters(module).values()}
         self._reached = {_place(t): t for t in _tensors(inputs)}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if any(is_traceable_wrapper_subclass(t) for t in _tensors((args, kwargs))):
+            return NotImplemented  # what it does with the tensors that it holds comes here next
         packet = func._overloadpacket
         if packet not in flop_registry and func is not torch.ops.prim.device.default:
             with self:
@@ -69,6 +71,20 @@ class MacCounter(TorchDispatchMode):
             self.macs[packet.__name__] += flops // 2
         else:
             self.of_weights += flops // 2
+
+
+def held_parameters(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """A module's parameters by name; one of several tensors by theirs, as `weight.scale`."""
+    found: dict[str, torch.Tensor] = {}
+    stack = list(module.named_parameters(remove_duplicate=False))
+    while stack:
+        name, value = stack.pop()
+        if is_traceable_wrapper_subclass(value):
+            inner = value.__tensor_flatten__()[0]
+            stack += [(f"{name}.{attribute}", getattr(value, attribute)) for attribute in inner]
+        else:
+            found[name] = value
+    return found
 
 
 def counted(module: torch.nn.Module, inputs: Any) -> MacCounter:

@@ -16,7 +16,7 @@ from planners.core.caveats import caveats
 from planners.importers.torch.source_model import SourceModel
 from tests.importers.replay import replay
 from zoo_parts.case import Case
-from zoo_parts.eager import MacCounter, counted
+from zoo_parts.eager import MacCounter, counted, held_parameters
 from zoo_parts.runtime import RuntimeFacts
 
 PLANNERS = ("cosma", "fusion", "overlap", "streaming")
@@ -147,7 +147,7 @@ def _counts(counts: Counter[str]) -> str:
 
 def _module_parameters(module: torch.nn.Module, graph: sp.Graph, counter: MacCounter) -> str:
     """Parameters that a run of the module reads, against those of the graph, by their memory."""
-    names = dict(module.named_parameters(remove_duplicate=False))
+    names = held_parameters(module)
     ours = {
         names[name].untyped_storage()._cdata
         for name, tensor in graph.tensors.items()
