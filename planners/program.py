@@ -1,11 +1,12 @@
-"""What planners of one's own import of programs; it lives in `planners.core.program`."""
+"""What planners of one's own import of programs; it lives in `planners.core`."""
 
+from planners.core.loops import Loops
 from planners.core.program import (
     Barrier,
     Box,
     Compute,
     Instruction,
-    LazyInstructions,
+    Item,
     Load,
     Memory,
     Operand,
@@ -13,24 +14,31 @@ from planners.core.program import (
     Program,
     Region,
     Release,
+    Repeat,
     Store,
     piece_bytes,
     whole,
 )
+
+LazyInstructions = Loops
+"""As it was called when it could not hold loops."""
 
 __all__ = [
     "Barrier",
     "Box",
     "Compute",
     "Instruction",
+    "Item",
     "LazyInstructions",
     "Load",
+    "Loops",
     "Memory",
     "Operand",
     "Piece",
     "Program",
     "Region",
     "Release",
+    "Repeat",
     "Store",
     "piece_bytes",
     "whole",

@@ -21,7 +21,9 @@ from planners.core.units import format_bytes
 
 Status = Literal["optimal", "feasible"]
 FORMAT = "spillway-plan"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""Version 1 has no loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +127,8 @@ class Plan(Displayed):
         """The plan that `to_json` wrote. Raises `BadInput` for anything else."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise BadInput(f"not a plan: expected a JSON object with format {FORMAT!r}")
-        if data.get("version") != VERSION:
-            raise BadInput(f"plan version {data.get('version')!r} is not {VERSION}")
+        if data.get("version") not in READABLE:
+            raise BadInput(f"plan version {data.get('version')!r} is not {VERSION} or before")
         try:
             graph = Graph.from_json(data["graph"])
             details = Details.from_json(data.get("details", {}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -166,26 +166,36 @@ class Barrier:
 
 
 Instruction: TypeAlias = Load | Store | Compute | Release | Barrier
+Move: TypeAlias = "tuple[int | Move, ...]"
 
 
-class LazyInstructions:
-    """Instructions made anew at each pass, for loops too long to hold."""
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A loop: `count` rounds of a body, of which each is the one before, moved.
 
-    def __init__(self, make: Callable[[], Iterator[Instruction]]) -> None:
-        self._make = make
+    `moves` says for each item of the body how it moves in a round: for an instruction by how much
+    each of its numbers grows (`planners.core.loops.numbers`: its step, where its boxes begin, its
+    offsets), for a loop the same for each item of that loop's body.
+    """
 
-    def __iter__(self) -> Iterator[Instruction]:
-        return self._make()
+    count: int
+    body: tuple[Item, ...]
+    moves: tuple[Move, ...]
+
+
+Item: TypeAlias = Instruction | Repeat
 
 
 @dataclass(frozen=True)
 class Program:
     """Instructions in program order over memories, and where tensors are before and after.
 
-    `homes` says which memory holds each kind of tensor at the start (`input`, `parameter`) and
-    at the end (`output`); what a run keeps for the next one starts with the inputs and ends with
-    the outputs. Without a home for `parameter`, parameters are not counted: operators
-    read them from somewhere that this program does not plan. `steps` names each timestep.
+    `instructions` may be written as loops (`planners.core.loops.Loops`); whoever iterates gets
+    every round. `homes` says which memory holds each kind of tensor at the start (`input`,
+    `parameter`) and at the end (`output`); what a run keeps for the next one starts with the
+    inputs and ends with the outputs. Without a home for `parameter`, parameters are not counted:
+    operators read them from somewhere that this program does not plan. `steps` names each
+    timestep.
     """
 
     memories: tuple[Memory, ...]

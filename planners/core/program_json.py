@@ -6,25 +6,37 @@ from dataclasses import asdict
 from typing import Any
 
 from planners.core.garbage import no_collection
+from planners.core.loops import (
+    MOST_DEEP,
+    MOST_INSTRUCTIONS,
+    Loops,
+    expanded,
+    items_of,
+    numbers,
+    size_of,
+)
 from planners.core.program import (
     Barrier,
     Box,
     Compute,
     Instruction,
+    Item,
     Load,
     Memory,
+    Move,
     Operand,
     Piece,
     Program,
     Region,
     Release,
+    Repeat,
     Store,
 )
 
 
 @no_collection()
 def program_to_json(program: Program) -> dict[str, Any]:
-    """Plain data for `json.dumps`; a lazy program is written out in full."""
+    """Plain data for `json.dumps`; a lazy program is written out, its loops as loops."""
     pieces: dict[Piece, int] = {}
 
     def number(piece: Piece) -> int:
@@ -33,8 +45,10 @@ def program_to_json(program: Program) -> dict[str, Any]:
     def operands(items: tuple[Operand, ...]) -> list[Any]:
         return [[number(o.piece), *o.region] for o in items]
 
-    def row(item: Instruction) -> list[Any]:
+    def row(item: Item) -> list[Any]:
         match item:
+            case Repeat():
+                return ["repeat", item.count, [row(i) for i in item.body], _lists(item.moves)]
             case Load() | Store():
                 name = "load" if isinstance(item, Load) else "store"
                 move = [list(item.source), list(item.target), item.engine]
@@ -53,7 +67,7 @@ def program_to_json(program: Program) -> dict[str, Any]:
             case Barrier():
                 return ["barrier", item.step]
 
-    rows = [row(item) for item in program.instructions]
+    rows = [row(item) for item in items_of(program)]
     return {
         "memories": [asdict(memory) for memory in program.memories],
         "homes": dict(program.homes),
@@ -98,12 +112,44 @@ def program_from_json(data: Any) -> Program:
             return Barrier(int(step))
         raise ValueError(f"unknown instruction {name!r}")
 
+    def item(row: Any, deep: int = 0) -> Item:
+        if row[0] != "repeat":
+            return instruction(row)
+        _, count, body, moves = row
+        if type(count) is not int or count < 1 or deep >= MOST_DEEP:
+            raise ValueError(f"a repeat has rounds, and at most {MOST_DEEP} lie in one another")
+        items = tuple(item(each, deep + 1) for each in body)
+        return Repeat(count, items, _moves(items, moves))
+
+    items = tuple(item(row) for row in data["instructions"])
+    looped = any(isinstance(each, Repeat) for each in items)
+    if looped and size_of(items) > MOST_INSTRUCTIONS:
+        raise ValueError(f"the loops make more than {MOST_INSTRUCTIONS:,} instructions")
     return Program(
         memories=tuple(_memory(memory) for memory in data["memories"]),
-        instructions=tuple(instruction(row) for row in data["instructions"]),
+        instructions=Loops(items) if looped else tuple(expanded(items)),
         homes={str(k): str(v) for k, v in data["homes"].items()},
         steps=tuple(str(step) for step in data["steps"]),
     )
+
+
+def _lists(moves: tuple[int | Move, ...]) -> list[Any]:
+    return [_lists(move) if isinstance(move, tuple) else move for move in moves]
+
+
+def _moves(items: tuple[Item, ...], moves: Any) -> tuple[Move, ...]:
+    """How these items move in a round: as many whole numbers for each as it has."""
+    if not isinstance(moves, list) or len(moves) != len(items):
+        raise ValueError(f"a repeat says how each of its {len(items)} items moves")
+    out: list[Move] = []
+    for item, move in zip(items, moves, strict=True):
+        if isinstance(item, Repeat):
+            out.append(_moves(item.body, move))
+        elif isinstance(move, list) and [type(n) for n in move] == [int] * len(numbers(item)):
+            out.append(tuple(move))
+        else:
+            raise ValueError(f"an instruction of a repeat moves by {move!r:.60}")
+    return tuple(out)
 
 
 def _sums(items: list[Any]) -> tuple[int, int] | None:

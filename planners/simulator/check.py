@@ -8,7 +8,8 @@ all that they need, every operator runs and every output is at home in the end.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -18,6 +19,7 @@ from planners.core.display import Displayed, Fact
 from planners.core.errors import InvalidPlan
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
+from planners.core.loops import items_of, round_of, size_of
 from planners.core.machine import Machine
 from planners.core.plan import Claims, Plan
 from planners.core.program import (
@@ -26,23 +28,28 @@ from planners.core.program import (
     Box,
     Compute,
     Instruction,
+    Item,
     Load,
     Operand,
     Piece,
     Program,
     Release,
+    Repeat,
     Store,
     piece_bytes,
 )
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
 from planners.simulator.engines import Engines
+from planners.simulator.loops.affine import NotProven
+from planners.simulator.loops.proof import Around, LoopEffects, later_rounds
 from planners.simulator.memories import check_memories, onchip_bytes
-from planners.simulator.residency import Residency, residencies
+from planners.simulator.residency import Residencies, Residency
 from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
 
 TOLD_EVERY_S = 0.2
+FEW_ROUNDS = 4  # of which nothing is gained
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class CheckReport(Displayed):
     macs: int
     instructions: int
     occupancy: tuple[int, ...]
-    residencies: tuple[Residency, ...]
+    residencies: Sequence[Residency]
 
     @property
     def traffic_bytes(self) -> int:
@@ -173,16 +180,53 @@ class Replay(ReplayState):
 
     def run(self) -> CheckReport:
         """Run every instruction, then look at the end state."""
-        for index, item in enumerate(self.program.instructions):
-            self.index = index
+        self._run(items_of(self.program))
+        self._check_end()
+        return self._report()
+
+    def _run(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if isinstance(item, Repeat):
+                self._loop(item)
+                continue
+            self.index += 1
             if not self.step <= item.step < len(self.program.steps):
                 raise self.fail(f"step {item.step + 1} is out of order or unknown", "order")
             if item.step != self.step and self._progress is not None:
                 self._tell(item.step)
             self.step = item.step
             self.run_one(item)
-        self._check_end()
-        return self._report()
+
+    def _loop(self, loop: Repeat) -> None:
+        """The first round as it is; the others from the second, where that decides them."""
+        self._run(loop.body)
+        effects, size = None, size_of(loop.body)
+        if loop.count >= FEW_ROUNDS and size:
+            around = Around(self, self.operators, self.engines, self.program.counts_parameters)
+            with suppress(NotProven, InvalidPlan):
+                effects = later_rounds(around, loop)
+        if effects is None or effects.step >= len(self.program.steps):
+            for number in range(1, loop.count):
+                self._run(round_of(loop, number))
+        else:
+            self._jump(effects, size)
+
+    def _jump(self, effects: LoopEffects, size: int) -> None:
+        """Do what rounds of a loop do, without running them."""
+        self.index += effects.rounds * size
+        self.step = effects.step
+        self.loaded += effects.loaded
+        self.stored += effects.stored
+        self.macs += effects.macs
+        for step, held in effects.occupancy.items():
+            self.occupancy[step] = max(self.occupancy[step], held)
+        for name, boxes in effects.written.items():
+            self.written[name].update(dict.fromkeys(boxes))
+        for name, boxes in effects.fetched.items():
+            self.fetched[name].update(dict.fromkeys(boxes))
+        for key, boxes in effects.home.items():
+            self.home[key].update(dict.fromkeys(boxes))
+        self.move(effects.gone, effects.come, effects.extent)
 
     def _tell(self, step: int) -> None:
         now = perf_counter()
@@ -210,12 +254,12 @@ class Replay(ReplayState):
             reason = f"{name_of(item.piece)} moves within {source.name}"
             raise self.fail(reason, "moved", item.target)
         if source.addressed:
-            self.find(Operand(item.piece, item.source)).stored = isinstance(item, Store)
+            self.find(Operand(item.piece, item.source))
         else:
             self.find_at_home(Operand(item.piece, item.source))
         self._check_engine(item)
         if target.addressed:
-            self.place(Operand(item.piece, item.target), computed=False)
+            self.place(Operand(item.piece, item.target))
         else:
             self.checked_home(Operand(item.piece, item.target))
             self.home[target.name, item.piece.tensor][item.piece.box] = None
@@ -257,7 +301,7 @@ class Replay(ReplayState):
                 size = piece_bytes(self.graph, operand.piece)
                 complete = self._add(op, operand, begun, made.box, size)
             else:
-                self.place(operand, computed=True)
+                self.place(operand)
             if self.memory(operand.region).offchip:
                 sums = item.sums is not None
                 self.stored += operand.region.size_bytes if sums else piece_bytes(self.graph, made)
@@ -320,7 +364,7 @@ class Replay(ReplayState):
         piece, region = operand
         root = self.spaces.root(self.memory(region).name)
         if (root.name, piece) not in self.resident:
-            self.place(operand, computed=True, size=size).unfinished = begun
+            self.place(operand, size=size).unfinished = begun
         stay = self.find_any(operand)
         try:
             if stay.unfinished is None:
@@ -375,9 +419,7 @@ class Replay(ReplayState):
             macs=self.macs,
             instructions=self.index + 1,
             occupancy=tuple(self.occupancy),
-            residencies=residencies(
-                self.stays, frozenset(self.graph.outputs), len(self.program.steps)
-            ),
+            residencies=Residencies(self.graph, self.program),
         )
 
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, overload
 
-from planners.core.program import Operand, Piece, Region, Span
-from planners.simulator.unfinished import Unfinished
+from planners.core.garbage import no_collection
+from planners.core.graph import Graph
+from planners.core.program import (
+    AddressSpace,
+    Compute,
+    Load,
+    Operand,
+    Piece,
+    Program,
+    Release,
+    Span,
+    Store,
+)
 
 Origin = Literal["load", "retrieve", "compute"]
 Ending = Literal["spill", "drop", "dead", "output"]
@@ -48,34 +60,95 @@ class Stay:
 
     operand: Operand
     memory: str
-    spans: tuple[Span, ...]
     start_step: int
     start_instruction: int
     computed: bool
     stored: bool = False
     stop_step: int = -1
     stop_instruction: int = -1
-    unfinished: Unfinished | None = None
-
-    @property
-    def region(self) -> Region:
-        return self.operand.region
 
 
-def residencies(
-    stays: Iterable[Stay], outputs: frozenset[str], steps: int
+class Residencies(Sequence[Residency]):
+    """The residencies of a valid program in program order, found when they are first asked for."""
+
+    def __init__(self, graph: Graph, program: Program) -> None:
+        self._graph, self._program = graph, program
+
+    @cached_property
+    def all(self) -> tuple[Residency, ...]:
+        """Every one of them."""
+        spaces = AddressSpace(self._program.memories)
+        stays = _stays(self._program, spaces)
+        return _residencies(stays, spaces, frozenset(self._graph.outputs), len(self._program.steps))
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    @overload
+    def __getitem__(self, at: int) -> Residency: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Residency, ...]: ...
+    def __getitem__(self, at: int | slice) -> Residency | tuple[Residency, ...]:
+        return self.all[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.all == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.all)
+
+    def __reduce__(self) -> tuple[type[tuple[Residency, ...]], tuple[tuple[Residency, ...]]]:
+        return tuple, (self.all,)
+
+
+@no_collection()
+def _stays(program: Program, spaces: AddressSpace) -> list[Stay]:
+    """When what came and went, of a program that is known to be right."""
+    roots = {name: spaces.root(name).name for name in spaces.memories}
+    here: dict[tuple[str, Piece], Stay] = {}
+    every: list[Stay] = []
+
+    def place(operand: Operand, computed: bool) -> None:
+        key = (roots[operand.region.memory], operand.piece)
+        if key not in here:  # Else a part is added to it.
+            here[key] = Stay(operand, key[0], item.step, number, computed)
+            every.append(here[key])
+
+    def release(operand: Operand) -> None:
+        stay = here.pop((roots[operand.region.memory], operand.piece))
+        stay.stop_step, stay.stop_instruction = item.step, number
+
+    for number, item in enumerate(program.instructions):  # noqa: B007
+        match item:
+            case Load() | Store():
+                if item.source.offset is not None:
+                    stay = here[roots[item.source.memory], item.piece]
+                    stay.stored = isinstance(item, Store)
+                if item.target.offset is not None:
+                    place(Operand(item.piece, item.target), False)
+            case Compute():
+                for at in item.frees:
+                    release(item.reads[at])
+                for operand in item.writes:
+                    place(operand, True)
+            case Release():
+                release(Operand(item.piece, item.region))
+    return every
+
+
+def _residencies(
+    stays: Sequence[Stay], spaces: AddressSpace, outputs: frozenset[str], steps: int
 ) -> tuple[Residency, ...]:
     """Finished residencies in program order, each with why it began and why it ended."""
-    ordered = sorted(stays, key=lambda stay: stay.start_instruction)
     seen: set[tuple[str, Piece]] = set()
     first: list[bool] = []
-    for stay in ordered:
+    for stay in stays:
         key = (stay.memory, stay.operand.piece)
         first.append(key not in seen)
         seen.add(key)
     last: list[bool] = []
     seen.clear()
-    for stay in reversed(ordered):
+    for stay in reversed(stays):
         key = (stay.memory, stay.operand.piece)
         last.append(key not in seen)
         seen.add(key)
@@ -84,7 +157,7 @@ def residencies(
         Residency(
             piece=stay.operand.piece,
             memory=stay.memory,
-            spans=stay.spans,
+            spans=spaces.spans(stay.operand.region),
             start_step=stay.start_step,
             stop_step=steps if stay.stop_step < 0 else stay.stop_step + 1,
             start_instruction=stay.start_instruction,
@@ -92,7 +165,7 @@ def residencies(
             origin=_origin(stay, is_first),
             ending=_ending(stay, is_last, stay.operand.piece.tensor in outputs),
         )
-        for stay, is_first, is_last in zip(ordered, first, last, strict=True)
+        for stay, is_first, is_last in zip(stays, first, last, strict=True)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 Owner = TypeVar("Owner")
@@ -14,6 +15,9 @@ class TakenRanges(Generic[Owner]):
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ranges: list[tuple[int, int, Owner]] = []
+
+    def __iter__(self) -> Iterator[tuple[int, int, Owner]]:
+        return iter(self._ranges)
 
     def clash(self, start: int, stop: int) -> tuple[int, int, Owner] | None:
         """A range that overlaps `[start, stop)`, the lowest one, or None."""

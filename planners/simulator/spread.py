@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from planners.core.engines import by_direction, kind_of, spreads
+from planners.core.loops import Loops, expanded, items_of, mapped
 from planners.core.machine import Machine
 from planners.core.plan import Plan
-from planners.core.program import Instruction, LazyInstructions, Load, Program, Store
+from planners.core.program import Instruction, Item, Load, Program, Store
 from planners.simulator.given_times import seconds_of
 from planners.simulator.timing import Scoreboard
 
@@ -31,31 +32,37 @@ def on_another(program: Program, own: Machine, machine: Machine) -> Program:
     if not (spreads(own) or spreads(machine)):
         return program
     kinds = {engine.name: kind_of(own, engine.name) for engine in own.engines}
-    items = (
-        replace(item, engine=kinds.get(item.engine, item.engine))
-        if isinstance(item, (Load, Store))
-        else item
-        for item in program.instructions
-    )
-    return replace(program, instructions=tuple(items))
+
+    def of_a_kind(item: Instruction) -> Instruction:
+        if not isinstance(item, (Load, Store)):
+            return item
+        return replace(item, engine=kinds.get(item.engine, item.engine))
+
+    return replace(program, instructions=Loops(tuple(mapped(items_of(program), of_a_kind))))
 
 
 def _assigned(program: Program, chosen: Mapping[int, str]) -> Program:
     """The program with these engines by position, others by direction; a lazy one stays lazy."""
 
-    def assigned() -> Iterator[Instruction]:
-        for index, item in enumerate(program.instructions):
-            if isinstance(item, (Load, Store)):
-                engine = chosen.get(index) or by_direction(item)
-                yield item if engine == item.engine else _on(item, engine)
-            else:
-                yield item
+    def assigned() -> Iterator[Item]:
+        if not chosen:
+            return mapped(items_of(program), _on)
+        return (_on(item, chosen.get(i, "")) for i, item in enumerate(program.instructions))
 
-    lazy = isinstance(program.instructions, LazyInstructions)
-    return replace(program, instructions=LazyInstructions(assigned) if lazy else tuple(assigned()))
+    instructions = program.instructions
+    if isinstance(instructions, Loops):
+        made = Loops(assigned if instructions.lazy else tuple(assigned()))
+        return replace(program, instructions=made)
+    return replace(program, instructions=tuple(expanded(assigned())))
 
 
-def _on(item: Load | Store, engine: str) -> Load | Store:
+def _on(item: Instruction, engine: str = "") -> Instruction:
+    """A transfer with an engine: this one, or that of its direction."""
+    if not isinstance(item, (Load, Store)):
+        return item
+    engine = engine or by_direction(item)
+    if engine == item.engine:
+        return item
     if isinstance(item, Load):
         return Load(item.step, item.piece, item.source, item.target, engine, item.joined)
     return Store(item.step, item.piece, item.source, item.target, engine)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from planners.core.boxes import joined, lies_in, uncovered
 from planners.core.errors import InvalidPlan
@@ -18,11 +20,24 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.simulator.residency import Stay
 from planners.simulator.spans import TakenRanges
 from planners.simulator.unfinished import Unfinished
 
 MANY_BOXES = 16  # Beyond, boxes at home are put together before they are searched.
+
+
+@dataclass(slots=True)
+class Resident:
+    """A piece that is in a memory now; `unfinished` until all its parts are there."""
+
+    operand: Operand
+    memory: str
+    spans: tuple[Span, ...]
+    unfinished: Unfinished | None = None
+
+    @property
+    def region(self) -> Region:
+        return self.operand.region
 
 
 class ReplayState:
@@ -32,12 +47,11 @@ class ReplayState:
         self.graph, self.spaces = graph, spaces
         self.index = -1
         self.step = 0
-        self.resident: dict[tuple[str, Piece], Stay] = {}
-        self.taken: dict[str, TakenRanges[Stay]] = defaultdict(TakenRanges)
+        self.resident: dict[tuple[str, Piece], Resident] = {}
+        self.taken: dict[str, TakenRanges[Resident]] = defaultdict(TakenRanges)
         # Boxes as keys: what is stored again and again is there once.
         self.home: dict[tuple[str, str], dict[Box, None]] = defaultdict(dict)
         self.wholes = {name: whole(tensor) for name, tensor in graph.tensors.items()}
-        self.stays: list[Stay] = []
         self.resident_bytes = self.extent = 0
         self.occupancy = [0] * steps
 
@@ -81,19 +95,19 @@ class ReplayState:
         except ValueError as error:
             raise self.fail(str(error), "out of range", region) from None
 
-    def find(self, operand: Operand) -> Stay:
+    def find(self, operand: Operand) -> Resident:
         """The residency that an operand names, once nothing is left to be added to it."""
         stay = self.find_any(operand)
         if stay.unfinished is not None:
             raise self.unfinished(stay, stay.unfinished)
         return stay
 
-    def unfinished(self, stay: Stay, missing: Unfinished) -> InvalidPlan:
+    def unfinished(self, stay: Resident, missing: Unfinished) -> InvalidPlan:
         """What is wrong with a piece to which parts are still to be added."""
         reason = f"{name_of(stay.operand.piece)} is {missing.state}"
         return self.fail(reason, "unfinished", stay.region)
 
-    def find_any(self, operand: Operand) -> Stay:
+    def find_any(self, operand: Operand) -> Resident:
         """The residency that an operand names: the same piece at the same bytes."""
         piece, region = operand
         self.memory(region)
@@ -125,7 +139,7 @@ class ReplayState:
         if uncovered(piece.box, boxes):
             raise self.fail(f"{region.memory} holds no copy of {name_of(piece)}", "no copy", region)
 
-    def place(self, operand: Operand, computed: bool, size: int | None = None) -> Stay:
+    def place(self, operand: Operand, size: int | None = None) -> Resident:
         """Make a piece resident: in range, over nothing that is resident, and nowhere else.
 
         `size` in bytes where that is not the piece's own.
@@ -144,11 +158,10 @@ class ReplayState:
             if clash := taken.clash(span.start, span.stop):
                 reason = f"{name_of(piece)} overwrites {name_of(clash[2].operand.piece)}, resident "
                 raise self.fail(f"{reason}at [{clash[0]}, {clash[1]})", "overlap", region)
-        stay = Stay(operand, root.name, spans, self.step, self.index, computed)
+        stay = Resident(operand, root.name, spans)
         for span in spans:
             taken.take(span.start, span.stop, stay)
         self.resident[root.name, piece] = stay
-        self.stays.append(stay)
         if not root.offchip:
             self.resident_bytes += region.size_bytes
             self.extent = max(self.extent, *(span.stop for span in spans))
@@ -177,12 +190,33 @@ class ReplayState:
     def release(self, operand: Operand) -> None:
         """End a residency."""
         stay = self.find(operand)
-        stay.stop_step, stay.stop_instruction = self.step, self.index
         for span in stay.spans:
             self.taken[stay.memory].free(span.start)
         del self.resident[stay.memory, operand.piece]
         if not self.spaces.memories[stay.memory].offchip:
             self.resident_bytes -= operand.region.size_bytes
+
+    def move(
+        self,
+        gone: Iterable[tuple[str, Piece]],
+        come: Iterable[tuple[Operand, str, Unfinished | None]],
+        extent: int,
+    ) -> None:
+        """Have some pieces resident in place of others, as rounds of a loop leave them."""
+        for root, piece in gone:
+            stay = self.resident.pop((root, piece))
+            for span in stay.spans:
+                self.taken[root].free(span.start)
+            if not self.spaces.memories[root].offchip:
+                self.resident_bytes -= stay.region.size_bytes
+        for operand, root, unfinished in come:
+            stay = Resident(operand, root, self._spans(operand.region), unfinished)
+            for span in stay.spans:
+                self.taken[root].take(span.start, span.stop, stay)
+            self.resident[root, operand.piece] = stay
+            if not self.spaces.memories[root].offchip:
+                self.resident_bytes += operand.region.size_bytes
+        self.extent = max(self.extent, extent)
 
 
 def name_of(piece: Piece) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from planners.core.boxes import common, joined
@@ -33,6 +33,10 @@ class Unfinished:
         if self.sums:
             return f"unfinished: {left} channels are still to be added"
         return f"unfinished: {left} elements are still to be made"
+
+    def copy(self) -> Unfinished:
+        """The same, to be added to apart."""
+        return replace(self, boxes=list(self.boxes))
 
     def add(self, part: Box) -> None:
         """Add a part. Raises `ValueError` where it is none, or has been added before."""

@@ -8,20 +8,21 @@ more are released. Between groups everything is off chip, but for what is held w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from planners.core.access import needs, needs_of_all, share_of_macs
+from planners.core.access import detailed, needs, needs_of_all, share_of_macs
 from planners.core.boxes import meet
 from planners.core.graph import Graph, Operator
+from planners.core.loops import Loops, moved, movement, rolled
 from planners.core.machine import Machine
 from planners.core.program import (
     Box,
     Compute,
     Instruction,
-    LazyInstructions,
+    Item,
     Load,
     Memory,
     Operand,
@@ -29,6 +30,7 @@ from planners.core.program import (
     Program,
     Region,
     Release,
+    Repeat,
     Store,
     piece_bytes,
 )
@@ -103,14 +105,14 @@ def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_byt
         ]
     steps = tuple(name for laid in groups for name in _step_names(laid))
 
-    def instructions() -> Iterator[Instruction]:
+    def items() -> Iterator[Item]:
         step, residents = 0, Residents(graph, machine)
         for laid in groups:
             yield from GroupEmitter(residents, laid, step).run()
             step += len(_step_names(laid))
 
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
-    return Program(tuple(memories), LazyInstructions(instructions), homes, steps)
+    return Program(tuple(memories), Loops(items), homes, steps)
 
 
 def _ring_name(laid: LaidGroup, tensor: str) -> str:
@@ -143,6 +145,7 @@ class GroupEmitter:
         self.turn = 0
         self.tile = 0
         self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
+        self.regular = not any(detailed(member.op) for member in self.group.members)
 
     def _cuts(self, tensor: str) -> list[int]:
         """Where rows are cut into pieces, so that pieces come and go whole."""
@@ -151,7 +154,7 @@ class GroupEmitter:
             marks.update(int(n) for n in counts)
         return sorted(marks)
 
-    def run(self) -> Iterator[Instruction]:
+    def run(self) -> Iterator[Item]:
         """Pass by pass over the channels, then over tiles of images and bands, strip by strip."""
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
@@ -165,15 +168,18 @@ class GroupEmitter:
                 for band in range(self.laid.arranger.bands.count):
                     columns = self.laid.arranger.bands.columns.items()
                     self.columns = {tensor: ranges[band] for tensor, ranges in columns}
-                    for strip in range(len(self.flows.upto[self.group.made[0]])):
-                        yield from self._strip(strip)
-                        self.step += 1
+                    yield from rolled([*self._strips()])
                     self.turn += 1
             yield from self._drop_parameters()
         for tensor in self.laid.stays.over:
             yield from self.residents.leave(tensor, self.step - 1)
 
-    def _strip(self, strip: int) -> Iterator[Instruction]:
+    def _strips(self) -> Iterator[list[Item]]:
+        for strip in range(len(self.flows.upto[self.group.made[0]])):
+            yield [*self._strip(strip)]
+            self.step += 1
+
+    def _strip(self, strip: int) -> Iterator[Item]:
         for tensor in self.group.loaded:
             if tensor not in self.sliced and (self.wanted is None or tensor in self.wanted):
                 channels = None if self.wanted is None else self.wanted[tensor]
@@ -191,7 +197,7 @@ class GroupEmitter:
 
     # ---- operators -------------------------------------------------------------------------
 
-    def _alone(self, index: int, strip: int, count: int) -> Iterator[Instruction]:
+    def _alone(self, index: int, strip: int, count: int) -> Iterator[Item]:
         """The rows that an operator makes in a strip, some of its channels after the other."""
         member = self.group.members[index]
         rows = self._fresh(member.op.outputs[0], strip)
@@ -201,13 +207,14 @@ class GroupEmitter:
         if self.part is None and member.sliced and count < member.channels:
             parts = pass_ranges(member.channels, count)
         writes = self._places(member.op.outputs, strip, self.part)
-        for channels in parts:
-            yield from self._compute(index, writes, rows, channels, None)
+
+        def tile(channels: Range | None) -> Iterator[Instruction]:
+            return self._compute(index, writes, rows, channels, None)
+
+        yield from self._tiled(parts, tile)
         yield from self._leave(writes)
 
-    def _channel_by_channel(
-        self, unit: AdvancingUnit, strip: int, count: int
-    ) -> Iterator[Instruction]:
+    def _channel_by_channel(self, unit: AdvancingUnit, strip: int, count: int) -> Iterator[Item]:
         """Operators that pass channels on: a few of them through all, then the next few."""
         members = [(i, self.group.members[i]) for i in unit.members]
         around = {t for _, m in members for t in m.op.inputs}
@@ -215,7 +222,8 @@ class GroupEmitter:
         made = [t for _, m in members for t in m.op.outputs if t in self.sliced]
         whole: dict[int, tuple[Operand, ...]] = {}  # complete after the last channels
         parts = pass_ranges(unit.channels, count)
-        for channels in parts:
+
+        def tile(channels: Range | None) -> Iterator[Instruction]:
             for tensor in loaded:
                 yield from self._load(tensor, strip, channels)
             for index, member in members:
@@ -228,6 +236,7 @@ class GroupEmitter:
                     whole[index] = self._places(others, strip, self.part)
                 few = self._places([t for t in outputs if t in self.sliced], strip, channels)
                 if member.adds_up(self.sliced):
+                    assert channels is not None
                     part = Sum(channels, channels == parts[-1]) if len(parts) > 1 else None
                     yield from self._compute(index, whole[index] + few, rows, self.part, part)
                 else:
@@ -235,8 +244,61 @@ class GroupEmitter:
                 yield from self._leave(few)
             for tensor in (*loaded, *made):
                 yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
+
+        yield from self._tiled(parts, tile)
         for writes in whole.values():
             yield from self._leave(writes)
+
+    def _tiled(
+        self, parts: Sequence[Range | None], tile: Callable[[Range | None], Iterator[Instruction]]
+    ) -> Iterator[Item]:
+        """Tiles of channels one after the other: a loop of those that are equal, then the rest.
+
+        What a tile needs is linear in its channels, clipped at the map's ends (but not where calls
+        move elements): if the first, second and last move alike, so do those between.
+        """
+        equal = [p for p in parts if p and parts[0] and p[1] - p[0] == parts[0][1] - parts[0][0]]
+        rounds = len(equal[:-1]) // self._turns
+        if rounds < 4 or not self.regular or self.held:
+            yield from rolled([[*tile(channels)] for channels in parts[:-1]])
+            yield from tile(parts[-1])
+            return
+        known = len(self.parameters)
+
+        def body(number: int) -> list[Item]:
+            few = equal[number * self._turns : (number + 1) * self._turns]
+            return [item for channels in few for item in tile(channels)]
+
+        first, before = body(0), self._counters()
+        second, after = body(1), self._counters()
+        move = movement(first, second)
+        if move is None or len(self.parameters) > known:  # Those that stay are loaded here.
+            more = [[*tile(channels)] for channels in parts[2 * self._turns : -1]]
+            yield from rolled([first, second, *more])
+            yield from tile(parts[-1])
+            return
+        self._count_on(before, after, rounds - 2)
+        last = body(rounds - 1)
+        assert last == [moved(i, m, rounds - 1) for i, m in zip(first, move, strict=True)]
+        if first:
+            yield Repeat(rounds, tuple(first), move)
+        for channels in parts[rounds * self._turns :]:
+            yield from tile(channels)
+
+    @property
+    def _turns(self) -> int:
+        """Tiles after which refilled parameters lie where they lay."""
+        return max(1, len(self.layout.tiles))
+
+    def _counters(self) -> dict[str, int]:
+        return {**self.moved, "": self.tile}
+
+    def _count_on(self, before: dict[str, int], after: dict[str, int], rounds: int) -> None:
+        """Count addresses and tiles as if so many rounds like the last one had been made."""
+        for tensor in self.moved:
+            first = before.get(tensor, 0)
+            self.moved[tensor] = first + rounds * (after[tensor] - first)
+        self.tile = before[""] + rounds * (after[""] - before[""])
 
     def _compute(
         self,

@@ -1,0 +1,270 @@
+"""Programs written as loops: rounds are moved copies of one body, made when someone iterates.
+
+All that is said of a program is said of its expansion. What can do with a few rounds reads the
+items as they are written (`items_of`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from planners.core.program import (
+    Barrier,
+    Box,
+    Compute,
+    Instruction,
+    Item,
+    Load,
+    Move,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Repeat,
+    Store,
+)
+
+MOST_DEEP = 8
+MOST_INSTRUCTIONS = 1 << 27
+"""Loops of a file may be nested so deep, and expand to so many instructions."""
+
+
+class Loops:
+    """Instructions written as items, of which some are loops: held, or made anew at each pass."""
+
+    def __init__(self, items: Sequence[Item] | Callable[[], Iterable[Item]]) -> None:
+        self._items = items
+
+    @property
+    def lazy(self) -> bool:
+        """Whether the items are made anew at each pass."""
+        return callable(self._items)
+
+    @property
+    def items(self) -> Iterable[Item]:
+        """As written: instructions and loops."""
+        return self._items() if callable(self._items) else self._items
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return expanded(self.items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loops) and tuple(self.items) == tuple(other.items)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def items_of(program: Program) -> Iterable[Item]:
+    """A program's items as written: instructions and loops."""
+    instructions = program.instructions
+    return instructions.items if isinstance(instructions, Loops) else instructions
+
+
+def expanded(items: Iterable[Item]) -> Iterator[Instruction]:
+    """Every instruction of every round, in program order."""
+    for item in items:
+        if isinstance(item, Repeat):
+            for k in range(item.count):
+                yield from expanded(round_of(item, k))
+        else:
+            yield item
+
+
+def round_of(loop: Repeat, number: int) -> Iterator[Item]:
+    """The items of a round, counted from 0."""
+    for item, move in zip(loop.body, loop.moves, strict=True):
+        yield moved(item, move, number)
+
+
+def size_of(items: Iterable[Item]) -> int:
+    """How many instructions items expand to."""
+    return sum(i.count * size_of(i.body) if isinstance(i, Repeat) else 1 for i in items)
+
+
+def mapped(items: Iterable[Item], change: Callable[[Instruction], Instruction]) -> Iterator[Item]:
+    """The same items with each instruction changed in what does not move."""
+    for item in items:
+        if isinstance(item, Repeat):
+            yield Repeat(item.count, tuple(mapped(item.body, change)), item.moves)
+        else:
+            yield change(item)
+
+
+# ---- movement --------------------------------------------------------------------------------
+
+
+def numbers(item: Instruction) -> tuple[int, ...]:
+    """What may move in an instruction.
+
+    Its step; of each operand, in order (a transfer's piece with source and target, a compute's
+    reads and writes), where its box begins on each axis and then its offset, where it has one; the
+    first channel of `sums`; and where the box of each of `parts` begins.
+    """
+    out = [item.step]
+    match item:
+        case Load() | Store():
+            _box(out, item.piece.box)
+            out += [at for at in (item.source.offset, item.target.offset) if at is not None]
+        case Compute():
+            for (_, box), region in (*item.reads, *item.writes):
+                _box(out, box)
+                if region.offset is not None:
+                    out.append(region.offset)
+            if item.sums is not None:
+                out.append(item.sums[0])
+            for box in item.parts:
+                _box(out, box)
+        case Release():
+            _box(out, item.piece.box)
+            out += [] if item.region.offset is None else [item.region.offset]
+        case Barrier():
+            pass
+    return tuple(out)
+
+
+def _box(out: list[int], box: Box) -> None:
+    for start, _ in box:
+        out.append(start)
+
+
+def moved(item: Item, move: Move, times: int) -> Item:
+    """An item `times` rounds later."""
+    if not times:
+        return item
+    if isinstance(item, Repeat):
+        body = (moved(i, m, times) for i, m in zip(item.body, moves_of(move), strict=True))
+        return Repeat(item.count, tuple(body), item.moves)
+    by = numbers_of(move)
+    return _Mover(by, times).instruction(item) if any(by) else item
+
+
+def moves_of(move: Move) -> tuple[Move, ...]:
+    """The move of a loop as those of its body's items."""
+    return tuple(m for m in move if isinstance(m, tuple))
+
+
+def numbers_of(move: Move) -> tuple[int, ...]:
+    """The move of an instruction as whole numbers."""
+    return tuple(m for m in move if isinstance(m, int))
+
+
+class _Mover:
+    """Moves what an instruction has, in the order of its `numbers`."""
+
+    __slots__ = ("at", "by", "times")
+
+    def __init__(self, by: tuple[int, ...], times: int) -> None:
+        self.by, self.times, self.at = by, times, 0
+
+    def number(self, value: int) -> int:
+        self.at += 1
+        return value + self.times * self.by[self.at - 1]
+
+    def box(self, box: Box) -> Box:
+        by, times, at = self.by, self.times, self.at
+        self.at += len(box)
+        mine = by[at : self.at]
+        return tuple([(a + times * d, b + times * d) for (a, b), d in zip(box, mine, strict=True)])
+
+    def piece(self, piece: Piece) -> Piece:
+        return Piece(piece.tensor, self.box(piece.box))
+
+    def region(self, region: Region) -> Region:
+        if region.offset is None:
+            return region
+        return Region(region.memory, self.number(region.offset), region.size_bytes)
+
+    def operands(self, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        return tuple([Operand(self.piece(o.piece), self.region(o.region)) for o in operands])
+
+    def instruction(self, item: Instruction) -> Instruction:
+        step = self.number(item.step)
+        match item:
+            case Load():
+                piece, ends = self.piece(item.piece), (item.source, item.target)
+                source, target = map(self.region, ends)
+                return Load(step, piece, source, target, item.engine, item.joined)
+            case Store():
+                piece, ends = self.piece(item.piece), (item.source, item.target)
+                source, target = map(self.region, ends)
+                return Store(step, piece, source, target, item.engine)
+            case Compute():
+                reads, writes = self.operands(item.reads), self.operands(item.writes)
+                sums = item.sums
+                if sums is not None:
+                    first = self.number(sums[0])
+                    sums = (first, first + sums[1] - sums[0])
+                parts = tuple([self.box(box) for box in item.parts])
+                rest = (item.macs, item.frees, item.engine, sums, parts)
+                return Compute(step, item.operator, reads, writes, *rest)
+            case Release():
+                return Release(step, self.piece(item.piece), self.region(item.region))
+            case Barrier():
+                return Barrier(step)
+
+
+# ---- finding loops -----------------------------------------------------------------------------
+
+
+def movement(first: Sequence[Item], second: Sequence[Item]) -> tuple[Move, ...] | None:
+    """How each item of a round moves to the next one; None where they differ by more than that."""
+    if len(first) != len(second):
+        return None
+    moves = []
+    for a, b in zip(first, second):
+        move = _movement(a, b)
+        if move is None:
+            return None
+        moves.append(move)
+    return tuple(moves)
+
+
+def _movement(a: Item, b: Item) -> Move | None:
+    if isinstance(a, Repeat) or isinstance(b, Repeat):
+        if not (isinstance(a, Repeat) and isinstance(b, Repeat)):
+            return None
+        return movement(a.body, b.body) if (a.count, a.moves) == (b.count, b.moves) else None
+    if type(a) is not type(b):
+        return None
+    before, after = numbers(a), numbers(b)
+    if len(before) != len(after):
+        return None
+    by = tuple([n - m for m, n in zip(before, after)])
+    return by if a is b or moved(a, by, 1) == b else None
+
+
+def rolled(rounds: Sequence[Sequence[Item]], least: int = 4) -> Iterator[Item]:
+    """The items of rounds one after the other, as loops where `least` rounds or more move alike.
+
+    A loop's body is one round or, where each second one moves alike (two buffers in turn), two.
+    """
+    start = 0
+    while start < len(rounds):
+        for period in (1, 2):
+            body = _joined(rounds, start, period)
+            move = movement(body, _joined(rounds, start + period, period)) if body else None
+            count = 1
+            while move is not None and _continues(rounds, start + count * period, period, move):
+                count += 1
+            if count >= least:
+                yield Repeat(count, body, move or ())
+                start += count * period
+                break
+        else:
+            yield from rounds[start]
+            start += 1
+
+
+def _joined(rounds: Sequence[Sequence[Item]], start: int, period: int) -> tuple[Item, ...]:
+    if start + period > len(rounds):
+        return ()
+    return tuple(item for each in rounds[start : start + period] for item in each)
+
+
+def _continues(
+    rounds: Sequence[Sequence[Item]], start: int, period: int, move: tuple[Move, ...]
+) -> bool:
+    """Whether the rounds from here on are those before, moved so."""
+    here = _joined(rounds, start, period)
+    return bool(here) and movement(_joined(rounds, start - period, period), here) == move
