@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 import planners as sp
+from planners.core.loops import Loops
 from planners.core.machine import load_machine
 from planners.core.plan import Claims, Plan
 from planners.core.program import (
     Box,
     Compute,
     Instruction,
-    LazyInstructions,
     Load,
     Memory,
     Operand,
@@ -97,7 +97,7 @@ class RowsInRings:
             base += ring
         return Program(
             tuple(memories),
-            LazyInstructions(lambda: iter(self.instructions())),
+            Loops(self.instructions),
             {"input": "host", "output": "host"},
             tuple(f"row {y}" for y in range(self.height + 2)),
         )
