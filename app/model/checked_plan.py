@@ -242,7 +242,7 @@ class Shown:
     def _live(self, step: int) -> tuple[sp.Residency, ...]:
         left, right = self._sides
         stays = self.report.residencies
-        live = [stays[i] for i in np.flatnonzero((left <= step) & (step < right))]
+        live = [stays[int(i)] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups or self.pool:
             moment = _fullest(live, self.by_step[step])
             live = [r for r in live if r.start_instruction <= moment < _stop(r)]

@@ -238,11 +238,16 @@ class Span:
     stop: int
 
 
+MOST_KNOWN = 20_000
+"""Regions of which spans are kept: an operand is placed, read and released soon after another."""
+
+
 class AddressSpace:
     """Translates regions into spans of root memories: windows are shifted, rings are wrapped."""
 
     def __init__(self, memories: Iterable[Memory]) -> None:
         self.memories = {m.name: m for m in memories}
+        self._known: dict[Region, tuple[Span, ...]] = {}
 
     def root(self, name: str) -> Memory:
         """The memory whose bytes these really are."""
@@ -261,6 +266,14 @@ class AddressSpace:
 
         Raises `ValueError` where the region does not lie in its memory, or has no address.
         """
+        known = self._known.get(region)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[region] = self._spans(region)
+        return known
+
+    def _spans(self, region: Region) -> tuple[Span, ...]:
         memory = self.memories[region.memory]
         if region.offset is None:
             raise ValueError(f"no address in {region.memory}")
@@ -286,5 +299,5 @@ class AddressSpace:
         return tuple(
             span
             for a, b in parts
-            for span in self.spans(Region(memory.parent, memory.base + a, b - a))
+            for span in self._spans(Region(memory.parent, memory.base + a, b - a))
         )

@@ -19,6 +19,7 @@ from planners.core.program import (
     Release,
     Span,
     Store,
+    piece_bytes,
 )
 
 Origin = Literal["load", "retrieve", "compute"]
@@ -79,6 +80,10 @@ class Residencies(Sequence[Residency]):
         """Every one of them."""
         spaces = AddressSpace(self._program.memories)
         stays = _stays(self._program, spaces)
+        for stay in stays:  # A sum that is complete takes its own bytes.
+            piece, region = stay.operand
+            own = region._replace(size_bytes=piece_bytes(self._graph, piece))
+            stay.operand = Operand(piece, own)
         return _residencies(stays, spaces, frozenset(self._graph.outputs), len(self._program.steps))
 
     def __len__(self) -> int:

@@ -168,7 +168,7 @@ class ReplayState:
             self.note_occupancy()
         return stay
 
-    def settle(self, stay: Stay) -> None:
+    def settle(self, stay: Resident) -> None:
         """A sum that is complete takes its own bytes, the first of those that it had."""
         piece, region = stay.operand
         size = piece_bytes(self.graph, piece)

@@ -410,14 +410,17 @@ class LoopProof:
             if channels is None or self.spaces.root(operand.region.memory).offchip:
                 raise NotProven("sums off chip, or of an operator that has none")
             begun = Unfinished(((0, channels),), sums=True)
-            return self._add(operand, motions, begun, (item.sums,), [(by,) for by in sums])
+            size = self.graph.sum_bytes(op, operand.piece.elements)
+            moves = [(by,) for by in sums]
+            return self._add(operand, motions, begun, (item.sums,), moves, size)
         if item.parts:
             begun = Unfinished(operand.piece.box, sums=False)
             apart = [
                 tuple([a - b for a, b in zip(x, m.box, strict=True)])
                 for x, m in zip(part, motions, strict=True)
             ]
-            return self._add(operand, motions, begun, made, apart)
+            size = piece_bytes(self.graph, operand.piece)
+            return self._add(operand, motions, begun, made, apart, size)
         self._place(operand, motions)
         return True
 
@@ -428,15 +431,17 @@ class LoopProof:
         begun: Unfinished,
         part: Box,
         apart: Sequence[Vector],
+        size: int,
     ) -> bool:
         """Add a part to a piece that was begun in this round, or another one in each round.
 
         Whether the piece is then complete. One that grows must not be, until the loop is over.
+        `size`: its bytes until then.
         """
         root = self.spaces.root(operand.region.memory).name
         stay = self.live[root, operand.piece.tensor].get(operand.piece)
         if stay is None:
-            stay = self._place(operand, motions)
+            stay = self._place(operand, motions, size)
             stay.unfinished = begun
         elif not self._same(stay, operand, motions):
             raise NotProven("adds to another piece")
@@ -445,12 +450,21 @@ class LoopProof:
             raise NotProven("adds to a complete piece, or in an outer loop")
         if not any(apart[-1]) and stay.since == depth:
             _add(left, [part])
-            stay.unfinished = None if left.complete else left
+            if left.complete:
+                stay.unfinished = None
+                self._settle(stay)
             return left.complete
         if stay.since != depth - 1 or not stay.motions[-1].rests:
             raise NotProven("adds the same again")
         stay.growing.append((part, apart[-1]))
         return False
+
+    def _settle(self, stay: LoopStay) -> None:
+        """A sum that is complete takes its own bytes, the first of those that it had."""
+        piece, region = stay.operand
+        size = piece_bytes(self.graph, piece)
+        self.resident_bytes -= region.size_bytes - size
+        stay.operand = Operand(piece, region._replace(size_bytes=size))
 
     def _grow(self, stay: LoopStay) -> None:
         """Add what all rounds of the innermost loop add."""
@@ -550,13 +564,13 @@ class LoopProof:
         if not all(0 <= a < b <= n for (a, b), n in zip(swept, tensor.shape, strict=True)):
             raise NotProven("outside of its tensor")
 
-    def _place(self, operand: Operand, motions: Motions) -> LoopStay:
+    def _place(self, operand: Operand, motions: Motions, size: int | None = None) -> LoopStay:
         piece, region = operand
         self._inside(piece, [m.box for m in motions])
         memory, root = self.state.memory(region), self.spaces.root(region.memory)
         if region.offset is None or not memory.addressed or root.offchip:
             raise NotProven("no address on chip")
-        if region.size_bytes != piece_bytes(self.graph, piece):
+        if region.size_bytes != (piece_bytes(self.graph, piece) if size is None else size):
             raise NotProven("a region of another size")
         offsets = [m.offset for m in motions]
         limit = memory.size_bytes
