@@ -15,7 +15,7 @@ from dataclasses import replace
 from time import process_time
 
 import planners as sp
-from planners.core.loops import Loops, items_of
+from planners.core.loops import LoopedInstructions, items_of
 from planners.core.program_json import program_to_json
 from planners.simulator.check import CheckReport, replay
 
@@ -36,7 +36,7 @@ def row(case: str) -> str:
     graph = sp.load(name)
     plan = sp.plan(graph, planner="fusion", budget=int(size) * 1024, replay=False)
     items = tuple(items_of(plan.program))
-    looped = replace(plan.program, instructions=Loops(items))
+    looped = replace(plan.program, instructions=LoopedInstructions(items))
     flat = replace(plan.program, instructions=tuple(plan.program.instructions))
     loops_s, report = least(lambda: replay(graph, looped, machine=plan.machine))
     flat_s, same = least(lambda: replay(graph, flat, machine=plan.machine))

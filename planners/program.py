@@ -1,6 +1,6 @@
 """What planners of one's own import of programs; it lives in `planners.core`."""
 
-from planners.core.loops import Loops
+from planners.core.loops import LoopedInstructions
 from planners.core.program import (
     Barrier,
     Box,
@@ -20,7 +20,7 @@ from planners.core.program import (
     whole,
 )
 
-LazyInstructions = Loops
+LazyInstructions = LoopedInstructions
 """As it was called when it could not hold loops."""
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "Item",
     "LazyInstructions",
     "Load",
-    "Loops",
+    "LoopedInstructions",
     "Memory",
     "Operand",
     "Piece",

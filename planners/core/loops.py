@@ -30,7 +30,7 @@ MOST_INSTRUCTIONS = 1 << 27
 """Loops of a file may be nested so deep, and expand to so many instructions."""
 
 
-class Loops:
+class LoopedInstructions:
     """Instructions written as items, of which some are loops: held, or made anew at each pass."""
 
     def __init__(self, items: Sequence[Item] | Callable[[], Iterable[Item]]) -> None:
@@ -50,7 +50,7 @@ class Loops:
         return expanded(self.items)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Loops) and tuple(self.items) == tuple(other.items)
+        return isinstance(other, LoopedInstructions) and tuple(self.items) == tuple(other.items)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -58,7 +58,7 @@ class Loops:
 def items_of(program: Program) -> Iterable[Item]:
     """A program's items as written: instructions and loops."""
     instructions = program.instructions
-    return instructions.items if isinstance(instructions, Loops) else instructions
+    return instructions.items if isinstance(instructions, LoopedInstructions) else instructions
 
 
 def expanded(items: Iterable[Item]) -> Iterator[Instruction]:

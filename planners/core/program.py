@@ -190,12 +190,12 @@ Item: TypeAlias = Instruction | Repeat
 class Program:
     """Instructions in program order over memories, and where tensors are before and after.
 
-    `instructions` may be written as loops (`planners.core.loops.Loops`); whoever iterates gets
-    every round. `homes` says which memory holds each kind of tensor at the start (`input`,
-    `parameter`) and at the end (`output`); what a run keeps for the next one starts with the
-    inputs and ends with the outputs. Without a home for `parameter`, parameters are not counted:
-    operators read them from somewhere that this program does not plan. `steps` names each
-    timestep.
+    `instructions` may be written as loops (`planners.core.loops.LoopedInstructions`); whoever
+    iterates gets every round. `homes` says which memory holds each kind of tensor at the start
+    (`input`, `parameter`) and at the end (`output`); what a run keeps for the next one starts with
+    the inputs and ends with the outputs. Without a home for `parameter`, parameters are not
+    counted: operators read them from somewhere that this program does not plan. `steps` names
+    each timestep.
     """
 
     memories: tuple[Memory, ...]

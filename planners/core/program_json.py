@@ -9,7 +9,7 @@ from planners.core.garbage import no_collection
 from planners.core.loops import (
     MOST_DEEP,
     MOST_INSTRUCTIONS,
-    Loops,
+    LoopedInstructions,
     expanded,
     items_of,
     numbers,
@@ -127,7 +127,7 @@ def program_from_json(data: Any) -> Program:
         raise ValueError(f"the loops make more than {MOST_INSTRUCTIONS:,} instructions")
     return Program(
         memories=tuple(_memory(memory) for memory in data["memories"]),
-        instructions=Loops(items) if looped else tuple(expanded(items)),
+        instructions=LoopedInstructions(items) if looped else tuple(expanded(items)),
         homes={str(k): str(v) for k, v in data["homes"].items()},
         steps=tuple(str(step) for step in data["steps"]),
     )

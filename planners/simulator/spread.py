@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from planners.core.engines import by_direction, kind_of, spreads
-from planners.core.loops import Loops, expanded, items_of, mapped
+from planners.core.loops import LoopedInstructions, expanded, items_of, mapped
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import Instruction, Item, Load, Program, Store
@@ -38,7 +38,9 @@ def on_another(program: Program, own: Machine, machine: Machine) -> Program:
             return item
         return replace(item, engine=kinds.get(item.engine, item.engine))
 
-    return replace(program, instructions=Loops(tuple(mapped(items_of(program), of_a_kind))))
+    return replace(
+        program, instructions=LoopedInstructions(tuple(mapped(items_of(program), of_a_kind)))
+    )
 
 
 def _assigned(program: Program, chosen: Mapping[int, str]) -> Program:
@@ -50,8 +52,8 @@ def _assigned(program: Program, chosen: Mapping[int, str]) -> Program:
         return (_on(item, chosen.get(i, "")) for i, item in enumerate(program.instructions))
 
     instructions = program.instructions
-    if isinstance(instructions, Loops):
-        made = Loops(assigned if instructions.lazy else tuple(assigned()))
+    if isinstance(instructions, LoopedInstructions):
+        made = LoopedInstructions(assigned if instructions.lazy else tuple(assigned()))
         return replace(program, instructions=made)
     return replace(program, instructions=tuple(expanded(assigned())))
 

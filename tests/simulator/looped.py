@@ -13,7 +13,15 @@ from torch import nn
 
 import planners as sp
 from planners.core.errors import InvalidPlan
-from planners.core.loops import Loops, items_of, moved, moves_of, numbers, numbers_of, rolled
+from planners.core.loops import (
+    LoopedInstructions,
+    items_of,
+    moved,
+    moves_of,
+    numbers,
+    numbers_of,
+    rolled,
+)
 from planners.core.program import Compute, Item, Move, Program, Repeat
 from planners.simulator.check import CheckReport, replay
 from tests.simulator.programs import RowsInRings
@@ -31,7 +39,7 @@ def rows(height: int, rows_held: int) -> Case:
     made = Taller(rows_held)
     program = made.program()
     steps = [list(items) for _, items in groupby(program.instructions, lambda item: item.step)]
-    return made.graph, replace(program, instructions=Loops(tuple(rolled(steps))))
+    return made.graph, replace(program, instructions=LoopedInstructions(tuple(rolled(steps))))
 
 
 def fused(module: nn.Module, shape: Sequence[int], budget: float) -> Case:
@@ -43,7 +51,9 @@ def fused(module: nn.Module, shape: Sequence[int], budget: float) -> Case:
     )
     size = int(whole * budget)
     plan = sp.plan(graph, planner="fusion", budget=size, replay=False)
-    return graph, replace(plan.program, instructions=Loops(tuple(items_of(plan.program))))
+    return graph, replace(
+        plan.program, instructions=LoopedInstructions(tuple(items_of(plan.program)))
+    )
 
 
 @cache
@@ -105,7 +115,7 @@ def corrupted(program: Program, seed: int) -> Program:
             for item in some
         )
 
-    return replace(program, instructions=Loops(walk(items)))
+    return replace(program, instructions=LoopedInstructions(walk(items)))
 
 
 def _changed(loop: Repeat, dice: random.Random, inside: bool) -> Repeat:

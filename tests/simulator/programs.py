@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 import planners as sp
-from planners.core.loops import Loops
+from planners.core.loops import LoopedInstructions
 from planners.core.machine import load_machine
 from planners.core.plan import Claims, Plan
 from planners.core.program import (
@@ -97,7 +97,7 @@ class RowsInRings:
             base += ring
         return Program(
             tuple(memories),
-            Loops(self.instructions),
+            LoopedInstructions(self.instructions),
             {"input": "host", "output": "host"},
             tuple(f"row {y}" for y in range(self.height + 2)),
         )

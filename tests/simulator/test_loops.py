@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planners.core.loops import Loops, expanded, items_of, numbers, rolled, size_of
+from planners.core.loops import LoopedInstructions, expanded, items_of, numbers, rolled, size_of
 from planners.core.plan import Plan
 from planners.core.program import Barrier, Compute, Piece, Region, Release, Repeat
 from planners.core.program_json import program_from_json, program_to_json
@@ -73,7 +73,7 @@ def test_a_piece_that_rests_is_met_in_a_middle_round() -> None:
     for number in range(loop.count):
         changed = replace(loop, body=tuple(loop.body), count=number) if number else None
         written = (*items[:at], *([changed] if changed else []), *items[at + 1 :])
-        wrong = replace(program, instructions=Loops(written))
+        wrong = replace(program, instructions=LoopedInstructions(written))
         assert verdict(graph, wrong) == verdict(graph, flat(wrong))
 
 
@@ -135,7 +135,9 @@ def test_a_loop_of_nothing_does_nothing() -> None:
     graph, program = cases()["rows"]
     nothing = Repeat(9, (), ())
     items = (nothing, *items_of(program), Repeat(5, (nothing,), ((),)))
-    assert replay(graph, replace(program, instructions=Loops(items))) == replay(graph, program)
+    assert replay(graph, replace(program, instructions=LoopedInstructions(items))) == replay(
+        graph, program
+    )
 
 
 def test_numbers_are_in_the_order_that_the_format_states() -> None:
