@@ -41,8 +41,8 @@ from planners.core.program import (
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
 from planners.simulator.engines import Engines
-from planners.simulator.loops.affine import NotProven
-from planners.simulator.loops.proof import Around, LoopEffects, later_rounds
+from planners.simulator.loop_affine import NotProven
+from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
 from planners.simulator.memories import check_memories, onchip_bytes
 from planners.simulator.residency import Residencies, Residency
 from planners.simulator.state import ReplayState, name_of

@@ -15,7 +15,7 @@ from planners.core.program import Barrier, Compute, Piece, Region, Release, Repe
 from planners.core.program_json import program_from_json, program_to_json
 from planners.simulator import check
 from planners.simulator.check import replay
-from planners.simulator.loops.affine import NotProven
+from planners.simulator.loop_affine import NotProven
 from tests.simulator.looped import cases, corrupted, flat, loops, rows, verdict
 from tests.simulator.programs import plan_of
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from planners.core.boxes import Box
 from planners.core.program import AddressSpace, Memory, Operand, Piece, Region, Span
-from planners.simulator.loops.affine import Motion, Motions, NotProven, Vector, least
+from planners.simulator.loop_affine import Motion, Motions, NotProven, Vector, least
 from planners.simulator.unfinished import Unfinished
 
 

@@ -12,7 +12,7 @@ from planners.core.access import detailed, is_local, needs, reduced
 from planners.core.boxes import Box, joined, uncovered
 from planners.core.graph import Graph, Operator
 from planners.core.program import Piece
-from planners.simulator.loops.affine import NotProven, Vector, corners, least, shifted
+from planners.simulator.loop_affine import NotProven, Vector, corners, least, shifted
 
 Reads: TypeAlias = Mapping[str, Sequence[tuple[Box, tuple[Vector, ...]]]]
 """What is read of each tensor: boxes, and how each moves in each loop."""

@@ -36,7 +36,7 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.simulator.engines import Engines
-from planners.simulator.loops.affine import (
+from planners.simulator.loop_affine import (
     Motion,
     Motions,
     Moves,
@@ -48,8 +48,8 @@ from planners.simulator.loops.affine import (
     progression,
     shifted,
 )
-from planners.simulator.loops.lines import Lines, LoopStay
-from planners.simulator.loops.operands import Reading
+from planners.simulator.loop_lines import Lines, LoopStay
+from planners.simulator.loop_needs import Reading
 from planners.simulator.state import ReplayState
 from planners.simulator.unfinished import Unfinished
 
