@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ def _timm(name: str) -> Case:
     small = torch.randn(1, channels, _SMALL, _SMALL)
     if not module.default_cfg.get("fixed_input_size"):
         with contextlib.suppress(Exception), torch.no_grad():
-            module(small)
+            copy.deepcopy(module)(small)  # A run may fill what a module keeps.
             return Case(module, (small,))
     return Case(module, (torch.randn(1, channels, *size),))
 

@@ -95,3 +95,25 @@ def test_what_a_module_keeps_in_containers_is_as_before() -> None:
     assert module.by_size is kept
     assert sp.execute(sp.plan(graph), module, x).bit_exact
     assert torch.is_tensor(module(x) + 0)
+
+
+class Hooked(nn.Module):
+    """Registers hooks on its parts in its first run, once, as transformers' models do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.ready = False
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.ready:
+            self.layer.register_forward_hook(lambda part, given, out: out + 1)
+            self.ready = True
+        return self.layer(x)
+
+
+def test_hooks_of_a_first_run_are_there_once() -> None:
+    module, x = Hooked().eval(), torch.randn(2, 4)
+    graph = sp.from_torch(module, x)
+    assert (module.ready, len(module.layer._forward_hooks)) == (False, 0)
+    assert sp.execute(sp.plan(graph), module, x).bit_exact

@@ -8,6 +8,7 @@ import io
 import logging
 import traceback
 import warnings
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from planners.importers.torch.given import checked_module, example
 from planners.importers.torch.program import read_program
 from planners.importers.torch.steps import TorchTrace
 
-_CONTAINERS = (dict, list, set)
+_CONTAINERS = (dict, list, set, OrderedDict)
 _LOUD = ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")
 
 
