@@ -76,10 +76,12 @@ def load(
             raise BadInput(f"{name} has its own input shape; leave input_shape out")
         path = Path(name_or_path)
         graph = vmcu.named(name.removeprefix(vmcu.PREFIX)) if block else _from_file(path)
-        return graph.with_bytes_per_element(bytes_per_element) if bytes_per_element else graph
+        return (
+            graph if bytes_per_element is None else graph.with_bytes_per_element(bytes_per_element)
+        )
     shapes = _shapes(name, input_shape)
     graph = _shipped(name, shapes, granularity) or _traced(name, shapes, granularity, progress)
-    return graph.with_bytes_per_element(bytes_per_element or 1)
+    return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
 
 def load_darknet(
@@ -99,7 +101,7 @@ def load_darknet(
         _report(Clock(inf, progress), "trace", name)
         graph = darknet.graph_of(source, name, granularity)
         cache.put(entry, graph)
-    return graph.with_bytes_per_element(bytes_per_element or 1)
+    return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
 
 def build(

@@ -129,7 +129,9 @@ def to_graph(
         operators=tuple(operators),
         inputs=tuple(t.name for t in trace.inputs),
         outputs=tuple(outputs),
-        bytes_per_element=bytes_per_element or usual_width(t.dtype for t in tensors.values()),
+        bytes_per_element=usual_width(t.dtype for t in tensors.values())
+        if bytes_per_element is None
+        else bytes_per_element,
         granularity=granularity,
         source=dict(source or {}),
         state=dict(trace.state),

@@ -37,7 +37,7 @@ def from_darknet(
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     source = darknet_source(path, input_shape)
     graph = graph_of(source, Path(path).stem, granularity)
-    return graph.with_bytes_per_element(bytes_per_element or 1)
+    return graph.with_bytes_per_element(1 if bytes_per_element is None else bytes_per_element)
 
 
 def darknet_source(path: str | Path, input_shape: Sequence[Any] | None = None) -> dict[str, Any]:
