@@ -227,11 +227,67 @@ def _movement(a: Item, b: Item) -> Move | None:
         return movement(a.body, b.body) if (a.count, a.moves) == (b.count, b.moves) else None
     if type(a) is not type(b):
         return None
-    before, after = numbers(a), numbers(b)
-    if len(before) != len(after):
-        return None
-    by = tuple([n - m for m, n in zip(before, after)])
-    return by if a is b or moved(a, by, 1) == b else None
+    by = [b.step - a.step]
+    if isinstance(a, Compute) and isinstance(b, Compute):
+        alike = _computes(by, a, b)
+    elif isinstance(a, Release) and isinstance(b, Release):
+        alike = _piece(by, a.piece, b.piece) and _region(by, a.region, b.region)
+    elif isinstance(a, (Load, Store)) and isinstance(b, (Load, Store)):
+        alike = _transfers(by, a, b)
+    else:
+        alike = True
+    return tuple(by) if alike else None
+
+
+def _boxes(by: list[int], a: Box, b: Box) -> bool:
+    """Whether two boxes are of one size; how their starts differ is added to `by`."""
+    if len(a) != len(b):
+        return False
+    for (p, q), (r, s) in zip(a, b):
+        if q - p != s - r:
+            return False
+        by.append(r - p)
+    return True
+
+
+def _piece(by: list[int], a: Piece, b: Piece) -> bool:
+    return a.tensor == b.tensor and _boxes(by, a.box, b.box)
+
+
+def _region(by: list[int], a: Region, b: Region) -> bool:
+    if a.memory != b.memory or a.size_bytes != b.size_bytes:
+        return False
+    if a.offset is not None and b.offset is not None:
+        by.append(b.offset - a.offset)
+        return True
+    return a.offset is b.offset
+
+
+def _transfers(by: list[int], a: Load | Store, b: Load | Store) -> bool:
+    if isinstance(a, Load) and isinstance(b, Load) and a.joined != b.joined:
+        return False
+    if a.engine != b.engine or not _piece(by, a.piece, b.piece):
+        return False
+    return _region(by, a.source, b.source) and _region(by, a.target, b.target)
+
+
+def _computes(by: list[int], a: Compute, b: Compute) -> bool:
+    if (a.operator, a.macs, a.frees, a.engine) != (b.operator, b.macs, b.frees, b.engine):
+        return False
+    sides = ((a.reads, b.reads), (a.writes, b.writes))
+    if any(len(x) != len(y) for x, y in (*sides, (a.parts, b.parts))):
+        return False
+    for side in sides:
+        for (piece, region), (other, there) in zip(*side):
+            if not (_piece(by, piece, other) and _region(by, region, there)):
+                return False
+    if a.sums is not None and b.sums is not None:
+        if a.sums[1] - a.sums[0] != b.sums[1] - b.sums[0]:
+            return False
+        by.append(b.sums[0] - a.sums[0])
+    elif a.sums is not b.sums:
+        return False
+    return all(_boxes(by, part, other) for part, other in zip(a.parts, b.parts))
 
 
 def rolled(rounds: Sequence[Sequence[Item]], least: int = 4) -> Iterator[Item]:
