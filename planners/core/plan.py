@@ -23,7 +23,7 @@ Status = Literal["optimal", "feasible"]
 FORMAT = "spillway-plan"
 VERSION = 2
 READABLE = (1, 2)
-"""Version 1 has no loops."""
+"""Version 1 has no loops: plans without any are written as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,11 @@ class Plan(Displayed):
         ]
 
     def to_json(self) -> dict[str, Any]:
+        program = program_to_json(self.program)
+        loops = any(row[0] == "repeat" for row in program["instructions"])
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if loops else 1,
             "planner": self.planner,
             "budget_bytes": self.budget_bytes,
             "options": dict(self.options),
@@ -119,7 +121,7 @@ class Plan(Displayed):
             "claims": asdict(self.claims),
             "machine": self.machine.to_json(),
             "graph": self.graph.to_json(),
-            "program": program_to_json(self.program),
+            "program": program,
         }
 
     @staticmethod
