@@ -272,14 +272,18 @@ class GroupEmitter:
         first, before = body(0), self._counters()
         second, after = body(1), self._counters()
         move = movement(first, second)
-        if move is None or len(self.parameters) > known:  # Those that stay are loaded here.
+        regular = move is not None and len(self.parameters) == known  # None is loaded to stay.
+        if move is not None and regular:
+            self._count_on(before, after, rounds - 2)
+            last = body(rounds - 1)
+            regular = last == [moved(i, m, rounds - 1) for i, m in zip(first, move, strict=True)]
+            if not regular:
+                self._count_on(after, after, 0)
+        if move is None or not regular:
             more = [[*tile(channels)] for channels in parts[2 * self._turns : -1]]
             yield from rolled([first, second, *more])
             yield from tile(parts[-1])
             return
-        self._count_on(before, after, rounds - 2)
-        last = body(rounds - 1)
-        assert last == [moved(i, m, rounds - 1) for i, m in zip(first, move, strict=True)]
         if first:
             yield Repeat(rounds, tuple(first), move)
         for channels in parts[rounds * self._turns :]:
