@@ -36,6 +36,18 @@ def seen(kind: type[Box], *things: Any, **params: Any) -> Box:
     return box
 
 
+def show_in_row(widget: pn.widgets.Widget, there: bool) -> None:
+    """Show or hide a small thing beside others of which none is a figure.
+
+    The browser gets it when it is first shown. From then on a style hides it: whenever `visible`
+    changes, Bokeh lays out the whole page and paints each of its figures before it goes on.
+    """
+    if there:
+        widget.visible = True
+    if widget.visible:
+        widget.styles = {"display": None if there else "none"}
+
+
 def hidden_box(name: str) -> pn.Column:
     """An empty box that is not seen."""
     return pn.Column(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import Mock
 
 import panel as pn
 import pytest
 from bokeh.document import Document
+from bokeh.models import LayoutDOM
 from panel.io.state import set_curdoc
 
 from app import page
+from app.explorer import Explorer
 from app.jobs.pool import WorkerPool
+from app.session.session import Session
+from app.widgets.palette import LIGHT
 
 
 class Watch:
@@ -43,3 +48,29 @@ def test_workers_are_heard_when_the_browser_has_built_the_page(
         assert not watch.running
         pn.state._schedule_on_load(document, None)  # what the browser asks for
     assert watch.running
+
+
+LAID_OUT = {"visible", "width", "height", "margin", "css_classes", "stylesheets", "sizing_mode"}
+
+
+def test_a_plan_does_not_have_the_page_laid_out_anew(session: Session, until: Any) -> None:
+    """For each such property Bokeh lays out the whole page and paints all its figures at once."""
+    document = Document()
+    with set_curdoc(document):
+        document.add_root(Explorer(session, LIGHT).__panel__().get_root(document))
+        plan(session, "MP", until)
+        changed: list[tuple[str, str]] = []
+
+        def note(event: Any) -> None:
+            if isinstance(getattr(event, "model", None), LayoutDOM) and event.attr in LAID_OUT:
+                changed.append((type(event.model).__name__, event.attr))
+
+        document.on_change(note)
+        plan(session, "MR", until)
+        plan(session, "MH", until)
+    assert changed == []
+
+
+def plan(session: Session, budget: str, until: Any) -> None:
+    session.change(budget=budget)
+    until(lambda: session.poll() or not session.work.planning)

@@ -13,7 +13,7 @@ from app.model.state import METRICS
 from app.session.session import Session
 from app.widgets.buttons import button, to_the_left
 from app.widgets.following import follow
-from app.widgets.later import seen
+from app.widgets.later import seen, show_in_row
 from app.widgets.style import COMPACT, TEXT
 
 SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
@@ -49,7 +49,8 @@ class ParetoBar(pn.viewable.Viewer):
 
     def _show(self) -> None:
         work = self.session.work
-        self.start.visible, self.stop.visible = not work.sweeping, work.sweeping
+        show_in_row(self.start, not work.sweeping)
+        show_in_row(self.stop, work.sweeping)
         self.start.disabled = not work.budgets
         text = progress_text(work) if work.sweeping else FRONT_HTML if work.points else SWEEP
         if self.state.object != text:

@@ -22,6 +22,7 @@ from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import axis_select, progress_text
 from app.widgets.buttons import button
 from app.widgets.following import follow
+from app.widgets.later import show_in_row
 from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.picture import Picture
@@ -233,7 +234,7 @@ class ParetoPanel(pn.viewable.Viewer):
         work = self.session.work
         if self.chart is None or not self.session.look.wide:
             return
-        self.stop.visible = work.sweeping
+        show_in_row(self.stop, work.sweeping)
         self.ask.disabled = self.sweep.disabled = work.sweeping
         own = work.shown_for and self.session.charted == work.shown_for
         self.state.object = state_html(work, counts(work.shown_for) if own else None)

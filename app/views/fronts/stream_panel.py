@@ -18,7 +18,7 @@ from app.views.fronts.resolution_chart import ResolutionChart
 from app.widgets.bound import bind
 from app.widgets.buttons import button
 from app.widgets.following import follow
-from app.widgets.later import fill, hidden_box
+from app.widgets.later import fill, hidden_box, show_in_row
 from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT
@@ -141,7 +141,8 @@ class StreamPanel(pn.viewable.Viewer):
 
     def _show_state(self) -> None:
         work = self.session.work
-        self.start.visible, self.stop.visible = not work.resolving, work.resolving
+        show_in_row(self.start, not work.resolving)
+        show_in_row(self.stop, work.resolving)
         self.state.object = work.resolved or HINT
 
     def _ask(self, size: int, fields: dict[str, Any]) -> None:

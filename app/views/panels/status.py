@@ -15,7 +15,7 @@ from app.session.session import Session
 from app.stories.notes import assumptions
 from app.views.panels.solver import progress_text, spark_svg
 from app.widgets.buttons import button
-from app.widgets.later import seen
+from app.widgets.later import seen, show_in_row
 from app.widgets.style import COMPACT, TEXT
 from planners.core.units import format_bytes
 
@@ -61,8 +61,8 @@ class Status(pn.viewable.Viewer):
 
     def _show(self) -> None:
         work, stale = self.session.work, self.session.stale
-        self.cancel.visible = work.planning
-        self.back.visible = stale and not work.planning
+        show_in_row(self.cancel, work.planning)
+        show_in_row(self.back, stale and not work.planning)
         self.text.object = f'<div class="status">{status_html(self.session)}</div>'
 
     def __panel__(self) -> pn.Row:
