@@ -25,7 +25,7 @@ from app.widgets.palette import DARK, FONT, LIGHT
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
 
-POLL_MS = 120
+POLL_MS = 50
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
 WORKING += ["pricing", "judging", "touring"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
@@ -94,7 +94,7 @@ def template(begin: Callable[[Session], None] | None = None) -> pn.template.Fast
     `begin` opens its session; without it, the page's address says with what.
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
-    session = Session(shared_pool())
+    session = Session(shared_pool(), pn.io.unlocked)
     explorer, controls = Explorer(session, theme), Controls(session)
     browser = Browser(width=0, height=0, margin=0)
     page = pn.template.FastListTemplate(

@@ -21,6 +21,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal, Protocol
 
+from app.jobs.decoded import DecodedAnswers
 from app.jobs.process import Worker, read_answer
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import ResultStore, drop, results, versions
@@ -51,6 +52,8 @@ class PoolJob:
         self.asked_s = time.monotonic()
         self.cancelled = False
         self.last: Worker | None = None
+        self.begun_s = self.asked_s
+        self.said: list[Answer] = []  # of one that the disk keeps
         self._answers: SimpleQueue[Answer] = SimpleQueue()
 
     def put(self, answer: Answer) -> None:
@@ -95,7 +98,7 @@ class WorkerPool:
         memory_bytes: int | None = None,
         results: ResultStore | None = None,
     ) -> None:
-        self.size, self.results = size, results
+        self.size, self.results, self.decoded = size, results, DecodedAnswers()
         self.memory_bytes = worker_limit(size) if memory_bytes is None else memory_bytes
         self._command = command
         self._lock = threading.RLock()
@@ -118,8 +121,9 @@ class WorkerPool:
     ) -> PoolJob:
         """Queue a job; it starts as soon as a worker is free and it is its owner's turn.
 
-        A known plan comes from the disk, unless it is to be `fresh`. A job that runs for more than
-        `limit_s` seconds, where that is above zero, is ended.
+        A known plan comes from the disk, unless it is to be `fresh`; the job has ended by the end
+        of this call where this server has read it before. A job that runs for more than `limit_s`
+        seconds, where that is above zero, is ended.
         """
         job = PoolJob(self, next(self._numbers), request, owner, background, limit_s)
         entry = None
@@ -127,6 +131,10 @@ class WorkerPool:
             entry = self.results.find(request)
         if entry is None:
             self._wait(job)
+        elif known := self.decoded.find(entry):
+            for answer in known:
+                job.put(answer)
+            self._end(job, Answer("done"))
         else:
             job.state = "running"
             threading.Thread(target=self._recall, args=(job, entry), daemon=True).start()
@@ -152,7 +160,8 @@ class WorkerPool:
                 drop(entry)
                 self._wait(job)
                 return
-            job.put(Answer("recalled", data={"took_s": kept.took_s, "at": kept.at}))
+            answers.insert(0, Answer("recalled", data={"took_s": kept.took_s, "at": kept.at}))
+            self.decoded.keep(entry, answers)
             for answer in answers:
                 job.put(answer)
             self._end(job, Answer("done"))
@@ -219,6 +228,7 @@ class WorkerPool:
                 continue
             self._waiting.remove(job)
             worker.job, job.state, job.last = job, "running", worker
+            job.begun_s = time.monotonic()
             self._served[job.owner] = next(self._turns)
             if job.request.home and job.request.home not in worker.homes:
                 worker.homes.append(job.request.home)
@@ -303,13 +313,24 @@ class WorkerPool:
                 return
             if answer.kind not in ("done", "yielded"):
                 job.put(answer)
+                if answer.kind != "progress" and job.request.kind in KEPT:
+                    job.said.append(answer)
                 return
             worker.job = None
             if answer.kind == "yielded" and not job.cancelled:
                 self._put_back(job, answer.data)
             else:
+                self._remember(job)
                 self._end(job, Answer("cancelled" if job.cancelled else "done"))
             self._dispatch()
+
+    def _remember(self, job: PoolJob) -> None:
+        """Keep the answers to a job that its worker has just written to the disk."""
+        if not job.said or not self.results or job.cancelled:
+            return
+        if entry := self.results.find(job.request):
+            facts = {"took_s": time.monotonic() - job.begun_s, "at": time.time()}
+            self.decoded.keep(entry, [Answer("recalled", data=facts), *job.said])
 
     def _put_back(self, job: PoolJob, fields: Mapping[str, Any]) -> None:
         """A long job has done a part and goes back to the queue for the rest of it."""
@@ -337,13 +358,6 @@ def crowding() -> float:
 
 def _turn(job: PoolJob, running: Mapping[Hashable, int], served: Mapping[Hashable, int]) -> Any:
     return job.background, running.get(job.owner, 0), served.get(job.owner, 0), job.number
-
-
-def waiting_line(ahead: int) -> str:
-    """What a job that has not begun is waiting for."""
-    if not ahead:
-        return "waiting for a worker"
-    return f"waiting: {ahead} job{'s' * (ahead > 1)} before this one"
 
 
 class Asks(Protocol):

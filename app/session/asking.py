@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import param
 
 from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import ENDS, FAILURES, Answer, Request
+
+Together = Callable[[], AbstractContextManager[Any]]
+"""What changes within such a context reaches the browser in one message."""
 
 
 def setter(model: param.Parameterized, name: str) -> Callable[[Any], None]:

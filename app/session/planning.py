@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import planners as sp
-from app.jobs.pool import Asks, PoolJob, waiting_line
+from app.jobs.pool import Asks, PoolJob
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import Shown
@@ -17,7 +18,7 @@ from app.model.options import counts, no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
 from app.model.stream import roomy_bytes
-from app.session.asking import Ask, SessionPart
+from app.session.asking import Ask, SessionPart, Together
 from app.session.breaks import NO_BREAKS
 from app.session.models import OPERATORS_OF, Models
 
@@ -64,7 +65,7 @@ class PlanActs:
     `show` puts it on screen; `adopt` makes the problem that of a plan from a file, `take_graph`
     that of a graph from one; `note` gets the fields before and after a change. `begun` is called
     once a size is being planned, `sized` once named budgets are known, `over` once nothing is
-    planned.
+    planned. What changes within `together` is to be seen at once.
     """
 
     show: Callable[[Shown], object]
@@ -74,6 +75,7 @@ class PlanActs:
     begun: Callable[[], object]
     sized: Callable[[], object]
     over: Callable[[], object]
+    together: Together = nullcontext
 
 
 class Planning(SessionPart):
@@ -162,10 +164,15 @@ class Planning(SessionPart):
         self._facts.drop()
         self._took, self._recalled = False, {}
         self._asked_for, self._problem = asked_for, request.problem
-        job = self._plan.ask(request, **how)
-        waiting = {"stage": waiting_line(job.ahead), "at_s": 0.0}
-        begun = {"notice": "", "infeasible": {}, "history": [], "history_for": asked_for}
-        self.models.work.param.update(planning=True, progress=waiting, **begun)
+        with self._acts.together():
+            job = self._plan.ask(request, **how)
+            begun = {"notice": "", "infeasible": {}, "history": [], "history_for": asked_for}
+            if job.state == "ended":  # this server has its answers
+                self.models.work.param.update(**begun)
+                self._plan.poll()
+                return
+            waiting = {"stage": waiting_line(job.ahead), "at_s": 0.0}
+            self.models.work.param.update(planning=True, progress=waiting, **begun)
 
     def cancel(self) -> None:
         """Stop planning; keep the best plan so far, or else the one on screen."""
@@ -263,7 +270,7 @@ class Planning(SessionPart):
         """Take the text of the plan that came before; a long one takes seconds to write."""
         shown = self.models.shown
         if self._took and shown and not shown.packed:
-            shown.late.append(packed)
+            shown.late[:] = [packed]
             self.models.work.written = True
 
     def _ended(self, last: Answer) -> None:
@@ -277,3 +284,10 @@ class Planning(SessionPart):
         if self._graph_came:
             self._graph_came = False
             self.plan()
+
+
+def waiting_line(ahead: int) -> str:
+    """What a job that has not begun is waiting for."""
+    if not ahead:
+        return "waiting for a worker"
+    return f"waiting: {ahead} job{'s' * (ahead > 1)} before this one"

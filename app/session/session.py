@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
@@ -13,7 +14,7 @@ from app.model.checked_plan import Shown
 from app.model.pareto import indexed
 from app.model.state import Problem, moved
 from app.session import planning, sweeping, tour, what_if
-from app.session.asking import SessionPart
+from app.session.asking import SessionPart, Together
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
@@ -35,11 +36,13 @@ class Session:
     """The view-models of a page, its parts, and which part does what for which.
 
     Every change goes through a method here or of a part; `poll` takes the workers' answers. A plan
-    stays on screen until another one has passed `check`.
+    stays on screen until another one has passed `check`. `together` is a context within which all
+    changes reach the browser in one message.
     """
 
-    def __init__(self, pool: Asks) -> None:
+    def __init__(self, pool: Asks, together: Together = nullcontext) -> None:
         self.pool = jobs = Share(pool, next(_keys))
+        self._together = together
         self.models = models = Models()
         self.problem, self.look, self.work = models.problem, models.look, models.work
         self.cursor, self.teaching = Cursor(models), Teaching(models)
@@ -78,6 +81,7 @@ class Session:
                 begun=live.follow,
                 sized=live.reach,
                 over=live.forget,
+                together=self._together,
             ),
         )
         self.tour = tour.Tour(
@@ -230,8 +234,9 @@ class Session:
 
     def poll(self) -> None:
         """Take all answers of the workers since the last call."""
-        for part in self._parts:
-            part.poll()
+        with self._together():
+            for part in self._parts:
+                part.poll()
 
     def close(self) -> None:
         """The visitor has gone: stop everything that runs for them."""

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from app.jobs.pool import PoolJob, WorkerPool, waiting_line
+from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Request
 from app.model.memory import LIMIT_NAME, describe_death, group_bytes, machine_bytes, worker_limit
+from app.session.planning import waiting_line
 from tests.app.jobs.test_jobs import PROBLEM, alive, collect
 
 SLOW = {**PROBLEM, "planner": "slow", "time_limit": 600}

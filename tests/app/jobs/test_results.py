@@ -7,12 +7,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.jobs import results as module
+from app.jobs.decoded import DecodedAnswers
 from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import SIZE_NAME, SOURCES, ResultStore, keys, results, versions
@@ -114,6 +116,72 @@ def test_a_corrupt_entry_is_planned_again(
     ]
     again = collect(remembering.submit(Request("plan", PROBLEM)), until)
     assert kinds(again)[0] == "recalled"
+
+
+def test_what_this_server_knows_is_there_at_once(
+    remembering: WorkerPool, folder: Path, until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file is read and nothing is decoded, neither of a plan just made nor of one recalled."""
+    first = collect(remembering.submit(Request("plan", PROBLEM)), until)
+    other = WorkerPool(1, results=ResultStore(folder, 2**24))
+    for pool in (remembering, other):
+        if pool is other:
+            collect(pool.submit(Request("plan", PROBLEM)), until)
+        with monkeypatch.context() as patch:
+            patch.setattr(ResultStore, "read", lambda *_: pytest.fail("the disk was read"))
+            job = pool.submit(Request("plan", PROBLEM))
+        assert job.state == "ended"
+        answers = job.drain()
+        assert kinds(answers) == ["recalled", "plan", "budgets", "done"]
+        assert {"took_s", "at"} <= answers[0].data.keys()
+        plans = [next(m for m in some if m.name == "plan")["shown"] for some in (first, answers)]
+        assert plans[0] == plans[1]
+    other.close()
+
+
+def test_answers_are_forgotten_with_their_file(
+    remembering: WorkerPool, folder: Path, until: Any
+) -> None:
+    collect(remembering.submit(Request("plan", PROBLEM)), until)
+    for path in folder.iterdir():
+        path.unlink()
+    assert kinds(collect(remembering.submit(Request("plan", PROBLEM)), until))[0] == "plan"
+
+
+def test_what_was_asked_for_longest_ago_is_decoded_again(tmp_path: Path) -> None:
+    known, paths = DecodedAnswers(2500), [tmp_path / str(k) for k in range(3)]
+    for path in paths:
+        path.write_bytes(bytes(1000))
+        known.keep(path, [Answer("done")])
+    assert [bool(known.find(path)) for path in paths] == [False, True, True]
+    known.keep(paths[0], [Answer("done")])
+    assert [bool(known.find(path)) for path in paths] == [True, False, True]
+    paths[0].write_bytes(bytes(1001))
+    assert not known.find(paths[0])
+
+
+def test_a_known_plan_is_on_the_page_at_once(remembering: WorkerPool, until: Any) -> None:
+    """Nobody sees that it is planned, and all that changes goes out together."""
+    inside: list[str] = []
+
+    @contextmanager
+    def together() -> Iterator[None]:
+        inside.append("open")
+        yield
+        inside.append("shut")
+
+    session = Session(remembering, together)
+    session.open({}, {})
+    for budget in ("MP", "MR"):
+        session.change(budget=budget)
+        until(lambda: session.poll() or not session.work.planning)
+    inside.clear()
+    session.work.param.watch(lambda event: inside.append(event.name), ["planning", "shown"])
+    session.change(budget="MP")
+    assert inside == ["open", "shown", "shut"]
+    assert session.work.shown_for["budget"] == "MP"
+    assert "from the cache, planned in " in status_html(session)
+    session.close()
 
 
 def test_a_sweep_uses_the_points_that_are_known(
