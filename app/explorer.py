@@ -6,7 +6,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.events import Tap
-from bokeh.models import Range1d
+from bokeh.models import CustomJS, Range1d
 
 from app.kinds.registry import kind_of
 from app.model.aligning import warp
@@ -15,6 +15,7 @@ from app.model.state import group_selection, operator_selection, tensor_selectio
 from app.outputs.tables import differences_csv
 from app.session.live import group_of
 from app.session.session import Session
+from app.views.cursor.client import CursorPages
 from app.views.dag.bars import DagBar, Message
 from app.views.dag.view import DagView
 from app.views.fronts.pareto import Pareto, draw
@@ -32,7 +33,6 @@ from app.views.panels.compare_panel import Comparison, differing
 from app.views.panels.corner import Corner
 from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
-from app.views.panels.tables import live_rows, live_title
 from app.views.time.stepper import Stepper
 from app.views.time.timeline import TimelineView, timeline_title
 from app.widgets.following import follow
@@ -48,8 +48,10 @@ from app.widgets.legends import (
     unit_switch,
 )
 from app.widgets.palette import Theme
-from app.widgets.rows import BarRows
+from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, TEXT, TIP
+
+GO_THERE = "slider.value = Math.floor(cb_obj.x)"
 
 
 class Explorer(pn.viewable.Viewer):
@@ -73,11 +75,15 @@ class Explorer(pn.viewable.Viewer):
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)
         self.compare = Comparison(session, lambda key: self._choose(key), differences_csv)
-        for plot in (self.map.figure, self.occupancy.figure):
-            plot.on_event(Tap, lambda event: self._go_to(event.x))
         self.pool = PoolPanel(session, theme, self._choose)
         self.stream = StreamPanel(session, theme)
-        self.stepper = Stepper(session, self._client_models())
+        self.stepper = Stepper(session)
+        self.cursor = CursorPages(
+            session, self._client_models(), self.map.pool, lambda: self.pool.ring
+        )
+        go = CustomJS(args={"slider": self.stepper.slider}, code=GO_THERE)
+        for plot in (self.map.figure, self.occupancy.figure):
+            plot.js_on_event(Tap, go)
         self.cards = pn.pane.HTML(
             "",
             stylesheets=[CARDS_CSS, TIP],
@@ -86,6 +92,7 @@ class Explorer(pn.viewable.Viewer):
             margin=0,
         )
         self.live = BarRows(
+            part="live",
             css_classes=["live"],
             head=[term("live", "lifetime") + " at the cursor", "bytes", term("address")],
             empty="nothing is on chip",
@@ -96,8 +103,8 @@ class Explorer(pn.viewable.Viewer):
         self.lanes_title = pn.pane.HTML(
             "", margin=(3, 6), stylesheets=[TEXT], sizing_mode="stretch_width"
         )
-        self.live_title = pn.pane.HTML(
-            "", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
+        self.live_title = Words(
+            part="title", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
         )
         self.legend, self.lanes_legend = map_legend(), timeline_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
@@ -115,6 +122,7 @@ class Explorer(pn.viewable.Viewer):
             "where": self.dag.where,
             "ring": self.dag.ring,
             "dag_range": self.dag.x_range,
+            "slider": self.stepper.slider,
         }
 
     def _follow(self) -> None:
@@ -130,14 +138,11 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "pinned", lambda: self._show_pinned())
         follow(work, ["points", "infeasible"], lambda: draw(self.pareto, self.session))
         follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
-        follow(look, ["step", "unit"], lambda: self._show_live())
-        follow(look, "step", lambda: self._mark_distance())
         follow(look, ["selection", "spoken"], lambda: self._highlight())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, ["memory", "aligned"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
         follow(work, "attempt", lambda: self._show_attempt())
-        follow(look, "memory", lambda: self._show_live())
         follow(look, "serial", lambda: self._show_timeline())
         follow(look, "unit", lambda: self._set_unit(look.unit))
 
@@ -171,7 +176,6 @@ class Explorer(pn.viewable.Viewer):
         self._show_dag(refit=True)
         self._show_timeline()
         draw(self.pareto, self.session)
-        self._place()
         self._highlight()
 
     def _show_pinned(self) -> None:
@@ -191,7 +195,6 @@ class Explorer(pn.viewable.Viewer):
         kind, key = kind_of(shown), self.session.look.memory
         self.map.show(shown, kind.memory(shown, key), pinned, kind.region(shown, key), by)
         self.map.highlight(shown, self.session.look.lit)
-        self._mark_distance()
         self.occupancy.show(shown, pinned, by)
         self._show_by_hand()
         comparing = pinned is not None
@@ -209,19 +212,10 @@ class Explorer(pn.viewable.Viewer):
         if shown := self.session.work.shown:
             self.map.hand.tell(shown, self.session.work.attempt)
 
-    def _place(self) -> None:
-        """Put the cursor where it is in the new plan; later moves are the client's."""
-        step = self.session.look.step
-        self.map.cursor.update(left=step, right=step + 1)
-        self.occupancy.cursor.update(left=step, right=step + 1)
-        self.timeline.place(step)
-        self.dag.place(step)
-
     def _show_dag(self, *, refit: bool) -> None:
         shown, look = self.session.work.shown, self.session.look
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
-        self.dag.place(look.step, follow=refit)  # otherwise the viewed part stays in sight
         self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
@@ -243,28 +237,13 @@ class Explorer(pn.viewable.Viewer):
         self.lanes_title.object = heading(
             term("Timeline", "timeline"), timeline_title(shown, look.serial)
         )
-        self.timeline.place(look.step)
         self.timeline.highlight(shown, look.lit)
-
-    def _show_live(self) -> None:
-        shown, look = self.session.work.shown, self.session.look
-        if shown and look.step < shown.steps:
-            self.live.rows = live_rows(shown, look.step, look.selection, look.unit)
-            memory = kind_of(shown).memory(shown, look.memory)
-            self.live_title.object = live_title(shown, look.step, memory)
-
-    def _mark_distance(self) -> None:
-        """Mark the distance in the run at the cursor."""
-        shown, step = self.session.work.shown, self.session.look.step
-        if shown and step < shown.steps:
-            self.map.pool.mark(shown, step)
 
     def _highlight(self) -> None:
         shown, look = self.session.work.shown, self.session.look
         self.map.highlight(shown, look.lit)
         self.timeline.highlight(shown, look.lit)
         self.dag.highlight(shown, look.expanded, look.lit)
-        self._show_live()
 
     def _set_unit(self, unit: str) -> None:
         self.map.set_unit(unit)
@@ -292,13 +271,8 @@ class Explorer(pn.viewable.Viewer):
             self._choose(group_selection(groups[number].name))
             self.session.look.step = groups[number].start_step
 
-    def _go_to(self, x: float | None) -> None:
-        """Move the cursor to the step that was tapped."""
-        if x is not None:
-            self.session.cursor.step_by(int(x) - self.session.look.step)
-
     def _select_label(self, kind: str, name: str, step: int) -> None:
-        self._go_to(step)
+        self.session.look.step = step
         self._choose(operator_selection(name) if kind == "operator" else tensor_selection(name))
 
     def _tap_node(self, name: str, is_block: bool) -> None:
@@ -385,6 +359,7 @@ class Explorer(pn.viewable.Viewer):
             self.stream,
             pn.Row(left, right, margin=0, **wide),
             LiveSolver(session),
+            self.cursor.client,
             css_classes=["explorer"],
             margin=0,
             **wide,

@@ -2,7 +2,8 @@
 
     python benchmarks/explorer.py [--quick] [--only paint,moves] [--json FILE]
 
-Parts: `paint` (first paint of a warm server), `moves` (cursor and selection), `budgets` (from a
+Parts: `paint` (first paint of a warm server), `moves` (cursor and selection),
+`steps` (arrow keys through a plan of each planner, with and without the server), `budgets` (from a
 typed budget to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after
 50 plans of one visitor), `large` (20,000 rectangles, 5,000 operators). Each figure is the median
 over repeats, with the worst. Chromium draws without a GPU; what else the machine does counts too,
@@ -39,7 +40,22 @@ PLANNERS = {
     "overlap": ("mcunet_vww1", ("40 KiB", "48 KiB", "64 KiB")),
     "streaming": ("mobilenet_v2", ("3 MiB", "4 MiB", "5 MiB")),
 }
+STEPPED = {
+    "cosma": ("vit_b_16", "MR"),
+    "fusion": ("squeezenet1_0", "256 KiB"),
+    "overlap": ("mcunet_vww1", "64 KiB"),
+    "streaming": ("mobilenet_v2", "4 MiB"),
+}
+PARTS_OF = {
+    "cosma": "operators",
+    "fusion": "groups",
+    "overlap": "runs",
+    "streaming": "layers",
+}
+"""What a card says of a plan of each planner."""
 SEEN = {"v": "1", "parameters": "0"}
+NEXT = 2
+"""The frame that a key falls into is the first: the next one is the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +135,28 @@ def moves(bench: Bench) -> None:
     bench.add("moves", "row tapped: all views", [m.last_ms for m in taps])
     bench.add("moves", "row tapped: web socket", [m.bytes / 1024 for m in taps], "KiB")
     bench.add("moves", "Esc: all views", [m.last_ms for m in cleared])
+
+
+def steps(bench: Bench) -> None:
+    """Fifty arrow keys through a plan of each planner; then while the server hears nothing."""
+    with chromium() as context:
+        for planner, (model, size) in STEPPED.items():
+            query = {**SEEN, "model": model, "planner": planner, "budget": size}
+            screen = Screen(context, f"{bench.server.address}?{urlencode(query)}")
+            screen.planned(model, PARTS_OF[planner])
+            bench.add(
+                "steps", f"{planner}: web socket, whole", [screen.received_bytes / 1024], "KiB"
+            )
+            for held, name in ((False, "→"), (True, "→ without the server")):
+                screen.hold(held)
+                keys = ["ArrowRight", "ArrowRight", "ArrowLeft"] * 17
+                found = [screen.follow(key) for key in keys[: bench.repeats(50)]]
+                moved = [f for f in found if f.moved]
+                bench.add("steps", f"{planner}: {name}, all views", [f.ms for f in moved])
+                bench.add("steps", f"{planner}: {name}, frames", [f.frames for f in moved], "")
+                prompt = sum(f.frames <= NEXT for f in moved) / len(found)
+                bench.add("steps", f"{planner}: {name}, in the next frame", [100 * prompt], "%")
+            screen.close()
 
 
 def budgets(bench: Bench) -> None:
@@ -225,7 +263,7 @@ def large(bench: Bench) -> None:
         screen.close()
 
 
-PARTS = {part.__name__: part for part in (paint, moves, budgets, sessions, memory, large)}
+PARTS = {part.__name__: part for part in (paint, moves, steps, budgets, sessions, memory, large)}
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 'use strict';
-// A plan's page without a server: one cursor, one selection. `move` is the explorer's own code
-// that moves the cursor through the figures; everything else is told by the page's data.
+// A plan's page without a server: one cursor, one selection. What follows the cursor does so by the
+// explorer's own code (`follow.js`); everything else is told by the page's data.
 (() => {
   const told = JSON.parse(document.getElementById('spillway-data').textContent);
   const by = (id) => document.getElementById(id);
@@ -71,89 +71,36 @@
     tables();
   }
 
-  // ---- tables: text only, whatever a name looks like ---------------------------------------
-  function cell(tag, text, cls) {
-    const node = document.createElement(tag);
-    node.textContent = text;
-    if (cls) node.className = cls;
-    return node;
-  }
-  function chip(row) {
-    const node = cell('span', row.mark || '', 'chip');
-    node.style.background = row.chip;
-    node.style.color = row.ink || '#fff';
-    return node;
-  }
-  function fill(at, numbers, isOn, head, empty) {
-    const table = document.createElement('table');
-    if (head) {
-      const line = document.createElement('tr');
-      head.forEach((text, i) => line.append(cell('th', text, i ? 'number' : '')));
-      table.append(line);
-    }
-    for (const entry of numbers) {
-      const [number, share] = Array.isArray(entry) ? entry : [entry];
-      const row = book[number], line = document.createElement('tr');
-      const first = document.createElement('td');
-      if (row.chip) first.append(chip(row));
-      first.append(cell('span', row.text));
-      if (share !== undefined) {
-        const bar = cell('span', '', 'share');
-        bar.style.width = `${100 * share}%`;
-        bar.style.background = row.chip;
-        first.append(bar);
-      }
-      line.append(first, ...(row.cells || []).map((text) => cell('td', text, 'number')));
-      if (row.title) line.className = 'title';
-      if (row.key) {
-        line.className = isOn(row.key) ? 'tap on' : 'tap';
-        line.tabIndex = 0;
-        line.dataset.key = row.key;
-        line.onclick = () => choose(row.key);
-        line.onkeydown = (event) => { if (event.key === 'Enter') choose(row.key); };
-      }
-      table.append(line);
-    }
-    by(at).replaceChildren(numbers.length ? table : cell('div', empty, 'faint'));
+  // ---- tables ------------------------------------------------------------------------------
+  function fill(at, rows, isOn, head, empty) {
+    by(at).replaceChildren(tableOf(rows, { head, empty, isOn, choose }));
   }
   function tables() {
     const tensors = new Set(tensorsOf(selection));
     const names = new Set(operatorsOf(selection).map((i) => graph.operators[i]));
     const inIt = (key) => key === selection || (key.startsWith('tensor:')
       ? tensors : names).has(nameOf(key));
-    const k = step - told.first, known = k >= 0 && k < told.live.length;
-    const not = 'left out of this file: see below';
-    by('live-title').textContent = known ? told.title[k] : 'live at the cursor';
-    fill('live', known ? told.live[k] : [], inIt, ['live at the cursor', 'bytes', 'address'],
+    const known = wordsAt(told, step), not = 'left out of this file: see below';
+    by('live-title').textContent = known ? known.title : 'live at the cursor';
+    fill('live', known ? known.live : [], inIt, ['live at the cursor', 'bytes', 'address'],
       known ? 'nothing is on chip' : not);
-    fill('story', known ? told.story[k] : [], (key) => key === selection, null, not);
-    fill('details', told.details[selection] || [], (key) => key === selection, null,
+    fill('story', known ? known.story : [], (key) => key === selection, [], not);
+    fill('details', rowsOf(book, told.details[selection] || []), (key) => key === selection, [],
       `${nameOf(selection)}: ${not}`);
   }
 
   // ---- the cursor --------------------------------------------------------------------------
-  function play(film, number) {
-    const frame = film.frames[number];
-    if (!frame) return;
-    film.models.forEach((id, i) => {
-      if (film.now && film.now[i] === frame[i]) return;
-      const state = film.states[i][frame[i]], model = doc.get_model_by_id(id);
-      if (model) model.setv(state.data ? { data: { ...state.data } } : state);
-    });
-    film.now = frame;
-  }
+  const playHere = (film, number) => play(film, number, (id) => doc.get_model_by_id(id));
   function goTo(wanted) {
     step = Math.max(0, Math.min(told.steps - 1, wanted));
     by('cursor').value = step;
     by('step').textContent = `Step ${step + 1} of ${told.steps}`;
-    move(view, { value: step });
-    if (films.step) play(films.step, step - told.first);
+    moveBands(view, step);
+    bringIntoSight(view, step);
+    playHere(films.step, step - told.first);
     tables();
   }
-  function toPeak(direction) {
-    const ahead = told.peaks.filter((p) => (direction > 0 ? p > step : p < step));
-    if (ahead.length) goTo(direction > 0 ? ahead[0] : ahead[ahead.length - 1]);
-  }
+  const toPeak = (direction) => goTo(nearest(told.peaks, step, direction));
   function toGroup() {
     if (!together.length) return;
     const at = together.findIndex((some, i) =>
@@ -193,7 +140,7 @@
   // ---- scenes, memories, light and dark ----------------------------------------------------
   function showScene(number) {
     scene = number;
-    play(films.scene, scene);
+    playHere(films.scene, scene);
     const button = by('blocks');
     if (button) button.setAttribute('aria-pressed', String(scene === 1));
     highlight();
@@ -202,7 +149,7 @@
   function showRegion(number) {
     region = number;
     if (!films.region) return;
-    play(films.region, region);
+    playHere(films.region, region);
     document.querySelectorAll('[data-region]').forEach((button, i) =>
       button.setAttribute('aria-pressed', String(i === region)));
     highlight();

@@ -6,7 +6,7 @@ import planners as sp
 from app.kinds.kind import Row, fact
 from app.model.checked_plan import Shown
 from app.model.colours import STREAMED, ink_on
-from app.model.state import operator_selection, selected_operators, tensor_selection
+from app.model.state import operator_selection, tensor_selection
 from app.model.stream import Stream
 from app.model.units import seconds_text
 from planners.core.units import format_bytes
@@ -15,7 +15,7 @@ MOST = 12
 LISTED = 24
 
 
-def live_stream_rows(shown: Shown, stream: Stream, step: int, selection: str) -> list[Row]:
+def live_stream_rows(shown: Shown, stream: Stream, step: int) -> list[Row]:
     """A row for each layer in each ring and for each activation at the cursor, largest first."""
     held: dict[tuple[str, str], tuple[str, str, int, int]] = {}
     for stay in shown.live(step):
@@ -34,14 +34,12 @@ def live_stream_rows(shown: Shown, stream: Stream, step: int, selection: str) ->
             layer.size_bytes,
             place.base + layer.offsets[place.key],
         )
-    chosen = set(selected_operators(shown.graph, selection))
     largest = max((size for _, _, size, _ in held.values()), default=1)
     rows = []
     for (name, ring), (role, text, size, at) in held.items():
         operator = name.split(", ")[0]
         key = operator_selection(operator) if ring else tensor_selection(name)
-        on = key == selection or (bool(ring) and operator in chosen)
-        rows.append(_row(role, text, size, at) | {"key": key, "share": size / largest, "on": on})
+        rows.append(_row(role, text, size, at) | {"key": key, "share": size / largest})
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 

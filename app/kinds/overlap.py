@@ -81,9 +81,9 @@ class PoolKind(WholeKind):
     def room(self, shown: Shown, memory: str) -> int:
         return _pool(shown).size_bytes
 
-    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
         run = _pool(shown).run_at(step)
-        rows = live_by_tensor(shown, step, selection, unit, joined=True)
+        rows = live_by_tensor(shown, step, unit, joined=True)
         return largest_first([in_role(row, run.role(tensor)) for tensor, row in rows.items()])
 
     def largest(self, shown: Shown) -> list[Row]:

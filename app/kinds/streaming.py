@@ -98,8 +98,12 @@ class StreamKind(WholeKind):
             return set()
         return {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
 
-    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
-        return live_stream_rows(shown, _stream(shown), step, selection)
+    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
+        return live_stream_rows(shown, _stream(shown), step)
+
+    def chosen(self, shown: Shown, selection: str) -> list[str]:
+        operators = map(operator_selection, selected_operators(shown.graph, selection))
+        return [selection, *operators]
 
     def largest(self, shown: Shown) -> list[Row]:
         return largest_rows(_stream(shown))

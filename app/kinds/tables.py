@@ -8,20 +8,17 @@ import planners as sp
 from app.kinds.kind import Row, address_text, fact
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS, ink_on, stay_of
-from app.model.state import selected_tensors, tensor_selection
+from app.model.state import tensor_selection
 from planners.core.units import format_bytes
 
 MOST = 12
 MOST_LIVE = 40
 
 
-def live_by_tensor(
-    shown: Shown, step: int, selection: str, unit: str, *, joined: bool = False
-) -> dict[str, Row]:
+def live_by_tensor(shown: Shown, step: int, unit: str, *, joined: bool = False) -> dict[str, Row]:
     """A row for each residency at the cursor; one per tensor where they are many, or if
     `joined`."""
     outputs = set(shown.graph.outputs)
-    chosen = set(selected_tensors(shown.graph, selection))
     live = shown.live(step)
     pieces: dict[str, list[sp.Residency]] = {}
     for number, residency in enumerate(live):
@@ -29,12 +26,10 @@ def live_by_tensor(
         many = joined or len(live) > MOST_LIVE
         pieces.setdefault(residency.tensor if many else str(number), []).append(residency)
     largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
-    return {key: _live_row(some, outputs, chosen, largest, unit) for key, some in pieces.items()}
+    return {key: _live_row(some, outputs, largest, unit) for key, some in pieces.items()}
 
 
-def _live_row(
-    some: Sequence[sp.Residency], outputs: set[str], chosen: set[str], largest: int, unit: str
-) -> Row:
+def _live_row(some: Sequence[sp.Residency], outputs: set[str], largest: int, unit: str) -> Row:
     first = some[0]
     stay = stay_of(first.origin, first.ending, first.tensor in outputs)
     colour = STAYS[stay][0]
@@ -48,7 +43,6 @@ def _live_row(
         "text": first.tensor if len(some) == 1 else f"{first.tensor}, {len(some)} pieces",
         "cells": [format_bytes(size), address_text(start, unit)],
         "share": size / largest,
-        "on": first.tensor in chosen,
     }
 
 

@@ -16,6 +16,7 @@ from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS
+from app.model.state import selected_tensors, tensor_selection
 from app.model.stream import ShownRegion
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
@@ -126,9 +127,13 @@ class WholeKind:
 
     # ---- tables ----------------------------------------------------------------------------
 
-    def live(self, shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+    def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
         """A row for each residency at the cursor, largest first."""
-        return largest_first([*live_by_tensor(shown, step, selection, unit).values()])
+        return largest_first([*live_by_tensor(shown, step, unit).values()])
+
+    def chosen(self, shown: Shown, selection: str) -> list[str]:
+        """The keys of rows of `live` that a selection marks."""
+        return [tensor_selection(name) for name in selected_tensors(shown.graph, selection)]
 
     def largest(self, shown: Shown) -> list[Row]:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 
 import planners as sp
 from app.model.blocks import BlockTree
+from app.model.moments import fullest, stop_of
 from app.model.packing import packed, unpacked
 from app.model.pool import PoolRuns, pool_of
 from app.model.stream import Stream, stream_of
 from app.model.waits import Stage, stages_of
-from planners.core.program import Compute, Instruction, Load, Region, Store
+from planners.core.program import Compute, Instruction, Load, Region, Release, Store
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.simulate import traced
@@ -134,6 +135,25 @@ class Shown:
         return {tensor: tuple(steps) for tensor, steps in steps_of.items()}
 
     @cached_property
+    def writes(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """Step and bytes of each write of a compute to each tensor."""
+        return _sizes(
+            (operand.piece.tensor, item.step, operand.region.size_bytes)
+            for item in self.instructions
+            if isinstance(item, Compute)
+            for operand in item.writes
+        )
+
+    @cached_property
+    def releases(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """Step and bytes of each release of each tensor."""
+        return _sizes(
+            (item.piece.tensor, item.step, item.region.size_bytes)
+            for item in self.instructions
+            if isinstance(item, Release)
+        )
+
+    @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
         """The stays of each tensor on chip."""
         by_tensor: dict[str, list[sp.Residency]] = {}
@@ -244,8 +264,8 @@ class Shown:
         stays = self.report.residencies
         live = [stays[int(i)] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups or self.pool:
-            moment = _fullest(live, self.by_step[step])
-            live = [r for r in live if r.start_instruction <= moment < _stop(r)]
+            moment = fullest(live, self.by_step[step])
+            live = [r for r in live if r.start_instruction <= moment < stop_of(r)]
         return tuple(sorted(live, key=lambda r: (-r.size_bytes, r.tensor)))
 
     def held(self, step: int, live: Iterable[sp.Residency]) -> int:
@@ -271,6 +291,17 @@ class Shown:
     def peaks(self) -> tuple[int, ...]:
         """Steps at which occupancy has a local maximum, for jumping between them."""
         return local_maxima(self.report.occupancy)
+
+    @cached_property
+    def moves(self) -> tuple[int, ...]:
+        """The steps in which bytes cross the chip's edge."""
+        offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
+        steps = {
+            item.step
+            for item in self.instructions
+            if isinstance(item, (Load, Store)) and _other(item).memory in offchip
+        }
+        return tuple(sorted(steps))
 
     @cached_property
     def step_seconds(self) -> tuple[tuple[float, float], ...]:
@@ -327,6 +358,14 @@ def show(text: str, progress: ProgressCallback | None = None) -> Shown:
     return Shown(plan, report, traced(plan, report, plan.machine), packed(text))
 
 
+def _sizes(entries: Iterable[tuple[str, int, int]]) -> Mapping[str, tuple[tuple[int, int], ...]]:
+    """Step and bytes by tensor."""
+    by_tensor: dict[str, list[tuple[int, int]]] = {}
+    for tensor, step, size in entries:
+        by_tensor.setdefault(tensor, []).append((step, size))
+    return {tensor: tuple(some) for tensor, some in by_tensor.items()}
+
+
 def _other(item: Load | Store) -> Region:
     """The end of a transfer that is farther from the compute engine."""
     return item.source if isinstance(item, Load) else item.target
@@ -355,25 +394,3 @@ def holes(occupied: list[tuple[int, int]], size: int) -> list[tuple[int, int]]:
             free.append((reached, start))
         reached = max(reached, stop)
     return [*free, (reached, size)] if reached < size else free
-
-
-def _stop(stay: sp.Residency) -> float:
-    """The instruction that ends a stay; one that lasts to the end has none."""
-    return float("inf") if stay.stop_instruction < 0 else stay.stop_instruction
-
-
-def _fullest(stays: Iterable[sp.Residency], positions: Sequence[int]) -> int:
-    """The first of a step's instructions after which most bytes are held."""
-    first, last = positions[0], positions[-1]
-    change: dict[int, int] = {}
-    for stay in stays:
-        start, stop = max(first, stay.start_instruction), _stop(stay)
-        change[start] = change.get(start, 0) + stay.size_bytes
-        if stop <= last:
-            change[int(stop)] = change.get(int(stop), 0) - stay.size_bytes
-    held, most, at = 0, -1, first
-    for position in sorted(change):
-        held += change[position]
-        if held > most:
-            most, at = held, position
-    return at

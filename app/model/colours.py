@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILLION, PURPLE, GREY = "#E69F00", "#D55E00", "#CC79A7", "#8C96A0"
@@ -75,6 +76,7 @@ def group_colour(group: int) -> str:
     return GROUPS[group % len(GROUPS)]
 
 
+@cache
 def ink_on(colour: str) -> str:
     """Black or white, whichever reads better on a colour."""
     return max((DARK_INK, "#ffffff"), key=lambda ink: contrast(ink, colour))

@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown
 from app.session.models import Models
-from planners.core.program import Load, Store
 
 
 class Teaching:
@@ -57,21 +56,9 @@ def spoken_tensors(shown: Shown, step: int) -> list[str]:
     return [name for name in dict.fromkeys(named) if name in shown.graph.tensors]
 
 
-def events(shown: Shown) -> list[int]:
-    """The steps in which bytes cross the chip's edge."""
-    offchip = {memory.name for memory in shown.plan.program.memories if memory.offchip}
-    steps = {
-        item.step
-        for item in shown.instructions
-        if (isinstance(item, Load) and item.source.memory in offchip)
-        or (isinstance(item, Store) and item.target.memory in offchip)
-    }
-    return sorted(steps)
-
-
 def next_event(shown: Shown, step: int, direction: int = 1) -> int | None:
     """The nearest such step after a step, or before it; None where there is none."""
-    steps = events(shown)
+    steps = shown.moves
     if direction > 0:
         place = bisect_right(steps, step)
         return steps[place] if place < len(steps) else None

@@ -189,10 +189,10 @@ def _made_room(shown: Shown, group: FusedGroup, ends: list[Operand]) -> Iterator
 
 def boxes(operands: Iterable[Operand]) -> dict[str, Box]:
     """The box around all pieces of each tensor."""
-    bounds: dict[str, Box] = {}
+    pieces: dict[str, set[Box]] = {}  # parts of an operator read the same pieces again
     for piece, _ in operands:
-        bounds[piece.tensor] = around(bounds.get(piece.tensor), piece.box)
-    return bounds
+        pieces.setdefault(piece.tensor, set()).add(piece.box)
+    return {tensor: around(*some) for tensor, some in pieces.items()}
 
 
 def part(shown: Shown, tensor: str, box: Box, *, totals: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.model.checked_plan import Shown
 from app.model.pool import FORMS, PoolRun, PoolRuns
@@ -138,24 +138,14 @@ def gap_bytes(shown: Shown, step: int, pool: PoolRuns, run: PoolRun) -> int | No
     return run.distance_bytes + freed - written
 
 
-def written_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
+def written_bytes(shown: Shown, tensor: str) -> Sequence[tuple[int, int]]:
     """Step and size of each write to a tensor."""
-    return [
-        (item.step, operand.region.size_bytes)
-        for item in shown.instructions
-        if isinstance(item, Compute)
-        for operand in item.writes
-        if operand.piece.tensor == tensor
-    ]
+    return shown.writes.get(tensor, ())
 
 
-def freed_bytes(shown: Shown, tensor: str) -> list[tuple[int, int]]:
+def freed_bytes(shown: Shown, tensor: str) -> Sequence[tuple[int, int]]:
     """Step and size of each release of a tensor."""
-    return [
-        (item.step, item.region.size_bytes)
-        for item in shown.instructions
-        if isinstance(item, Release) and item.piece.tensor == tensor
-    ]
+    return shown.releases.get(tensor, ())
 
 
 def first_row(shown: Shown, run: PoolRun) -> int:

@@ -11,10 +11,17 @@ from bokeh.models import Tooltip
 from app.widgets.style import COMPACT
 
 
-def button(label: str, name: str, act: Callable[[], object], **more: Any) -> pn.widgets.Button:
-    """A button whose CSS class is `name`, so that tests and keys find it; `more` is Panel's own."""
+def button(
+    label: str, name: str, act: Callable[[], object] | None, **more: Any
+) -> pn.widgets.Button:
+    """A button whose CSS class is `name`, so that tests and keys find it; `more` is Panel's own.
+
+    Without `act`, the browser acts by itself.
+    """
     chosen = {"margin": (0, 3), "stylesheets": [COMPACT], **more}
-    return pn.widgets.Button(label=label, css_classes=[name], on_click=lambda _e: act(), **chosen)
+    if act is not None:
+        chosen["on_click"] = lambda _event: act()
+    return pn.widgets.Button(label=label, css_classes=[name], **chosen)
 
 
 def to_the_left(words: str) -> Tooltip:

@@ -98,6 +98,7 @@ def cursor_band(theme: Theme) -> BoxAnnotation:
         line_width=1,
         level="overlay",
         propagate_hover=True,
+        syncable=False,
     )
 
 

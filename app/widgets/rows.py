@@ -1,4 +1,4 @@
-"""Two small components: a list of rows that can be tapped, and what only the browser can do."""
+"""Small components: rows that can be tapped, words of a step, and what only the browser can do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import ClassVar
 
 import param
 
+from app.model.places import ASSETS
 from app.widgets.component import Component
 from app.widgets.style import TIP
+
+FOLLOW = (ASSETS / "follow.js").read_text(encoding="utf-8")
+"""What moves with the cursor, here and in a page without a server."""
 
 
 class Sender(Component):
@@ -21,69 +25,55 @@ class Sender(Component):
         self.on_msg(lambda event: act(str(event.data.get("key", ""))))
 
 
+class Words(Component):
+    """A line of our own HTML about the cursor's step."""
+
+    part = param.String(default="", doc="Which of the step's lines it is.")
+
+    _esm = (
+        FOLLOW
+        + """
+export function render({ model, view }) {
+  const root = document.createElement('div');
+  atEachStep(model, view, (told) => { root.innerHTML = told[model.part] || ''; });
+  return root;
+}
+"""
+    )
+
+
 class BarRows(Sender):
     """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
 
     rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")
     head = param.List(default=[], doc="Titles of the columns as our own HTML; none, no head.")
     empty = param.String(default="", doc="What is said where there are no rows.")
+    part = param.String(default="", doc="Which rows of the cursor's step it has; or its own.")
 
-    _esm = """
-export function render({ model, el }) {
+    _esm = (
+        FOLLOW
+        + """
+export function render({ model, view }) {
   const root = document.createElement('div');
-  const cell = (tag, text, cls) => {
-    const node = document.createElement(tag);
-    node.textContent = text;
-    if (cls) node.className = cls;
-    return node;
-  };
+  let rows = model.rows, isOn = () => false;
   function draw() {
-    const table = document.createElement('table');
-    if (model.head.length) {
-      const head = document.createElement('tr');
-      model.head.forEach((html, i) => {
-        const title = cell('th', '', i ? 'number' : '');
-        title.innerHTML = html;
-        head.append(title);
-      });
-      table.append(head);
-    }
-    for (const row of model.rows) {
-      const line = document.createElement('tr');
-      const first = document.createElement('td');
-      if (row.chip) {
-        const chip = cell('span', row.mark || '', 'chip');
-        chip.style.background = row.chip;
-        chip.style.color = row.ink || '#fff';
-        first.append(chip);
-      }
-      first.append(cell('span', row.text, 'text'));
-      if (row.share !== undefined) {
-        const bar = cell('span', '', 'bar');
-        bar.style.width = (100 * row.share).toFixed(1) + '%';
-        bar.style.background = row.chip;
-        first.append(bar);
-      }
-      const cells = (row.cells || []).some(Boolean) ? row.cells : [];
-      if (!cells.length) first.colSpan = 99;  // words alone have the whole line
-      line.append(first, ...cells.map((text) => cell('td', text, 'number')));
-      if (row.title) line.className = 'title';
-      if (row.key) {
-        line.tabIndex = 0;
-        line.className = row.on ? 'tap on' : 'tap';
-        line.dataset.key = row.key;
-        line.onclick = () => model.send_msg({ key: row.key });
-        line.onkeydown = (e) => { if (e.key === 'Enter') model.send_msg({ key: row.key }); };
-      }
-      table.append(line);
-    }
-    root.replaceChildren(model.rows.length ? table : cell('div', model.empty, 'empty'));
+    const choose = (key) => model.send_msg({ key });
+    const { head, empty } = model;
+    root.replaceChildren(tableOf(rows, { head, empty, isOn, choose }));
   }
-  model.on(['rows', 'head'], draw);
+  if (!model.part) model.on(['rows', 'head'], () => { rows = model.rows; draw(); });
   draw();
+  if (model.part) atEachStep(model, view, (told) => {
+    const marked = new Set(model.part === 'live' ? told.chosen : [told.selected]);
+    rows = told[model.part];
+    isOn = (key) => marked.has(key);
+    if (rows) draw();
+    else root.replaceChildren(textNode('div', '…', 'empty'));  // its words are on their way
+  });
   return root;
 }
 """
+    )
     _stylesheets: ClassVar[list[str]] = [
         TIP,
         """
@@ -99,7 +89,7 @@ td:first-child { overflow-wrap: anywhere; }
 .chip { display: inline-block; min-width: 14px; height: 14px; line-height: 14px; margin-right: 6px;
   border-radius: 3px; text-align: center; font-size: 10px; font-weight: 700; padding: 0 2px;
   vertical-align: top; margin-top: 1px; }
-.bar { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
+.share { display: block; height: 3px; margin-top: 2px; border-radius: 2px; }
 .tap { cursor: pointer; }
 .tap:hover, .tap:focus { background: var(--sw-hover); outline: none; }
 .tap:focus-visible { outline: 2px solid var(--sw-accent); outline-offset: -2px; }
@@ -198,7 +188,7 @@ function keep(blob, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
-export function render({ model, el }) {
+export function render({ model, view }) {
   const wanted = ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Escape', ...'[]/?ecpbgntkowm '];
   const pressed = (at) => at && (at.tabIndex >= 0) && at.tagName !== 'BODY';
   document.addEventListener('keydown', (event) => {
@@ -221,6 +211,9 @@ export function render({ model, el }) {
       return;
     }
     event.preventDefault();
+    const detail = { key: event.key, page: view.model.document };
+    const moved = new CustomEvent('spillway-key', { detail, cancelable: true });
+    if (!document.dispatchEvent(moved)) return;  // the cursor has moved
     if (event.key === '/') focusSearch(document);
     else model.send_msg({ key: event.key });
   });

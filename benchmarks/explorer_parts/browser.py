@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,11 +30,20 @@ class Moved:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How long after a key the last view followed, and in which frame; whether any moved."""
+
+    ms: float
+    frames: int
+    moved: bool
+
+
 @contextmanager
 def chromium() -> Iterator[BrowserContext]:
     """The system's Chromium at 1280 × 720, without a window, a GPU, or anything in its cache."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
         yield browser.new_context(viewport={"width": 1280, "height": 720})
 
 
@@ -63,8 +73,10 @@ class Screen:
         """Leave the page; the browser keeps its cache."""
         self.page.close()
 
-    def planned(self) -> None:
-        """Wait until nothing changes any more."""
+    def planned(self, model: str = "", planner: str = "") -> None:
+        """Wait until nothing changes any more, and a plan of these is on screen."""
+        for words in (model, planner):
+            self.page.locator(".card.name").filter(has_text=words).wait_for(timeout=PATIENCE_MS)
         self.page.wait_for_function("bench.quiet(2500)", timeout=PATIENCE_MS)
 
     def press(self, key: str) -> Moved:
@@ -72,6 +84,18 @@ class Screen:
         self._arm("keydown", CURSOR if key.startswith("Arrow") else ANY)
         self.page.keyboard.press(key)
         return self._settled()
+
+    def follow(self, key: str) -> Followed:
+        """Press a key: until all views are where they stay, in milliseconds and frames."""
+        self.page.evaluate(f"bench.follow({QUIET_MS})")
+        self.page.keyboard.press(key)
+        self.page.wait_for_function("bench.stepped", timeout=PATIENCE_MS, polling=50)
+        found: Any = self.page.evaluate("bench.stepped")
+        return Followed(found["ms"], found["frames"], found["moved"])
+
+    def hold(self, held: bool = True) -> None:
+        """Keep all that the page says from the server, or no more."""
+        self.page.evaluate(f"bench.held = {str(held).lower()}")
 
     def slide(self, step: int) -> Moved:
         """Move the slider of steps, as its handle does."""

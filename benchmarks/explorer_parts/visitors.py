@@ -54,26 +54,27 @@ class Visitor:
 
     def _find(self, document: Any) -> None:
         """The models that a visitor uses and looks at."""
-        self.slider = self.title = self.typed = self.map = ""
+        self.cursor = self.typed = self.map = ""
         for found in models(document):
             attributes = found.get("attributes", {})
             classes = attributes.get("css_classes", [])
-            if found["name"] == "Slider" and not self.slider:
-                self.slider = found["id"]
-            elif "step-title" in classes:
-                self.title = found["id"]
+            if "pages" in attributes.get("data", {}).get("attributes", {}):
+                self.cursor = found["id"]
             elif "budget-typed" in classes:
                 self.typed = found["id"]
             elif found["name"] == "ColumnDataSource":
                 names = {entry[0] for entry in attributes.get("data", {}).get("entries", [])}
                 if {"tensor", "story"} <= names:
                     self.map = found["id"]
-        assert all((self.slider, self.title, self.typed, self.map))
+        assert all((self.cursor, self.typed, self.map))
 
     async def step(self, step: int) -> float:
-        """Move the cursor; seconds until the server says which step it is."""
-        words = f"b&gt;{step + 1}&lt;/b"  # as Panel sends HTML
-        return await self._change(self.slider, step, lambda text: self._of(self.title, text, words))
+        """Say where the cursor is; seconds until the address has it: views do not wait for that."""
+        said = {"model": {"id": self.cursor}, "data": {"type": "map", "entries": [["step", step]]}}
+        values = {"type": "map", "entries": list(said.items())}
+        event = {"type": "event", "name": "data_event", "values": values}
+        data = {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": event}
+        return await self._timed(data, lambda text: f"step={step}&" in text)
 
     async def budget(self, size: str) -> float:
         """Ask for a plan; seconds until the address map has it."""
@@ -90,9 +91,13 @@ class Visitor:
         return f'"id":"{model}"' in text and words in text
 
     async def _change(self, model: str, value: Any, done: Callable[[str], bool]) -> float:
+        event = {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": value}
+        return await self._timed(event, done)
+
+    async def _timed(self, event: dict[str, Any], done: Callable[[str], bool]) -> float:
+        """Seconds from an event to the change that follows from it."""
         began = time.perf_counter()
         changed = self._coming(lambda kind, text: kind == "PATCH-DOC" and done(text))
-        event = {"kind": "ModelChanged", "model": {"id": model}, "attr": "value", "new": value}
         await self._event(event)
         await changed
         return time.perf_counter() - began

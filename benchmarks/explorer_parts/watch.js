@@ -1,6 +1,10 @@
 // Runs in the page before anything else: when do frames show what the server has sent?
+const Socket = window.WebSocket;
+window.WebSocket = class extends Socket {  // held: the server hears nothing any more
+  send(data) { if (!bench.held) super.send(data); }
+};
 const bench = {
-  rectangles: 0, idle: 0, began: 0, first: 0, last: 0, changed: 0, wanted: () => true,
+  held: false, stepped: null, rectangles: 0, idle: 0, began: 0, first: 0, last: 0, changed: 0, wanted: () => true,
 
   models() { return [...Bokeh.documents[0]._all_models.values()]; },
 
@@ -33,6 +37,63 @@ const bench = {
   },
 
   quiet(ms) { return performance.now() - bench.changed > ms; },
+
+  // All that shows where the cursor is: bands, marks, labels, small sources, words and tables.
+  views() {
+    const seen = [];
+    for (const m of bench.models()) {
+      if (m.type === 'BoxAnnotation') seen.push(m.left, m.right, m.top, m.bottom);
+      else if (m.type === 'Label') seen.push(m.x, m.text, m.visible);
+      else if (m.type === 'ColumnDataSource')
+        for (const column of Object.values(m.data))
+          if (column.length < 60) seen.push(column.length, ...column);
+    }
+    for (const name of ['step-title', 'story', 'live-title', 'live'])
+      for (const view of bench.found(name))
+        for (const node of view.shadow_el.children)
+          if (!/^(STYLE|LINK)$/.test(node.tagName)) seen.push(node.textContent);
+    return seen.join();
+  },
+
+  found(name) {
+    const hits = [];
+    const walk = (view) => {
+      if ((view.model.css_classes || []).includes(name)) hits.push(view);
+      for (const child of view.child_views || []) walk(child);
+    };
+    for (const root of Bokeh.index.roots) walk(root);
+    return hits;
+  },
+
+  // From the next key to the frame in which all views are where they stay, and how many frames.
+  follow(quiet) {
+    bench.stepped = null;
+    const go = (event) => {
+      const frames = [], inked = [], began = event.timeStamp;
+      const clear = CanvasRenderingContext2D.prototype.clearRect;
+      CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+        inked.push(performance.now());
+        return clear.apply(this, box);
+      };
+      let before = views, changed = began;
+      const look = () => requestAnimationFrame(() => {
+        const now = bench.views();
+        if (now !== before) { before = now; changed = performance.now(); }
+        setTimeout(() => {
+          const at = performance.now();
+          frames.push(at);
+          if (at - changed < quiet) { look(); return; }
+          CanvasRenderingContext2D.prototype.clearRect = clear;
+          const last = Math.max(changed, ...inked.filter((t) => t < changed + 50));
+          const number = frames.findIndex((t) => t >= last);
+          bench.stepped = { ms: frames[number] - began, frames: number + 1, moved: before !== views };
+        });
+      });
+      look();
+    };
+    const views = bench.views();
+    document.addEventListener('keydown', go, { capture: true, once: true });
+  },
 
   // What went wrong, in the page's words.
   said() {

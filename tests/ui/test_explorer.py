@@ -83,6 +83,35 @@ def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
     expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
 
 
+KNOWS_MORE = (  # than came with the plan
+    "() => [...Bokeh.documents[0]._all_models.values()].some("
+    "m => m.data && m.data.pages && m.data.pages.byteLength > 4000)"
+)
+DEAF = "() => { const to = WebSocket.prototype; to.said = to.send; to.send = () => {}; }"
+HEARS = "() => { const to = WebSocket.prototype; to.send = to.said; }"
+
+
+def test_all_views_follow_while_the_server_hears_nothing(first: Page) -> None:
+    page = first
+    page.wait_for_function(KNOWS_MORE)
+    start = step(page)
+    page.evaluate(DEAF)
+    told = [page.locator(f".{part} table").inner_text() for part in ("story", "live")]
+    ring = "all.find(m => m.type === 'BoxAnnotation' && m.border_radius === 6)"
+    before = models(page, f"{ring}.left")
+    for _ in range(21):
+        page.keyboard.press("ArrowRight")
+    at_step(page, start + 21)
+    assert models(page, BANDS).count(start + 20) == 2
+    assert models(page, f"{ring}.left") != before
+    now = [page.locator(f".{part} table").inner_text() for part in ("story", "live")]
+    assert all(one != other for one, other in zip(told, now, strict=True))
+    page.evaluate(HEARS)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, start + 20)
+    expect(page).to_have_url(re.compile(f"step={start + 19}(&|$)"))
+
+
 def test_a_tap_on_the_address_map_selects_and_moves_the_cursor(first: Page) -> None:
     page = first
     start = step(page)

@@ -12,20 +12,15 @@ from app.kinds.registry import kind_of
 from app.kinds.stream_map import WEIGHTS
 from app.model.checked_plan import Shown
 from app.model.file_names import file_stem
+from app.model.glossary import plain
 from app.model.state import Look
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
-from app.outputs.standalone.films import Film
-from app.outputs.standalone.telling import (
-    RowBook,
-    detail_numbers,
-    graph_json,
-    selections,
-    step_rows,
-    together,
-    told_steps,
-)
+from app.outputs.standalone.telling import detail_numbers, graph_json, selections, together
+from app.views.cursor.client import film_of
+from app.views.cursor.step_pages import RowBook, step_rows, steps_around
 from app.views.memory.address_map import MORE_PIECES, ZOOM, is_parameter
+from app.widgets.films import Film
 
 MOST_DETAILS = 5000
 OPEN_ALL, SELECT = "tap to open all blocks", "tap to select"
@@ -42,20 +37,20 @@ def contents(
     ahead: Ahead,
 ) -> tuple[dict[str, Any], list[str]]:
     """The data, and one line for each thing that is left out. The figures are filled already."""
-    book, steps = RowBook(), told_steps(shown.steps, look.step, most_steps)
+    book, steps = RowBook(), steps_around(shown.steps, look.step, most_steps)
     scenes, scene_film = _scenes(shown, look, figures)
-    by_step = step_rows(shown, look, steps, book, lambda share: ahead(0.6 * share))
+    by_step = step_rows(shown, steps, (look.memory, look.unit), book, lambda s: ahead(0.6 * s))
+    by_step["title"] = [plain(title) for title in by_step["title"]]
     details = detail_numbers(shown, why, book, MOST_DETAILS)
     left_out = _bundled(shown, look, figures)
     films = {"scene": scene_film, "region": _regions(shown, look, figures)}
-    films["step"] = _steps(shown, figures, steps)
+    films["step"] = film_of(shown, steps, figures.map.pool, figures.ring)
     if len(steps) < shown.steps:
         known = f"steps {steps.start + 1:,} – {steps.stop:,} of {shown.steps:,}"
         left_out.append(f"Sentences and tables are there for {known}.")
     every = sum(1 for _ in selections(shown))
     if len(details) < every:
         left_out.append(f"Details are there for {len(details):,} of {every:,} selections.")
-    _place(shown, figures, look.step)
     data = {
         "file": file_stem(shown),
         "steps": shown.steps,
@@ -121,31 +116,6 @@ def region_number(shown: Shown, look: Look) -> int:
     kind = kind_of(shown)
     region = kind.region(shown, look.memory)
     return kind.regions(shown).index(region) if region else 0
-
-
-def _steps(shown: Shown, figures: Figures, steps: range) -> Film | None:
-    """The ring, and the distance that is marked on the address map, at each step."""
-    if shown.pool is None:
-        return None
-    ring, layer = figures.ring, figures.map.pool
-    drawn = [ring.source, ring.fresh, ring.freed, ring.arc, ring.heads, *ring.lines]
-    film = Film([*drawn, layer.arrow, layer.heads, layer.label])
-    for step in steps:
-        ring.show(shown, step)
-        layer.mark(shown, step)
-        film.shoot()
-    return film
-
-
-def _place(shown: Shown, figures: Figures, step: int) -> None:
-    """Put the cursor where it is viewed; the page's script moves it from there."""
-    for band in (figures.map.cursor, figures.occupancy.cursor):
-        band.update(left=step, right=step + 1)
-    figures.timeline.place(step)
-    figures.dag.place(step)
-    if shown.pool is not None:
-        figures.ring.show(shown, step)
-        figures.map.pool.mark(shown, step)
 
 
 def _bundled(shown: Shown, look: Look, figures: Figures) -> list[str]:

@@ -43,8 +43,6 @@ class Figures:
         self.ram = RamFront(theme, _nothing)
         self.delay = DelayFront(theme, _nothing)
         self.pareto = Pareto(theme, _nothing)
-        self.dag.figure.tags = [self.dag.where]  # no glyph draws it, but the script needs it
-        self.timeline.figure.tags = [self.timeline.times]
         charts = (self.dag, self.map, self.occupancy, self.timeline, self.ring, self.bars)
         for view in (*charts, self.ram, self.delay, self.pareto):
             Layers.of(view.figure).settle(every=True)  # the page's script fills some of them

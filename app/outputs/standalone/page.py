@@ -19,7 +19,6 @@ from app.model.machines import title_of
 from app.model.places import ASSETS
 from app.stories.notes import assumptions
 from app.views.panels.cards import CSS, badge, cards_html, scope
-from app.views.time.stepper import MOVE
 from app.views.time.timeline import timeline_title
 from app.widgets.legends import (
     heading,
@@ -28,11 +27,11 @@ from app.widgets.legends import (
     pool_legend_html,
 )
 from app.widgets.palette import DARK, LIGHT
+from app.widgets.rows import FOLLOW
 from app.widgets.style import variables
 from planners.core.caveats import caveats
 from planners.core.units import format_bytes
 
-ARGUMENTS = ("map_band", "held_band", "time_band", "times", "where", "ring", "dag_range")
 KEYS = (
     ("← →", "previous, next step"),
     ("Home End", "first, last step"),
@@ -95,7 +94,7 @@ def page_text(shown: Shown, parts: Parts) -> str:
         "data": script_json(parts.data),
         "bokeh": _closed(bokeh_js()),
         "figures": parts.script,
-        "move": f"function move({{ {', '.join(ARGUMENTS)} }}, cb_obj) {{{MOVE}}}",
+        "follow": FOLLOW,
         "script": (ASSETS / "standalone.js").read_text(encoding="utf-8"),
     }
     page = Template((ASSETS / "standalone.html").read_text(encoding="utf-8"))

@@ -1,74 +1,15 @@
-"""The page's text: sentences and tables of each step, and of each selection."""
+"""The page's text on each selection, and what a selection is."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
-from app.model.state import (
-    Look,
-    operator_selection,
-    tensor_selection,
-)
-from app.views.panels.tables import detail_rows, live_rows, live_title, story_rows
-
-SIGNIFICANT = 4
-OF_NOW = ("on", "share")
-"""The fields that differ from step to step in rows that are otherwise the same."""
-
-Row = Mapping[str, Any]
-Ahead = Callable[[float], None]
-
-
-class RowBook:
-    """Rows of tables, each stored once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def number(self, row: Row) -> int:
-        """The number of a row, without what depends on the selection and the step."""
-        kept = {name: value for name, value in row.items() if name not in OF_NOW and value != ""}
-        return self._numbers.setdefault(json.dumps(kept), len(self._numbers))
-
-    def number_with_share(self, row: Row) -> list[float]:
-        """The number of a row, and the length of its bar."""
-        return [self.number(row), round(float(row["share"]), SIGNIFICANT)]
-
-    def numbers(self, rows: Sequence[Row]) -> list[int | list[float]]:
-        """The numbers of rows, some of which have bars."""
-        return [self.number_with_share(r) if "share" in r else self.number(r) for r in rows]
-
-    @property
-    def rows(self) -> list[Row]:
-        """All rows, by number."""
-        return [json.loads(text) for text in self._numbers]
-
-
-def told_steps(steps: int, at: int, most: int) -> range:
-    """At most so many steps, around one: longer programs are cut."""
-    start = max(0, min(at - most // 2, steps - most))
-    return range(start, min(steps, start + most))
-
-
-def step_rows(
-    shown: Shown, look: Look, steps: range, book: RowBook, ahead: Ahead
-) -> dict[str, list[Any]]:
-    """By step: the title of its table, its rows on chip, and its sentences, as numbers of rows."""
-    numbers: dict[str, list[Any]] = {"title": [], "live": [], "story": []}
-    memory = kind_of(shown).memory(shown, look.memory)
-    for step in steps:
-        numbers["title"].append(plain(live_title(shown, step, memory)))
-        rows = live_rows(shown, step, "", look.unit)
-        numbers["live"].append([book.number_with_share(row) for row in rows])
-        numbers["story"].append(book.numbers(story_rows(shown, step, "")))
-        if step % 50 == 0:
-            ahead((step - steps.start) / len(steps))
-    return numbers
+from app.model.state import operator_selection, tensor_selection
+from app.views.cursor.step_pages import RowBook
+from app.views.panels.tables import detail_rows
 
 
 def detail_numbers(
@@ -130,8 +71,3 @@ def first_steps(shown: Shown) -> dict[str, int]:
         for name in names:
             firsts.setdefault(name, step)
     return firsts
-
-
-def plain(html: str) -> str:
-    """The text of a line of our own HTML."""
-    return re.sub(r"<[^>]*>", "", html)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from bokeh.models import ColumnDataSource, CustomJS, Range1d
+from bokeh.models import BoxAnnotation, ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
@@ -71,7 +71,7 @@ class DagView:
         self.links = ColumnDataSource({n: [] for n in (*LINK_COLUMNS, "colour")})
         self.tabs = ColumnDataSource({n: [] for n in (*TAB_COLUMNS, *INKED_TABS)})
         self.where = ColumnDataSource({n: [] for n in STEP_COLUMNS})
-        self.ring = ColumnDataSource({n: [] for n in STEP_COLUMNS})
+        self.ring = ring_mark(theme)
         self.x_range, self.y_range = Range1d(-0.6, 12), Range1d(2, -2)
         self.drawn: Scene | None = None
         self.arcs = False
@@ -155,6 +155,8 @@ class DagView:
             )
         self._marks(plot, theme)
         self.wishes = DagWishes(plot, theme)
+        plot.add_layout(self.ring)
+        plot.tags = [self.where]  # no glyph draws it: the client places the ring by it
         lines = ("@what", "@costs", "@group", "<i>@hint</i>")
         tell(plot, rects, tooltip("@title", *lines))
         tappable(plot, [*rects, frames, tabs])
@@ -249,19 +251,6 @@ class DagView:
             line_color=theme.text,
             line_width=3,
         )
-        put(
-            plot,
-            "rect",
-            **{n: n for n in ("x", "y")},
-            width="w",
-            height="h",
-            source=self.ring,
-            border_radius=6,
-            fill_color=None,
-            line_color=theme.cursor,
-            line_width=2,
-            line_dash=[5, 3],
-        )
         return rects
 
     def show(
@@ -311,24 +300,6 @@ class DagView:
         if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
-    def place(self, step: int, *, follow: bool = True) -> None:
-        """Ring a step's node, and bring it into sight if `follow`; while the plan stays, the client
-        does both."""
-        data: dict[str, Any] = self.where.data
-        if step < len(data["x"]):
-            self.ring.data = {name: [values[step]] for name, values in data.items()}
-            if follow:
-                self._follow(data["x"][step])
-
-    def _follow(self, x: float) -> None:
-        """Bring a place into sight that is left or right of it."""
-        seen = self.x_range
-        if seen.start <= x <= seen.end:
-            return
-        width = seen.end - seen.start
-        start = max(seen.reset_start, min(x - width / 2, seen.reset_end - width))
-        seen.update(start=start, end=start + width)
-
     def highlight(self, shown: Shown, expanded: list[str], selection: str) -> None:
         """Outline the selected nodes and the curves of the selected tensors."""
         assert self.drawn is not None
@@ -370,6 +341,26 @@ class DagView:
         if new and self.drawn:
             self.frames.selected.indices = []
             self.close(self.drawn.frames["block"][new[-1]])
+
+
+def ring_mark(theme: Theme) -> BoxAnnotation:
+    """The dashed ring around what runs at the cursor, over the figure: to move it draws nothing
+    else anew."""
+    return BoxAnnotation(
+        fill_color=None,
+        line_color=theme.cursor,
+        line_alpha=1.0,
+        line_width=2,
+        line_dash=[5, 3],
+        border_radius=6,
+        level="overlay",
+        left=0,
+        right=0,
+        top=0,
+        bottom=0,
+        syncable=False,
+        propagate_hover=True,
+    )
 
 
 def ringed(steps: Columns) -> Columns:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from bokeh.model import Model
 from bokeh.models import ColumnDataSource, CustomJS, Label
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, YELLOW
 from app.model.pool import PoolRun, PoolRuns
+from app.widgets.films import State, filled_there
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
 
@@ -22,8 +24,7 @@ class PoolLayer:
     def __init__(self, plot: figure, theme: Theme, fit_labels: str) -> None:
         self.names = ColumnDataSource({name: [] for name in NAMES})
         self.fitting = ColumnDataSource({name: [] for name in ("label_x", "label_y", "label")})
-        self.arrow = ColumnDataSource({name: [] for name in ("x", "y0", "y1")})
-        self.heads = ColumnDataSource({name: [] for name in ("x", "y", "angle")})
+        self.arrow, self.heads = filled_there("x", "y0", "y1"), filled_there("x", "y", "angle")
         put(
             plot,
             "text",
@@ -47,6 +48,7 @@ class PoolLayer:
             y0="y0",
             y1="y1",
             source=self.arrow,
+            beside=self.names,
             line_color=theme.text,
             line_width=2,
         )
@@ -59,6 +61,7 @@ class PoolLayer:
             angle="angle",
             size=8,
             source=self.heads,
+            beside=self.names,
             fill_color=theme.text,
             line_color=theme.outline,
         )
@@ -85,45 +88,41 @@ class PoolLayer:
         plot.js_on_change("inner_width", fit)
         self.names.js_on_change("data", fit)
 
+    @property
+    def film_models(self) -> list[Model]:
+        """What `mark_states` are states of: the client changes them as the cursor moves."""
+        return [self.arrow, self.heads, self.label]
+
     def show(self, shown: Shown) -> None:
-        """Name the tensors and workspaces of a plan's pool; nothing is marked."""
+        """Name the tensors and workspaces of a plan's pool."""
         rows = name_rows(shown) if shown.pool else []
         self.names.data = {name: [row[name] for row in rows] for name in NAMES}
-        self._unmark()
 
-    def _unmark(self) -> None:
-        self.arrow.data = {name: [] for name in self.arrow.data}
-        self.heads.data = {name: [] for name in self.heads.data}
-        self.label.visible = False
 
-    def mark(self, shown: Shown, step: int) -> None:
-        """Mark how many bytes before the input the output begins in the run at a step."""
-        pool = shown.pool
-        run = pool.run_at(step) if pool else None
-        if pool is None or run is None or not run.distance_bytes:
-            self._unmark()
-            return
-        x, parts = run.start_step + 0.5, distance_parts(pool, run)
-        self.arrow.data = {
-            "x": [x] * len(parts),
-            "y0": [low for low, _ in parts],
-            "y1": [high for _, high in parts],
-        }
-        self.heads.data = {
-            "x": [x, x],
-            "y": [parts[0][0], parts[-1][1]],
-            "angle": [3.141592653589793, 0.0],
-        }
-        low, high = max(parts, key=lambda part: part[1] - part[0])
-        late = x > 0.8 * shown.steps  # at the end there is no room to the right
-        self.label.update(
-            x=x,
-            y=(low + high) / 2,
-            text=f"d = {run.distance_bytes:,} B",
-            text_align="right" if late else "left",
-            x_offset=-6 if late else 6,
-            visible=True,
-        )
+def mark_states(shown: Shown, step: int) -> list[State]:
+    """An arrow over the bytes from where the output begins to where the input does, and d in bytes,
+    in the run at a step; nothing where there is no such distance."""
+    pool = shown.pool
+    run = pool.run_at(step) if pool else None
+    if pool is None or run is None or not run.distance_bytes:
+        none: list[dict[str, list[int]]] = [{"x": [], "y0": [], "y1": []}]
+        none += [{"x": [], "y": [], "angle": []}]
+        return [*({"data": data} for data in none), {"visible": False}]
+    x, parts = run.start_step + 0.5, distance_parts(pool, run)
+    lows, highs = [low for low, _ in parts], [high for _, high in parts]
+    ends = {"x": [x, x], "y": [lows[0], highs[-1]], "angle": [3.141592653589793, 0.0]}
+    low, high = max(parts, key=lambda part: part[1] - part[0])
+    late = x > 0.8 * shown.steps  # at the end there is no room to the right
+    label = {
+        "x": x,
+        "y": (low + high) / 2,
+        "text": f"d = {run.distance_bytes:,} B",
+        "text_align": "right" if late else "left",
+        "x_offset": -6 if late else 6,
+        "visible": True,
+    }
+    arrow = {"x": [x] * len(parts), "y0": lows, "y1": highs}
+    return [{"data": arrow}, {"data": ends}, label]
 
 
 def distance_parts(pool: PoolRuns, run: PoolRun) -> list[tuple[int, int]]:

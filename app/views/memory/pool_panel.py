@@ -12,7 +12,7 @@ from app.model.sizes import format_exact
 from app.model.state import run_selection, tensor_selection
 from app.session.session import Session
 from app.views.fronts.ram_front import RamFront
-from app.views.memory.ring import RingView
+from app.views.memory.ring import RingView, ring_columns
 from app.views.memory.run_bars import RunBars
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box
@@ -40,13 +40,12 @@ class PoolPanel(pn.viewable.Viewer):
         work, look = session.work, session.look
         follow(work, "shown", lambda: self._show())
         follow(work, "coding", lambda: self._show_code())
-        follow(look, "step", lambda: self._step())
         follow(look, "selection", lambda: self._highlight())
 
     @cached_property
     def ring(self) -> RingView:
         """The pool at the cursor."""
-        return RingView(self.theme, lambda name: self.select(tensor_selection(name)))
+        return RingView(self.theme, lambda number: self._tap_wedge(number))
 
     @cached_property
     def bars(self) -> RunBars:
@@ -66,7 +65,6 @@ class PoolPanel(pn.viewable.Viewer):
         self.bars.show(shown)
         self.front.show(shown)
         self._show_code()
-        self._step()
         self._highlight()
         fill(self.box, self._rows)
 
@@ -77,15 +75,17 @@ class PoolPanel(pn.viewable.Viewer):
             label="Writing C …" if work.coding else "Download C", disabled=work.coding
         )
 
-    def _step(self) -> None:
-        shown, step = self.session.work.shown, self.session.look.step
-        if shown is not None and shown.pool is not None and step < shown.steps:
-            self.ring.show(shown, step)
-
     def _highlight(self) -> None:
         shown = self.session.work.shown
         if shown is not None and shown.pool is not None:
             self.bars.highlight(shown, self.session.look.selection)
+
+    def _tap_wedge(self, number: int) -> None:
+        """Select what lies there at the cursor: the client alone has drawn it."""
+        shown, step = self.session.work.shown, self.session.look.step
+        tensors = ring_columns(shown, shown.pool, step)["tensor"]
+        if number < len(tensors):
+            self.select(tensor_selection(tensors[number]))
 
     def _tap_run(self, number: int) -> None:
         """Select what runs together, and bring the cursor to its first row."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import cos, pi, sin
 from typing import Any
 
+from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 
@@ -12,7 +14,8 @@ from app.kinds.bundles import coalesced
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES, VERMILLION
 from app.model.pool import PoolRun, PoolRuns
-from app.widgets.glyphs import put, tappable, tell
+from app.widgets.films import State, filled_there
+from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.program import Span
@@ -24,16 +27,15 @@ FRESH, FREED = "written in this step", "freed in this step"
 
 
 class RingView:
-    """A figure that is made once; a step replaces what is in it."""
+    """A figure that is made once; the client replaces what is in it as the cursor moves."""
 
-    def __init__(self, theme: Theme, select: Any) -> None:
+    def __init__(self, theme: Theme, select: Callable[[int], object]) -> None:
         self.select = select
-        self.source = ColumnDataSource({name: [] for name in COLUMNS})
-        self.fresh = ColumnDataSource({"start": [], "end": []})
-        self.freed = ColumnDataSource({"start": [], "end": []})
-        self.arc = ColumnDataSource({"start": [], "end": []})
-        self.heads = ColumnDataSource({"x": [], "y": [], "angle": []})
+        self.source = filled_there(*COLUMNS)
+        self.fresh, self.freed = filled_there("start", "end"), filled_there("start", "end")
+        self.arc, self.heads = filled_there("start", "end"), filled_there("x", "y", "angle")
         self.figure = self._figure(theme)
+        Layers.of(self.figure).settle(every=True)
         self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
@@ -128,49 +130,16 @@ class RingView:
         tappable(plot, parts)
         return plot
 
-    def show(self, shown: Shown, step: int) -> None:
-        """Draw what lies in the pool at a step."""
-        pool = shown.pool
-        if pool is None:
-            return
-        run = pool.run_at(step)
-        self.source.data = ring_columns(shown, pool, step)
-        self.fresh.data, self.freed.data = changes(shown, pool, step)
-        self._distance(pool, run)
-        held = shown.held(step, shown.live(step))
-        for label, text in zip(
-            self.lines,
-            (
-                short(run.name, 20),
-                f"d = {run.distance_bytes:,} B" if run.distance_bytes is not None else "",
-                f"{format_bytes(held)} held",
-                f"of {format_bytes(pool.size_bytes)}",
-            ),
-            strict=True,
-        ):
-            label.text = text
-
-    def _distance(self, pool: PoolRuns, run: PoolRun) -> None:
-        """An arc from where the output begins to where the input does."""
-        if not run.distance_bytes:
-            self.arc.data = {"start": [], "end": []}
-            self.heads.data = {"x": [], "y": [], "angle": []}
-            return
-        low = pool.layout.offsets[run.writes[0]]
-        start, end = (angle(at, pool.size_bytes) for at in (low, low + run.distance_bytes))
-        self.arc.data = {"start": [start], "end": [end]}
-        # A triangle points up at angle 0; at the end of a clockwise arc it points along it.
-        self.heads.data = {
-            "x": [ARC * cos(start), ARC * cos(end)],
-            "y": [ARC * sin(start), ARC * sin(end)],
-            "angle": [start, end + pi],
-        }
+    @property
+    def film_models(self) -> list[Model]:
+        """What `ring_states` are states of: the client changes them as the cursor moves."""
+        sources = (self.source, self.fresh, self.freed, self.arc, self.heads)
+        return [*sources, *self.lines]
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new:
-            tensor = self.source.data["tensor"][new[0]]
             self.source.selected.indices = []
-            self.select(tensor)
+            self.select(new[0])
 
 
 def _label(colour: str, x: float, y: float, text: str, size: str, *, bold: bool = False) -> Label:
@@ -235,6 +204,36 @@ def changes(shown: Shown, pool: PoolRuns, step: int) -> tuple[dict[str, list[Any
 
 def _inner(pool: PoolRuns, tensor: str) -> bool:
     return tensor in pool.layout.offsets
+
+
+def ring_states(shown: Shown, pool: PoolRuns, step: int) -> list[State]:
+    """What lies in the pool at a step, what came and went, the distance d, and the words inside."""
+    run = pool.run_at(step)
+    fresh, freed = changes(shown, pool, step)
+    held = shown.held(step, shown.live(step))
+    words = (
+        short(run.name, 20),
+        f"d = {run.distance_bytes:,} B" if run.distance_bytes is not None else "",
+        f"{format_bytes(held)} held",
+        f"of {format_bytes(pool.size_bytes)}",
+    )
+    sources = (ring_columns(shown, pool, step), fresh, freed, *distance_columns(pool, run))
+    return [*({"data": columns} for columns in sources), *({"text": text} for text in words)]
+
+
+def distance_columns(pool: PoolRuns, run: PoolRun) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An arc from where the output begins to where the input does, and triangles at its ends."""
+    if not run.distance_bytes:
+        return {"start": [], "end": []}, {"x": [], "y": [], "angle": []}
+    low = pool.layout.offsets[run.writes[0]]
+    start, end = (angle(at, pool.size_bytes) for at in (low, low + run.distance_bytes))
+    # A triangle points up at angle 0; at the end of a clockwise arc it points along it.
+    heads = {
+        "x": [ARC * cos(start), ARC * cos(end)],
+        "y": [ARC * sin(start), ARC * sin(end)],
+        "angle": [start, end + pi],
+    }
+    return {"start": [start], "end": [end]}, heads
 
 
 def short(text: str, letters: int) -> str:

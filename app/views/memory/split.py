@@ -159,7 +159,7 @@ class SplitView(pn.viewable.Viewer):
     def _draw(self, here: Shown, there: Shown) -> None:
         assert self.views is not None
         below, held, lanes = self.views
-        memory, occupancy, timeline = self.above
+        memory, _occupancy, timeline = self.above
         look = self.session.look
         moved = warp(here, there, look.aligned)
         high = memory.y_range.end
@@ -172,11 +172,19 @@ class SplitView(pn.viewable.Viewer):
             held.peak.x = moved(peak)
         lanes.show(there, look.serial)
         self._same_time(here, there, timeline.x_range)
-        for own, other in ((memory, below), (occupancy, held), (timeline, lanes)):
-            other.cursor.update(left=own.cursor.left, right=own.cursor.right)
+        self._place(here, look.step)
         self.title.object = title_html(self.session.pins.chosen, look.aligned, moved)
         self._set_unit()
         self._highlight()
+
+    def _place(self, here: Shown, step: int) -> None:
+        """Put the cursors where those above them are; the client moves them together."""
+        assert self.views is not None
+        seconds = here.serial_step_seconds if self.session.look.serial else here.step_seconds
+        places = (step, step + 1), (step, step + 1), seconds[min(step, here.steps - 1)]
+        bands = [view.cursor for view in self.views]
+        for band, (left, right) in zip(bands, places, strict=True):
+            band.update(left=left, right=right)
 
     def _same_time(self, here: Shown, there: Shown, time: Range1d) -> None:
         """Both timelines end where the longer plan does."""

@@ -30,9 +30,9 @@ MARKS = {
 }
 
 
-def live_rows(shown: Shown, step: int, selection: str, unit: str) -> list[Row]:
+def live_rows(shown: Shown, step: int, unit: str) -> list[Row]:
     """A row for each residency at the cursor, largest first."""
-    return kind_of(shown).live(shown, step, selection, unit)
+    return kind_of(shown).live(shown, step, unit)
 
 
 def live_title(shown: Shown, step: int, memory: str) -> str:
@@ -55,15 +55,15 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
     return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
 
 
-def story_rows(shown: Shown, step: int, selection: str) -> list[Row]:
+def story_rows(shown: Shown, step: int) -> list[Row]:
     """A row for each thing that happened in a step."""
     rows = []
     for sentence in step_story(shown, step):
         mark, colour = MARKS[sentence.mark]
         key = tensor_selection(sentence.tensor) if sentence.tensor else ""
         key = group_selection(sentence.group) if sentence.group else key
-        row = {"text": sentence.text, "mark": mark, "chip": colour, "ink": ink_on(colour)}
-        rows.append({**row, "key": key, "on": bool(key) and key == selection})
+        look = {"mark": mark, "chip": colour, "ink": ink_on(colour)}
+        rows.append({"text": sentence.text, **look, "key": key})
     return rows
 
 

@@ -86,9 +86,7 @@ class TeachingBar(pn.viewable.Viewer):
             margin=NEAR,
         )
         about = "next step in which something moves on or off chip: n"
-        self.event = button(
-            "⇥ next move", "next-event", session.teaching.to_event, description=about, margin=NEAR
-        )
+        self.event = button("⇥ next move", "next-event", None, description=about, margin=NEAR)
         follow(session.look, ["playing", "teaching"], lambda: self._show())
         self._show()
 

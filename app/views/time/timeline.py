@@ -92,6 +92,7 @@ class TimelineView:
         lane = constant(GROUPS)
         self.groups.draw(plot, theme, self.x_range, {"y": lane, "height": 0.8}, lane)
         plot.add_layout(self.cursor)
+        plot.tags = [self.times]  # no glyph draws it: the client places the cursor by it
         return plot
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
@@ -189,12 +190,6 @@ class TimelineView:
         line = ("colour", 1.2) if thin else (self.theme.panel, 0.6)
         for layer in self.layers:
             layer.look(line_color=line[0], line_width=line[1])
-
-    def place(self, step: int) -> None:
-        """Put the cursor on a step's compute; while the plan stays, the client does it."""
-        data: dict[str, Any] = self.times.data
-        if step < len(data["start"]):
-            self.cursor.update(left=data["start"][step], right=data["stop"][step])
 
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline the selected operators, and transfers of the selected tensors."""

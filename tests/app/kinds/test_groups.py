@@ -218,7 +218,7 @@ def test_what_is_live_in_a_tile_fits(drawn: Shown) -> None:
 
 def test_many_pieces_are_a_row_a_tensor(drawn: Shown) -> None:
     step = max(range(drawn.steps), key=lambda s: len(drawn.live(s)))
-    rows, live = live_rows(drawn, step, "", "KiB"), drawn.live(step)
+    rows, live = live_rows(drawn, step, "KiB"), drawn.live(step)
     if len(live) > MOST_LIVE:
         assert len(rows) == len({r.tensor for r in live})
     shares = [row["share"] for row in rows]

@@ -25,15 +25,22 @@ from app.model.options import fields_sent, options, series
 from app.model.packing import unpacked
 from app.model.pool import largest_gap
 from app.model.staircase import staircase
-from app.model.state import Problem, run_selection, selected_operators, selected_tensors
+from app.model.state import (
+    Problem,
+    run_selection,
+    selected_operators,
+    selected_tensors,
+    tensor_selection,
+)
 from app.model.url import from_query, problem_of, to_query
 from app.model.wire import from_wire, to_wire
 from app.page import press
 from app.session.session import Session
 from app.session.sweeping import front_budgets
 from app.stories.overlap import gap_bytes
+from app.views.cursor.step_pages import from_bytes
 from app.views.fronts.ram_front import extra_macs, front_columns
-from app.views.memory.pool_layer import distance_parts, name_rows
+from app.views.memory.pool_layer import distance_parts, mark_states, name_rows
 from app.views.memory.ring import angle, changes, ring_columns
 from app.views.memory.run_bars import bar_columns, chip_bytes, held_bytes
 from app.views.panels.cards import badge, cards_html
@@ -225,7 +232,7 @@ def test_a_run_is_selected(drawn: Shown) -> None:
     assert f"output: {run.writes[0]}" in texts
     assert detail_rows(drawn, run_selection(["nothing"])) == []
     assert detail_rows(drawn, f"tensor:{run.writes[0]}")[-1]["text"].startswith(("input", "held"))
-    rows = live_rows(drawn, run.start_step, "", "KiB")
+    rows = live_rows(drawn, run.start_step, "KiB")
     assert {row["text"].split(": ")[1] for row in rows} <= set(ROLES)
     assert "live" in live_title(drawn, run.start_step, drawn.memories[0])
 
@@ -268,12 +275,20 @@ def test_the_explorer_shows_a_pool_and_leaves_it(drawn: Shown, shown: Shown) -> 
     pool = drawn.pool
     assert pool is not None
     run = next(run for run in pool.runs if run.distance_bytes)
-    session.look.step = run.start_step
-    assert f"{run.distance_bytes:,} B" in explorer.map.pool.label.text
-    session.look.aligned = "time"  # the map is drawn anew: the mark stays where the cursor is
-    assert explorer.map.pool.label.visible
-    assert explorer.map.pool.label.x == run.start_step + 0.5
-    assert f"{run.distance_bytes:,} B" in explorer.pool.ring.lines[1].text
+    arrow, _, label = mark_states(drawn, run.start_step)
+    assert label["visible"]
+    assert label["x"] == run.start_step + 0.5 == arrow["data"]["x"][0]
+    assert f"{run.distance_bytes:,} B" in label["text"]
+    pages = from_bytes(explorer.cursor.client.pages)
+    film, frame = pages["film"], pages["film"]["frames"][session.look.step - pages["first"]]
+    states = {id: film["states"][i][frame[i]] for i, id in enumerate(film["models"])}
+    lines = [states[line.id]["text"] for line in explorer.pool.ring.lines]
+    here = pool.run_at(session.look.step)
+    assert lines[1] == f"d = {here.distance_bytes:,} B"
+    there = ring_columns(drawn, pool, session.look.step)
+    assert states[explorer.pool.ring.source.id]["data"] == there
+    explorer.pool.ring.source.selected.indices = [1]
+    assert session.look.selection == tensor_selection(there["tensor"][1])
     explorer.pool.bars.source.selected.indices = [0]
     assert session.look.selection == run_selection(pool.runs[0].run.operators)
     assert explorer.pool.bars.chosen.data["left"]

@@ -200,7 +200,7 @@ def test_the_timeline_has_a_bar_for_each_stage_and_a_cause_for_each_wait(three: 
 def test_tables_are_of_layers(two: Shown) -> None:
     stream = of(two)
     largest = stream.largest
-    rows = live_rows(two, largest.number, "", "KiB")
+    rows = live_rows(two, largest.number, "KiB")
     assert f"{largest.name}: running" in [row["text"] for row in rows]
     assert "108.3 MiB live" in plain(live_title(two, 0, two.plan.machine.onchip))
     titles = [plain(live_title(two, k, two.memories[0])) for k in range(two.steps)]

@@ -17,7 +17,7 @@ from app.outputs.standalone import PageLook, page_html, seen_of, write_html
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.page import script_json
-from app.outputs.standalone.telling import told_steps
+from app.views.cursor.step_pages import steps_around
 from app.widgets.palette import DARK, LIGHT
 from planners.core.pages import is_page, plan_text_in
 
@@ -134,10 +134,10 @@ def test_both_themes_hold_the_same_and_differ_in_colours_alone() -> None:
 
 
 def test_of_long_programs_the_steps_around_the_cursor_are_told() -> None:
-    assert told_steps(10, 3, 20) == range(10)
-    assert told_steps(1000, 500, 100) == range(450, 550)
-    assert told_steps(1000, 999, 100) == range(900, 1000)
-    assert told_steps(1000, 3, 100) == range(100)
+    assert steps_around(10, 3, 20) == range(10)
+    assert steps_around(1000, 500, 100) == range(450, 550)
+    assert steps_around(1000, 999, 100) == range(900, 1000)
+    assert steps_around(1000, 3, 100) == range(100)
 
 
 def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

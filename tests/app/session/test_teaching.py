@@ -14,7 +14,7 @@ from app.model.url import from_query, to_query
 from app.page import press
 from app.session.first import first_shown
 from app.session.session import Session
-from app.session.teaching import events, next_event, spoken_tensors
+from app.session.teaching import next_event, spoken_tensors
 from app.views.panels.teaching import HEIGHTS, PAUSE, PLAY
 from app.widgets.palette import LIGHT
 
@@ -33,14 +33,14 @@ def test_an_event_is_a_step_whose_sentences_tell_of_a_transfer(shown: Shown) -> 
         for step in range(shown.steps)
         if any(s.mark in ("in", "out") for s in step_story(shown, step))
     ]
-    assert events(shown) == told
+    assert list(shown.moves) == told
     assert 0 < len(told) < shown.steps
     quiet = [k for k in range(shown.steps) if any(s.mark == "quiet" for s in step_story(shown, k))]
     assert set(quiet) == set(range(shown.steps)) - set(told)
 
 
 def test_the_next_event_skips_quiet_steps(shown: Shown) -> None:
-    found = events(shown)
+    found = list(shown.moves)
     assert next_event(shown, found[0]) == found[1]
     assert next_event(shown, found[1] - 1) == found[1]
     assert next_event(shown, found[1], -1) == found[0]
@@ -60,7 +60,7 @@ def test_what_is_spoken_of_is_marked_until_something_is_selected(explorer: Explo
     assert set(explorer.map.names) == set(spoken)
     assert len(explorer.map.chosen.data["left"]) >= len(spoken)
     press(session, "n", None)
-    assert look.step in events(shown)
+    assert look.step in shown.moves
     assert set(explorer.map.names) == set(spoken_tensors(shown, look.step)) != set(spoken)
     look.selection = tensor_selection(spoken[0])
     assert set(explorer.map.names) == {spoken[0]}

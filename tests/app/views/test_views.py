@@ -14,14 +14,17 @@ import pytest
 import planners as sp
 from app.explorer import Explorer
 from app.kinds.bars_of_time import interval_columns, stall_columns
+from app.kinds.registry import step_story
 from app.model.checked_plan import Shown, show
 from app.model.colours import contrast, family_of, ink_on
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
-from app.model.state import COLOURS
+from app.model.state import COLOURS, tensor_selection
 from app.model.units import joules_text, seconds_text
 from app.page import press, template
 from app.session.session import Session
+from app.views.cursor.client import AT_ONCE, LATER
+from app.views.cursor.step_pages import from_bytes
 from app.views.dag.scene import chosen_nodes, find_operators, scene
 from app.views.dag.view import READABLE
 from app.views.panels.cards import badge, cards_html
@@ -66,14 +69,52 @@ def test_all_views_have_the_plan(explorer: Explorer) -> None:
     assert "proven optimal" in plain(explorer.cards.object)
 
 
-def test_the_cursor_is_one_for_all_views(explorer: Explorer) -> None:
-    step = explorer.session.look.step
-    assert explorer.map.cursor.left == explorer.occupancy.cursor.left == step
-    start, stop = explorer.session.work.shown.step_seconds[step]
-    assert (explorer.timeline.cursor.left, explorer.timeline.cursor.right) == (start, stop)
-    explorer.session.cursor.step_by(1)
-    assert explorer.stepper.slider.value == step + 1
-    assert str(step + 2) in explorer.stepper.title.object
+def pages_of(explorer: Explorer) -> dict[str, Any]:
+    """What the browser has of the steps around the cursor."""
+    return from_bytes(explorer.cursor.client.pages)
+
+
+def test_the_browser_has_what_the_steps_around_the_cursor_need(explorer: Explorer) -> None:
+    shown, client = explorer.session.work.shown, explorer.cursor.client
+    pages, step = pages_of(explorer), explorer.session.look.step
+    assert (pages["step"], pages["steps"]) == (client.step, shown.steps) == (step, shown.steps)
+    assert pages["peaks"] == list(shown.peaks)
+    assert len(pages["title"]) == len(pages["story"]) == len(pages["film"]["frames"]) == AT_ONCE
+    for at in range(pages["first"], pages["first"] + AT_ONCE):
+        k = at - pages["first"]
+        told = [pages["book"][number]["text"] for number in pages["story"][k]]
+        assert told == [sentence.text for sentence in step_story(shown, at)]
+        live = [pages["book"][number]["key"] for number, _ in pages["live"][k]]
+        assert sorted(live) == sorted(f"tensor:{stay.tensor}" for stay in shown.live(at))
+    explorer.cursor._hear({"pages": step})
+    assert len(pages_of(explorer)["title"]) == min(LATER, shown.steps)
+    assert len(client.pages) < 16 * 1024
+
+
+def test_the_browser_moves_by_itself_and_says_so_later(explorer: Explorer) -> None:
+    client, session = explorer.cursor.client, explorer.session
+    pages, step = client.pages, session.look.step
+    explorer.cursor._hear({"step": step + 3})
+    assert session.look.step == client.step == step + 3
+    assert client.pages == pages
+    session.cursor.step_by(1)  # by something that the server decides
+    assert client.step == step + 4
+    explorer.cursor._hear({"step": 10**6})
+    assert session.look.step == session.work.shown.steps - 1
+    explorer.cursor._hear({"key": "["})
+    assert session.look.step == session.work.shown.peaks[-1]
+    session.look.unit = "hex"
+    assert any("0x" in cell for row in pages_of(explorer)["book"] for cell in row.get("cells", ()))
+
+
+def test_another_plan_is_another_cursor(explorer: Explorer, fused: Shown) -> None:
+    before = pages_of(explorer)
+    explorer.session.show(fused)
+    pages = pages_of(explorer)
+    assert pages["plan"] != before["plan"]
+    assert pages["step"] == fused.opening_step
+    assert explorer.stepper.slider.end == fused.steps - 1
+    assert not any(model.syncable for model in (explorer.stepper.slider, explorer.dag.ring))
 
 
 def test_a_selection_is_one_for_all_views(explorer: Explorer) -> None:
@@ -83,7 +124,7 @@ def test_a_selection_is_one_for_all_views(explorer: Explorer) -> None:
     assert explorer.map.chosen.data["left"]
     assert explorer.timeline.chosen.data["left"]
     assert explorer.dag.chosen.data["x"]
-    assert any(row["on"] for row in explorer.live.rows)
+    assert tensor_selection(tensor) in explorer.cursor.client.chosen
     explorer._select_tensor(tensor)
     assert not explorer.map.chosen.data["left"]
 
@@ -264,11 +305,7 @@ def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     assert any(row["text"].startswith("writes") for row in explorer.corner.views["details"].rows)
 
 
-def test_a_tap_on_the_steps_or_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
-    explorer._go_to(30.7)
-    assert explorer.session.look.step == 30
-    explorer._go_to(-4.0)
-    assert explorer.session.look.step == 0
+def test_a_tap_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
     explorer.timeline.source.selected.indices = [12]
     data = explorer.timeline.source.data
     assert explorer.session.look.step == data["step"][12] - 1
@@ -288,9 +325,6 @@ def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Expl
     session.show(session.work.shown)
     session.work.param.trigger("shown")
     assert seen.start < 0 < seen.end == READABLE - 0.4
-    session.look.step = session.work.shown.steps - 1
-    session.work.param.trigger("shown")
-    assert seen.start > READABLE
     assert seen.end - seen.start == pytest.approx(READABLE + 0.2)
 
 

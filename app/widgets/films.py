@@ -1,6 +1,6 @@
 """States of figures' models, frame by frame; states that repeat are stored once.
 
-The explorer's server fills a figure anew for each step; a page without a server plays a film.
+The browser plays them as the cursor moves, and asks no server.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ PROPERTIES: dict[type[Model], tuple[str, ...]] = {
     Plot: ("height",),
 }
 
+State = dict[str, Any]
+"""Properties of a model that change, as plain data."""
+
 
 class Film:
-    """States of some models: `shoot` adds their current state as the next frame."""
+    """States of some models, frame by frame."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = models
@@ -31,10 +34,14 @@ class Film:
 
     def shoot(self) -> None:
         """Record the current state of the models."""
+        self.add([state(model) for model in self.models])
+
+    def add(self, states: Sequence[State]) -> None:
+        """Add a frame: what changes of each model then."""
         frame = []
-        for model, states in zip(self.models, self._states, strict=True):
-            text = json.dumps(state(model), separators=(",", ":"))
-            frame.append(states.setdefault(text, len(states)))
+        for of_model, known in zip(states, self._states, strict=True):
+            text = json.dumps(of_model, separators=(",", ":"))
+            frame.append(known.setdefault(text, len(known)))
         self._frames.append(frame)
 
     def to_json(self) -> dict[str, Any]:
@@ -46,7 +53,12 @@ class Film:
         }
 
 
-def state(model: Model) -> dict[str, Any]:
+def filled_there(*columns: str) -> ColumnDataSource:
+    """An empty source that the browser fills by itself, and does not tell the server of."""
+    return ColumnDataSource({name: [] for name in columns}, syncable=False)
+
+
+def state(model: Model) -> State:
     """The properties of a model that change, as plain data."""
     names = next(names for kind, names in PROPERTIES.items() if isinstance(model, kind))
     properties = {name: getattr(model, name) for name in names}

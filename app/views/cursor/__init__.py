@@ -1,0 +1,1 @@
+"""The cursor in the browser, and what it needs to know of the steps around it."""
