@@ -149,6 +149,7 @@ def steps(bench: Bench) -> None:
             )
             for held, name in ((False, "→"), (True, "→ without the server")):
                 screen.hold(held)
+                screen.follow("Home")  # or from the end the keys would lead nowhere
                 keys = ["ArrowRight", "ArrowRight", "ArrowLeft"] * 17
                 found = [screen.follow(key) for key in keys[: bench.repeats(50)]]
                 moved = [f for f in found if f.moved]

@@ -13,8 +13,6 @@ from app.model.colours import STAYS, stay_of
 from planners.core.units import format_bytes
 
 MOST = 9000  # rectangles at once: more take the browser seconds, and could not be distinguished
-COLUMNS = ("left", "right", "bottom", "top", "colour", "hatch", "tensor", "what", "size", "address")
-MORE = ("steps", "story", "label", "label_x", "label_y")
 REFILLED = "parameters in turn"
 MANY = "too many to tell apart"
 Row = dict[str, Any]
@@ -133,7 +131,6 @@ def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: st
         "address": f"{bottom:#x} – {top:#x} ({format_bytes(bottom)})",
         "steps": f"steps {left + 1} – {right}",
         "story": story,
-        "label": "",
         "label_x": (left + right) / 2,
         "label_y": (bottom + top) / 2,
         "stay": stay,

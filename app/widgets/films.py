@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Label, Plot, Range1d, Span
 
@@ -63,5 +64,6 @@ def state(model: Model) -> State:
     names = next(names for kind, names in PROPERTIES.items() if isinstance(model, kind))
     properties = {name: getattr(model, name) for name in names}
     if "data" in properties:
-        properties["data"] = {name: list(values) for name, values in properties["data"].items()}
+        columns = properties["data"].items()
+        properties["data"] = {name: np.asarray(values).tolist() for name, values in columns}
     return properties

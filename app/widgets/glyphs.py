@@ -42,6 +42,8 @@ KINDS: dict[str, Any] = {
     "step": glyphs.Step,
     "text": glyphs.Text,
 }
+Only = tuple[str, Any]
+"""A column, and the value that rows have in it."""
 OF_RENDERER = ("x_range_name", "y_range_name", "level", "name", "visible")
 
 
@@ -53,19 +55,20 @@ class GlyphLayer:
         kind: str,
         source: ColumnDataSource,
         beside: ColumnDataSource,
-        hatch: str | None,
+        only: Only | None,
         look: dict[str, Any],
     ) -> None:
-        self.source, self.beside, self.hatch = source, beside, hatch
+        self.source, self.beside, self.only = source, beside, only
         self.renderer: GlyphRenderer | None = None
         self._kind, self._look = kind, look
 
     @property
     def has_rows(self) -> bool:
         """Whether there are rows to draw."""
-        if self.hatch is not None:
-            return self.hatch in self.source.data["hatch"]
         both: tuple[dict[str, Any], ...] = self.source.data, self.beside.data
+        if self.only is not None:
+            column, value = self.only
+            return value in both[0][column]
         return any(len(column) for data in both for column in data.values())
 
     def look(self, **look: Any) -> None:
@@ -80,7 +83,7 @@ class GlyphLayer:
         look = dict(self._look)
         about = {name: look.pop(name) for name in OF_RENDERER if name in look}
         every = next((v.view.filter for v in others if isinstance(v.view.filter, AllIndices)), None)
-        chosen = self.hatch is not None and GroupFilter(column_name="hatch", group=self.hatch)
+        chosen = self.only and GroupFilter(column_name=self.only[0], group=self.only[1])
         if others:
             self.source.selection_policy = others[0].data_source.selection_policy
         self.renderer = GlyphRenderer(
@@ -171,16 +174,16 @@ def put(
     *where: Any,
     source: ColumnDataSource,
     beside: ColumnDataSource | None = None,
-    hatch: str | None = None,
+    only: Any = None,
     **style: Any,
 ) -> GlyphLayer:
     """Draw a source's rows as glyphs of a kind of `KINDS`; `where` are as `figure`'s method's.
 
-    `beside` is a source that has rows when this one may: the client fills some by itself. `hatch`
-    picks the rows that have it in their column of that name.
+    `beside` is a source that has rows when this one may: the client fills some by itself. `only`,
+    an `Only`, picks the rows that have a value in a column.
     """
     look = {**dict(zip(KINDS[kind]._args, where, strict=False)), **style}
-    layer = GlyphLayer(kind, source, beside or source, hatch, look)
+    layer = GlyphLayer(kind, source, beside or source, only, look)
     Layers.of(plot).add(layer)
     return layer
 

@@ -25,5 +25,5 @@ def hatched(
     made = []
     for hatch in dict.fromkeys(hatches):
         look = plain if hatch == PLAIN else {**style, "hatch_pattern": hatch}
-        made.append(put(plot, kind, source=source, hatch=hatch, **look))
+        made.append(put(plot, kind, source=source, only=("hatch", hatch), **look))
     return made

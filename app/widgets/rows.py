@@ -11,8 +11,10 @@ from app.model.places import ASSETS
 from app.widgets.component import Component
 from app.widgets.style import TIP
 
-FOLLOW = (ASSETS / "follow.js").read_text(encoding="utf-8")
-"""What moves with the cursor, here and in a page without a server."""
+ROWS, EACH_STEP = (
+    (ASSETS / name).read_text(encoding="utf-8") for name in ("rows.js", "each_step.js")
+)
+"""How rows become a table, here and in a page without a server; how a table follows the cursor."""
 
 
 class Sender(Component):
@@ -31,7 +33,7 @@ class Words(Component):
     part = param.String(default="", doc="Which of the step's lines it is.")
 
     _esm = (
-        FOLLOW
+        EACH_STEP
         + """
 export function render({ model, view }) {
   const root = document.createElement('div');
@@ -51,7 +53,8 @@ class BarRows(Sender):
     part = param.String(default="", doc="Which rows of the cursor's step it has; or its own.")
 
     _esm = (
-        FOLLOW
+        ROWS
+        + EACH_STEP
         + """
 export function render({ model, view }) {
   const root = document.createElement('div');

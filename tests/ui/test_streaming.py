@@ -17,6 +17,7 @@ STREAM = "?v=1&model=yolov4&bytes_per_element=4&planner=streaming&machine=jetson
 SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.length)"
 FRONT = SOURCE.format("fields", "fields")
 LAYERS = SOURCE.format("story", "story")
+WORDS = "all.find(m => m.type === 'CustomJSHover').args.words.data.text"
 BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.cause && m.data.kind?.length)"
 SWEPT = SOURCE.format("where", "where")
 
@@ -48,7 +49,7 @@ def test_layers_are_stepped_through_and_seen_in_their_rings(open_page: Any) -> N
     page.locator(".map-memory button", has_text="CPU ring").click()
     expect(page).to_have_url(re.compile("memory=cpu"))
     page.wait_for_timeout(500)
-    assert set(models(page, f"[...new Set({LAYERS}.data.story)]")) <= {
+    assert set(models(page, f"[...new Set({LAYERS}.data.story)].map(k => {WORDS}[k])")) <= {
         "to be copied: in the CPU ring until it is copied",
         "lost: left free at the ring's end: no layer may wrap",
     }

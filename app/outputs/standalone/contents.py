@@ -102,7 +102,7 @@ def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
     if len(regions) < 2:
         return None
     memory = figures.map
-    drawn = [memory.source, memory.marks, memory.limit, memory.y_range, memory.note]
+    drawn = [memory.source, memory.words, memory.marks, memory.limit, memory.y_range, memory.note]
     film = Film([*drawn, memory.bands.line, *memory.bands.names])
     for region in regions:
         figures.show_memory(shown, region.key)

@@ -27,7 +27,6 @@ from app.widgets.legends import (
     pool_legend_html,
 )
 from app.widgets.palette import DARK, LIGHT
-from app.widgets.rows import FOLLOW
 from app.widgets.style import variables
 from planners.core.caveats import caveats
 from planners.core.units import format_bytes
@@ -94,11 +93,16 @@ def page_text(shown: Shown, parts: Parts) -> str:
         "data": script_json(parts.data),
         "bokeh": _closed(bokeh_js()),
         "figures": parts.script,
-        "follow": FOLLOW,
-        "script": (ASSETS / "standalone.js").read_text(encoding="utf-8"),
+        "follow": _script("rows.js", "follow.js"),
+        "script": _script("standalone.js"),
     }
     page = Template((ASSETS / "standalone.html").read_text(encoding="utf-8"))
     return page.substitute(fields)
+
+
+def _script(*names: str) -> str:
+    """Our own scripts, one after the other."""
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
 
 
 def script_json(data: Any) -> str:

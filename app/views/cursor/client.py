@@ -21,7 +21,6 @@ from app.views.memory.ring import RingView, ring_states
 from app.widgets.component import Component
 from app.widgets.films import Film
 from app.widgets.following import follow
-from app.widgets.rows import FOLLOW
 
 AT_ONCE = 24
 """The steps that come with a plan; the browser asks for more once they are on screen."""
@@ -43,7 +42,7 @@ class ClientCursor(Component):
     selected = param.String(default="", doc="The selection.")
     chosen = param.List(default=[], item_type=str, doc="Keys of live rows that it marks.")
 
-    _esm = FOLLOW + (ASSETS / "cursor.js").read_text(encoding="utf-8")
+    _esm = "".join((ASSETS / name).read_text("utf-8") for name in ("follow.js", "cursor.js"))
 
 
 class CursorPages:

@@ -16,15 +16,16 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.kinds.map_rows import COLUMNS, MORE, MOST, REFILLED, MapRows, Row, map_marks
+from app.kinds.map_rows import MOST, REFILLED, MapRows, Row, map_marks
 from app.kinds.registry import kind_of
 from app.kinds.stream_map import LOST, WEIGHTS
 from app.kinds.strips import Strips
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, ROLES, STAYS, STREAMED, YELLOW
+from app.model.colours import DARK_INK, YELLOW
 from app.model.groups import chosen_groups
 from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
+from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.outlines import Outlines
 from app.views.memory.pool_layer import PoolLayer
@@ -33,10 +34,8 @@ from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
-from app.widgets.hatched import hatched
-from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from app.widgets.palette import Theme, cursor_band, dress
 
-LOOKS = (*STAYS.values(), *ROLES.values(), *STREAMED.values())
 STRIPS = 12  # selected rectangles: more are dimmed, not outlined
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 WHOLE = (-1.0, -1.0)
@@ -47,7 +46,7 @@ APART = """
 let at = 0;
 const taken = [];  // of tensors that lie over each other: names of those before, in pixels
 const apart = (i, half) => {
-  const x = label_x[i] * wide, middle = label_y[i] * high;
+  const x = (left[i] + right[i]) / 2 * wide, middle = (bottom[i] + top[i]) / 2 * high;
   const free = (y) => taken.every(([tx, ty, th]) =>
     Math.abs(x - tx) >= half + th || Math.abs(y - ty) >= 13);
   const reach = (top[i] - bottom[i]) * high / 2 - 6.5;
@@ -64,7 +63,7 @@ FIT_LABELS = """
 if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
-const { tensor, left, right, bottom, top, label_x, label_y } = source.data;
+const { tensor, left, right, bottom, top } = source.data;
 const known = [wide.toPrecision(6), high.toPrecision(6), tensor];
 if (names.fitted && known.every((value, i) => value === names.fitted[i])) return;
 names.fitted = known;  // panning changes no name
@@ -75,8 +74,8 @@ for (let i = 0; i < tensor.length; i++) {
   if (name.length > letters && letters < 4) continue;
   const text = name.length <= letters ? name : '…' + name.slice(1 - letters);
   if (apart && !apart(i, text.length * 3 + 3)) continue;
-  found.label_x.push(label_x[i]);
-  found.label_y.push(apart ? at : label_y[i]);
+  found.label_x.push((left[i] + right[i]) / 2);
+  found.label_y.push(apart ? at : (bottom[i] + top[i]) / 2);
   found.label.push(text);
 }
 Object.assign(names.data, found);  // in place: the server need not hear of it
@@ -105,7 +104,8 @@ class AddressMap:
         self.drawn: tuple[float, float] | None = None
         self.names: set[str] = set()
         self.groups = GroupBands(select_group)
-        self.source = ColumnDataSource({name: [] for name in (*COLUMNS, *MORE)})
+        self.source = ColumnDataSource({name: [] for name in COLUMNS})
+        self.words = ColumnDataSource({"text": []})
         self.fitting = ColumnDataSource({name: [] for name in LABELS})
         self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.marks = ColumnDataSource({name: [] for name in ("x", "y", "angle", "colour")})
@@ -174,13 +174,9 @@ class AddressMap:
 
     def _glyphs(self, plot: figure, theme: Theme) -> None:
         box = {"left": "left", "right": "right", "bottom": "bottom", "top": "top"}
-        rects = hatched(
+        rects = rectangles(
             plot,
-            "quad",
             self.source,
-            [hatch for _, hatch, _ in LOOKS],
-            **box,
-            fill_color="colour",
             fill_alpha=1.0 if theme.dark else 0.85,  # names on it need the contrast
             line_color=theme.outline,
             line_width=1,
@@ -229,8 +225,7 @@ class AddressMap:
             fill_color="colour",
             line_color=theme.outline,
         )
-        lines = ("@what, @size", "@address", "@steps", "@story")
-        tell(plot, rects, tooltip("@tensor", *lines))
+        tell(plot, rects, **told(self.source, self.words))
         tappable(plot, rects)
 
     def show(
@@ -271,9 +266,9 @@ class AddressMap:
         if here > MOST:
             if self.drawn != WHOLE:
                 self.drawn = WHOLE
-                told = ZOOM if self.rows.densest <= MOST else ""
+                more = ZOOM if self.rows.densest <= MOST else ""
                 bundles = self.rows.bundles
-                self._draw(bundles, MORE_PIECES + told)
+                self._draw(bundles, MORE_PIECES + more)
                 self._edge(len(bundles))
             return
         self._edge(here)
@@ -291,7 +286,8 @@ class AddressMap:
             rect.look(line_alpha=alpha)
 
     def _draw(self, rows: list[Row], about: str) -> None:
-        self.source.data = {name: [row[name] for row in rows] for name in (*COLUMNS, *MORE)}
+        columns, self.words.data = map_columns(rows)
+        self.source.data = columns
         self.marks.data = map_marks(rows)
         self.wishes.place(self.source.data)
         self.note.text = about
@@ -309,9 +305,7 @@ class AddressMap:
         hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
         many = len(hits) > STRIPS  # so many outlines would cover all the colour
         self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
-        self.chosen.data = {
-            side: [data[side][i] for i in hits] for side in ("left", "right", "bottom", "top")
-        }
+        self.chosen.data = {side: [float(data[side][i]) for i in hits] for side in SIDES}
 
     def wish(self, wishes: Iterable[str]) -> None:
         """Mark the tensors that are wished on chip, or off it."""

@@ -15,7 +15,7 @@ from app.widgets.films import State, filled_there
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
 
-NAMES = ("tensor", "label", "left", "right", "bottom", "top", "label_x", "label_y")
+NAMES = ("tensor", "left", "right", "bottom", "top")
 
 
 class PoolLayer:
@@ -154,11 +154,8 @@ def _name(
     bottom, top = max(pool.ranges(offset, size), key=lambda part: part[1] - part[0])
     return {
         "tensor": name,
-        "label": "",
         "left": left,
         "right": right,
         "bottom": bottom,
         "top": top,
-        "label_x": (left + right) / 2,
-        "label_y": (bottom + top) / 2,
     }

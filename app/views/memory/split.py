@@ -26,7 +26,7 @@ from app.widgets.glyphs import Layers
 from app.widgets.palette import Theme
 from app.widgets.style import BOX, TEXT
 
-PLACES = ("left", "right", "x", "label_x")
+PLACES = ("left", "right", "x")
 Tap = Callable[[str], None]
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 
@@ -58,7 +58,8 @@ class Moved:
 
     def _row(self, row: Row) -> Row:
         left, right = self.moved(row["left"]), self.moved(row["right"])
-        return {**row, "left": left, "right": right, "label_x": (left + right) / 2}
+        own = {"begin": row["left"], "end": row["right"]}
+        return {**row, **own, "left": left, "right": right, "label_x": (left + right) / 2}
 
 
 class PinnedMap(AddressMap):

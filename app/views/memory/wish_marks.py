@@ -36,8 +36,8 @@ class MapWishes:
         """Mark rectangles that are drawn, given by columns."""
         hits = [i for i, name in enumerate(data["tensor"]) if name in self.wished]
         self.source.data = {
-            "x": [data["left"][i] for i in hits],
-            "y": [data["top"][i] for i in hits],
+            "x": [float(data["left"][i]) for i in hits],
+            "y": [float(data["top"][i]) for i in hits],
             "text": [self.wished[data["tensor"][i]] for i in hits],
         }
 

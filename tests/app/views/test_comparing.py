@@ -265,7 +265,8 @@ def test_moved_rows_keep_their_addresses() -> None:
     row = {"left": 2, "right": 4, "label_x": 3, "bottom": 7}
     rows = SimpleNamespace(rows=lambda a, b: [row] if a < 4 and b > 2 else [], bundles=[row])
     moved = Moved(rows, Warp((0.0, 4.0), (0.0, 2.0)))  # type: ignore[arg-type]
-    assert moved.rows(0, 2) == [{"left": 1, "right": 2, "label_x": 1.5, "bottom": 7}]
+    there = {"left": 1, "right": 2, "label_x": 1.5, "bottom": 7}
+    assert moved.rows(0, 2) == [{**there, "begin": 2, "end": 4}]
     assert moved.rows(0, 0.5) == []
     assert moved.bundles[0]["bottom"] == 7
 

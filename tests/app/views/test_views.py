@@ -14,6 +14,7 @@ import pytest
 import planners as sp
 from app.explorer import Explorer
 from app.kinds.bars_of_time import interval_columns, stall_columns
+from app.kinds.map_rows import MapRows
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown, show
 from app.model.colours import contrast, family_of, ink_on
@@ -27,6 +28,7 @@ from app.views.cursor.client import AT_ONCE, LATER
 from app.views.cursor.step_pages import from_bytes
 from app.views.dag.scene import chosen_nodes, find_operators, scene
 from app.views.dag.view import READABLE
+from app.views.memory.map_columns import CODED, LOOKS, SIDES, map_columns
 from app.views.panels.cards import badge, cards_html
 from app.views.panels.controls import Controls
 from app.views.panels.solver import (
@@ -105,6 +107,23 @@ def test_the_browser_moves_by_itself_and_says_so_later(explorer: Explorer) -> No
     assert session.look.step == session.work.shown.peaks[-1]
     session.look.unit = "hex"
     assert any("0x" in cell for row in pages_of(explorer)["book"] for cell in row.get("cells", ()))
+
+
+def test_rectangles_are_numbers_and_each_word_is_there_once(fused: Shown) -> None:
+    rows = MapRows(fused, fused.memories[0]).rows(0, fused.steps)
+    columns, words = map_columns(rows)
+    assert len(set(words["text"])) == len(words["text"]) < len(rows) / 4
+    for name in CODED:
+        assert [words["text"][code] for code in columns[name]] == [row[name] for row in rows]
+    for side in SIDES:
+        assert columns[side].dtype.itemsize <= 4
+        assert columns[side].tolist() == [row[side] for row in rows]
+    looks = [LOOKS[look] for look in columns["look"]]
+    assert looks == [(row["colour"], row["hatch"]) for row in rows]
+    halves = [{**rows[0], "left": 1.5, "top": 2**40}]
+    assert map_columns(halves)[0]["left"].tolist() == [1.5]
+    assert map_columns(halves)[0]["top"].tolist() == [2**40]
+    assert map_columns([])[1] == {"text": []}
 
 
 def test_another_plan_is_another_cursor(explorer: Explorer, fused: Shown) -> None:
