@@ -38,9 +38,9 @@ from planners.core.registry import PlannerInfo, planners
 from planners.core.units import format_bytes, parse_size
 from planners.core.version import installed_version
 from planners.simulator.check import CheckReport, check
-from planners.simulator.residency import Residency
+from planners.simulator.ground.interval import Interval
+from planners.simulator.ground.residency import Residency
 from planners.simulator.simulate import Trace
-from planners.simulator.timing import Interval
 from planners.study.budgets import Budgets, budgets
 from planners.study.sweep import even_budgets, summary, sweep
 

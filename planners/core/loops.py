@@ -7,6 +7,7 @@ items as they are written (`items_of`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from planners.core.program import (
     Barrier,
@@ -53,6 +54,16 @@ class LoopedInstructions:
         return isinstance(other, LoopedInstructions) and tuple(self.items) == tuple(other.items)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def held(program: Program) -> Program:
+    """The same program, of which the items are held, not made anew at each pass."""
+    instructions = program.instructions
+    if isinstance(instructions, LoopedInstructions) and instructions.lazy:
+        return replace(program, instructions=LoopedInstructions(tuple(instructions.items)))
+    if not isinstance(instructions, (tuple, list, LoopedInstructions)):
+        return replace(program, instructions=tuple(instructions))
+    return program
 
 
 def items_of(program: Program) -> Iterable[Item]:

@@ -19,7 +19,7 @@ from planners.core.display import Displayed, Fact
 from planners.core.errors import InvalidPlan
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
-from planners.core.loops import items_of, round_of, size_of
+from planners.core.loops import held, items_of, round_of, size_of
 from planners.core.machine import Machine
 from planners.core.plan import Claims, Plan
 from planners.core.program import (
@@ -40,15 +40,18 @@ from planners.core.program import (
 )
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
-from planners.simulator.engines import Engines
+from planners.simulator.columns.replay import Replayed, replayed
+from planners.simulator.ground.engines import Engines
+from planners.simulator.ground.residency import Residency
 from planners.simulator.loop_affine import NotProven
 from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
 from planners.simulator.memories import check_memories, onchip_bytes
-from planners.simulator.residency import Residencies, Residency
+from planners.simulator.residencies import Residencies
 from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
 
 TOLD_EVERY_S = 0.2
+MANY_INSTRUCTIONS = 1000  # from which on columns are quicker than one instruction after the other
 FEW_ROUNDS = 4  # of which nothing is gained
 
 
@@ -147,7 +150,29 @@ def replay(
     Raises `InvalidPlan`.
     """
     check_memories(program)
+    program = held(program)
+    if size_of(items_of(program)) >= MANY_INSTRUCTIONS:
+        found = replayed(graph, program, machine)
+        if found is not None:
+            return report_of(graph, program, found)
     return Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
+
+
+def report_of(graph: Graph, program: Program, found: Replayed) -> CheckReport:
+    """What was found in columns, as the report."""
+    peak = max(found.occupancy, default=0)
+    return CheckReport(
+        loaded_bytes=found.loaded_bytes,
+        stored_bytes=found.stored_bytes,
+        compulsory_bytes=compulsory_bytes(graph, found.fetched),
+        peak_bytes=peak,
+        peak_step=found.occupancy.index(peak) if found.occupancy else 0,
+        extent_bytes=found.extent_bytes,
+        macs=found.macs,
+        instructions=found.instructions,
+        occupancy=found.occupancy,
+        residencies=Residencies(graph, program, found.columns),
+    )
 
 
 class Replay(ReplayState):
@@ -182,7 +207,7 @@ class Replay(ReplayState):
         """Run every instruction, then look at the end state."""
         self._run(items_of(self.program))
         self._check_end()
-        return self._report()
+        return report_of(self.graph, self.program, self._done())
 
     def _run(self, items: Iterable[Item]) -> None:
         for item in items:
@@ -218,8 +243,8 @@ class Replay(ReplayState):
         self.loaded += effects.loaded
         self.stored += effects.stored
         self.macs += effects.macs
-        for step, held in effects.occupancy.items():
-            self.occupancy[step] = max(self.occupancy[step], held)
+        for step, most in effects.occupancy.items():
+            self.occupancy[step] = max(self.occupancy[step], most)
         for name, boxes in effects.written.items():
             self.written[name].update(dict.fromkeys(boxes))
         for name, boxes in effects.fetched.items():
@@ -407,19 +432,15 @@ class Replay(ReplayState):
             if uncovered(self.wholes[tensor].box, joined(self.home[memory, tensor])):
                 raise self.fail(f"output {tensor} is not whole in {memory}", "no output")
 
-    def _report(self) -> CheckReport:
-        peak = max(self.occupancy, default=0)
-        return CheckReport(
+    def _done(self) -> Replayed:
+        return Replayed(
             loaded_bytes=self.loaded,
             stored_bytes=self.stored,
-            compulsory_bytes=compulsory_bytes(self.graph, self.fetched),
-            peak_bytes=peak,
-            peak_step=self.occupancy.index(peak) if self.occupancy else 0,
+            fetched=self.fetched,
             extent_bytes=self.extent,
             macs=self.macs,
             instructions=self.index + 1,
             occupancy=tuple(self.occupancy),
-            residencies=Residencies(self.graph, self.program),
         )
 
 

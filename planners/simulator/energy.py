@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Program, Store
+from planners.simulator.ground.joules import joules
 from planners.simulator.sums import reading_sums
 
 
@@ -19,7 +20,9 @@ def energy(program: Program, machine: Machine) -> Mapping[str, float]:
     """
     spaces = AddressSpace(program.memories)
     level = {name: machine.memory(spaces.level(name)) for name in spaces.memories}
-    picojoules: dict[str, float] = defaultdict(float, compute=0.0)
+    macs = 0
+    read: dict[str, int] = defaultdict(int)
+    written: dict[str, int] = defaultdict(int)
     for item in reading_sums(program, spaces):
         match item:
             case Load() | Store():
@@ -27,13 +30,11 @@ def energy(program: Program, machine: Machine) -> Mapping[str, float]:
             case Compute():
                 reads = [operand.region for operand in item.reads]
                 writes = list(item.written)
-                picojoules["compute"] += item.macs * machine.mac_pj
+                macs += item.macs
             case _:
                 continue
         for region in reads:
-            memory = level[region.memory]
-            picojoules[memory.name] += region.size_bytes * memory.read_pj_per_byte
+            read[level[region.memory].name] += region.size_bytes
         for region, size_bytes in writes:
-            memory = level[region.memory]
-            picojoules[memory.name] += size_bytes * memory.write_pj_per_byte
-    return {name: value * 1e-12 for name, value in picojoules.items()}
+            written[level[region.memory].name] += size_bytes
+    return joules(machine, macs, read, written)

@@ -31,7 +31,7 @@ from planners.core.program import (
     Store,
     piece_bytes,
 )
-from planners.simulator.engines import Engines
+from planners.simulator.ground.engines import Engines
 from planners.simulator.loop_affine import (
     Motion,
     Motions,

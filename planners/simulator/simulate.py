@@ -7,16 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planners.core.display import Displayed, Fact
+from planners.core.engines import spreads
 from planners.core.garbage import no_collection
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.times import GivenTimes
 from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
+from planners.simulator.columns.timing import timed, used_joules
 from planners.simulator.energy import energy
 from planners.simulator.given_times import seconds_of
+from planners.simulator.ground.interval import Interval
+from planners.simulator.residencies import Residencies
 from planners.simulator.spread import on_another
-from planners.simulator.timing import Interval, schedule
+from planners.simulator.timing import schedule
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,11 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
     given = plan.times if own else None
     program = plan.program if own else on_another(plan.program, plan.machine, machine)
     seconds = seconds_of(plan.program, plan.graph, given) if given else ()
-    intervals = schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
+    columns = report.residencies.columns if isinstance(report.residencies, Residencies) else None
+    known = columns is not None and program is plan.program and not (spreads(machine) and not own)
+    intervals = timed(columns, machine, serial, seconds) if columns and known else None
+    if intervals is None:
+        intervals = schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
     busy: dict[str, float] = defaultdict(float)
     for interval in intervals:
         busy[interval.engine] += interval.stop_s - interval.start_s
@@ -95,7 +103,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         traffic_bytes=report.traffic_bytes,
         peak_bytes=report.peak_bytes,
         extent_bytes=report.extent_bytes,
-        energy=energy(plan.program, machine),
+        energy=used_joules(columns, machine) if columns else energy(plan.program, machine),
         busy_s=dict(busy),
         intervals=intervals,
         times=times_text(given, machine),

@@ -7,9 +7,8 @@ its address ranges are cleared. Prefetch and double buffering follow from addres
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from planners.core.boxes import meet
 from planners.core.engines import by_direction, sharing
@@ -28,29 +27,9 @@ from planners.core.program import (
     Span,
     Store,
 )
+from planners.simulator.ground.interval import Cause, Interval, shares
 from planners.simulator.hazards import START, Event, Hazards
 from planners.simulator.sums import reading_sums
-
-Cause = Literal["", "read after write", "write after read", "write after write", "barrier"]
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An instruction on its engine, in seconds `[start, stop)`.
-
-    `stall_s` is how long the engine stood free before, `cause` the hazard that held it and
-    `blocker` the instruction that it waited for.
-    """
-
-    engine: str
-    start_s: float
-    stop_s: float
-    instruction: int
-    step: int
-    label: str
-    stall_s: float
-    cause: Cause
-    blocker: int | None
 
 
 def schedule(
@@ -144,20 +123,11 @@ class Scoreboard:
             for engine in self._engines(items[0][1])
         }
         whole = self._issue(*items[0], reads, writes, on)
-        seconds = on[whole.engine]
         if len(items) == 1:
             yield whole
             return
-        total = sum(item.source.size_bytes for _, item in items) or 1
-        done = 0
-        for index, item in items:
-            start = whole.start_s + seconds * done / total
-            done += item.source.size_bytes
-            share = replace(whole, start_s=start, stop_s=whole.start_s + seconds * done / total)
-            if index != whole.instruction:
-                share = replace(share, instruction=index, label=item.piece.tensor)
-                share = replace(share, stall_s=0.0, cause="", blocker=None)
-            yield replace(share, stop_s=whole.stop_s) if done == total else share
+        parts = [(index, item.source.size_bytes, item.piece.tensor) for index, item in items]
+        yield from shares(whole, on[whole.engine], parts)
 
     def _issue(
         self,
@@ -266,14 +236,22 @@ class Durations:
                 joined = isinstance(item, Load) and item.joined
                 return (0.0 if joined else engine.latency_s) + item.source.size_bytes / rate
             case Compute():
-                reads = sum(
-                    r.size_bytes / self.level[r.memory].read_bytes_per_s for _, r in item.reads
-                )
-                writes = sum(
-                    size / self.level[region.memory].write_bytes_per_s
-                    for region, size in item.written
-                )
+                read = [(region.memory, region.size_bytes) for _, region in item.reads]
+                written = [(region.memory, size) for region, size in item.written]
+                reads = self._moved(read, "read_bytes_per_s")
+                writes = self._moved(written, "write_bytes_per_s")
                 engine = self.engine.get(item.engine) or self.machine.engine(item.engine)
                 return engine.latency_s + max(item.macs / self.machine.macs_per_s, reads, writes)
             case _:
                 return 0.0
+
+    def _moved(self, moved: Iterable[tuple[str, int]], rate: str) -> float:
+        """Seconds that bytes of memories take: all of a memory's at once, memory after memory."""
+        bytes_of: dict[str, int] = defaultdict(int)
+        for memory, size_bytes in moved:
+            bytes_of[self.level[memory].name] += size_bytes
+        seconds = 0.0
+        for level in self.machine.memories:
+            if level.name in bytes_of:
+                seconds += float(bytes_of[level.name] / getattr(level, rate))
+        return seconds

@@ -1,11 +1,11 @@
-"""Residencies: which piece sits at which bytes of a memory, from which step until which."""
+"""The residencies of a valid program, found when they are first asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, overload
+from typing import overload
 
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
@@ -17,42 +17,12 @@ from planners.core.program import (
     Piece,
     Program,
     Release,
-    Span,
     Store,
     piece_bytes,
 )
-
-Origin = Literal["load", "retrieve", "compute"]
-Ending = Literal["spill", "drop", "dead", "output"]
-
-
-@dataclass(frozen=True, slots=True)
-class Residency:
-    """A stay of a piece in a memory during steps `[start_step, stop_step)`.
-
-    `origin`: loaded for the first time, retrieved after it had left, or computed. `ending`:
-    stored because it is needed again (`spill`), left because a copy exists (`drop`), left as an
-    output, or no longer needed (`dead`). Instructions are positions in the program;
-    `stop_instruction` is -1 where the piece stays to the end.
-    """
-
-    piece: Piece
-    memory: str
-    spans: tuple[Span, ...]
-    start_step: int
-    stop_step: int
-    start_instruction: int
-    stop_instruction: int
-    origin: Origin
-    ending: Ending
-
-    @property
-    def tensor(self) -> str:
-        return self.piece.tensor
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(span.stop - span.start for span in self.spans)
+from planners.simulator.columns.replay import Columns
+from planners.simulator.columns.residencies import residencies_of
+from planners.simulator.ground.residency import Ending, Origin, Residency
 
 
 @dataclass(slots=True)
@@ -72,12 +42,14 @@ class Stay:
 class Residencies(Sequence[Residency]):
     """The residencies of a valid program in program order, found when they are first asked for."""
 
-    def __init__(self, graph: Graph, program: Program) -> None:
-        self._graph, self._program = graph, program
+    def __init__(self, graph: Graph, program: Program, columns: Columns | None = None) -> None:
+        self._graph, self._program, self.columns = graph, program, columns
 
     @cached_property
     def all(self) -> tuple[Residency, ...]:
         """Every one of them."""
+        if self.columns is not None:
+            return tuple(residencies_of(self.columns))
         spaces = AddressSpace(self._program.memories)
         stays = _stays(self._program, spaces)
         for stay in stays:  # A sum that is complete takes its own bytes.

@@ -1,0 +1,1 @@
+"""Programs as columns: one row an instruction, one an operand, numbers in numpy arrays."""

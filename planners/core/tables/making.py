@@ -1,0 +1,286 @@
+"""Columns of a program: its instructions read once, the rounds of its loops multiplied from one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+
+from planners.core.loops import items_of, moves_of, numbers_of, size_of
+from planners.core.program import (
+    Barrier,
+    Compute,
+    Instruction,
+    Item,
+    Load,
+    Move,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    Repeat,
+    Store,
+)
+from planners.core.tables.moves import RoundMoves
+from planners.core.tables.table import (
+    BARRIER,
+    COMPUTE,
+    ENDED,
+    LOAD,
+    NOWHERE,
+    PART,
+    READ,
+    RELEASE,
+    SOURCE,
+    STORE,
+    TARGET,
+    WRITE,
+    Numbers,
+    Table,
+)
+
+MOST_ROWS = 1 << 22
+"""Instructions of a program that is held as columns: each takes some hundred bytes."""
+
+_UNPLACED = Region("", None, 0)
+
+
+def table_of(program: Program) -> Table | None:
+    """The columns of a program; None where it, or a number in it, is too large to be held so."""
+    items = items_of(program)
+    items = items if isinstance(items, Sequence) else tuple(items)
+    if size_of(items) > MOST_ROWS:
+        return None
+    leaves, moves = _Leaves(), RoundMoves()
+    order = _Order()
+    try:
+        if any(isinstance(item, Repeat) for item in items):
+            order.add(items, (), leaves, moves)
+            return moves.multiplied(leaves.table(), *order.joined())
+        leaves.items += (item for item in items if not isinstance(item, Repeat))
+        return leaves.table()
+    except OverflowError:  # A number beyond 64 bits.
+        return None
+
+
+class _Order:
+    """Which leaf each row is, and in which round of each loop around it, outermost first."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Numbers] = []
+        self.rounds: list[tuple[Numbers, ...]] = []
+
+    def add(
+        self,
+        items: Iterable[Item],
+        around: tuple[Sequence[Move], ...],
+        to: _Leaves,
+        moves: RoundMoves,
+    ) -> None:
+        """Add a body; `around` has, for each loop around it, the moves of its items."""
+        begun = len(to.items)
+        for at, item in enumerate(items):
+            if isinstance(item, Repeat):
+                self._straight(begun, len(to.items))
+                inside = _Order()
+                outer = tuple(moves_of(each[at]) for each in around)
+                inside.add(item.body, (*outer, item.moves), to, moves)
+                self._repeated(inside, item.count)
+                begun = len(to.items)
+            else:
+                for depth, each in enumerate(around):
+                    moves.note(depth, len(to.items), item, numbers_of(each[at]))
+                to.items.append(item)
+        self._straight(begun, len(to.items))
+
+    def _straight(self, start: int, stop: int) -> None:
+        if start < stop:
+            self.leaves.append(np.arange(start, stop))
+            self.rounds.append(())
+
+    def _repeated(self, inside: _Order, count: int) -> None:
+        leaves, rounds = inside.joined()
+        self.leaves.append(np.tile(leaves, count))
+        turns = np.repeat(np.arange(count), len(leaves))
+        self.rounds.append((turns, *(np.tile(deeper, count) for deeper in rounds)))
+
+    def joined(self) -> tuple[Numbers, list[Numbers]]:
+        """All rows: their leaves, and by depth their rounds, 0 where no loop is so deep."""
+        if not self.leaves:
+            return np.zeros(0, np.int64), []
+        rounds = []
+        for depth in range(max(map(len, self.rounds))):
+            both = zip(self.rounds, self.leaves, strict=True)
+            some = [r[depth] if depth < len(r) else np.zeros_like(leaf) for r, leaf in both]
+            rounds.append(np.concatenate(some))
+        return np.concatenate(self.leaves), rounds
+
+
+class _Names:
+    """Names as numbers, in the order in which they are first seen."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def __call__(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def all(self) -> tuple[str, ...]:
+        return tuple(self.numbers)
+
+
+_KINDS = {Load: LOAD, Store: STORE, Compute: COMPUTE, Release: RELEASE, Barrier: BARRIER}
+_TRANSFER, _RELEASED = (SOURCE, TARGET), (ENDED,)
+
+
+class _Leaves:
+    """Instructions as columns, each as it is written."""
+
+    def __init__(self) -> None:
+        self.items: list[Instruction] = []
+
+    def table(self) -> Table:
+        """The columns of these instructions."""
+        items, operators, engines = self.items, _Names(), _Names()
+        rows: list[Operand] = []
+        role: list[int] = []
+        first, operator, engine, macs = [0], [], [], []
+        joined, freed, sums = [], [], []
+        for at, item in enumerate(items):
+            if isinstance(item, Compute):
+                rows += item.reads
+                rows += item.writes
+                role += [READ] * len(item.reads) + [WRITE] * len(item.writes)
+                if item.parts:
+                    rows += [Operand(piece, _UNPLACED) for piece in _parts(item)]
+                    role += [PART] * len(item.parts)
+                if item.frees:
+                    freed += [_freed(first[-1], index, item) for index in item.frees]
+                if item.sums is not None:
+                    sums.append((at, *item.sums))
+                operator.append(operators(item.operator))
+                engine.append(engines(item.engine))
+                macs.append(item.macs)
+            elif isinstance(item, Release):
+                rows.append(Operand(item.piece, item.region))
+                role += _RELEASED
+                operator.append(-1)
+                engine.append(-1)
+                macs.append(0)
+            elif isinstance(item, Barrier):
+                operator.append(-1)
+                engine.append(-1)
+                macs.append(0)
+            else:
+                rows += (Operand(item.piece, item.source), Operand(item.piece, item.target))
+                role += _TRANSFER
+                operator.append(-1)
+                engine.append(engines(item.engine))
+                macs.append(0)
+                if isinstance(item, Load) and item.joined:
+                    joined.append(at)
+            first.append(len(rows))
+        count = len(items)
+        begins = np.array(first, np.int64)
+        return Table(
+            operators=operators.all(),
+            engines=engines.all(),
+            kind=np.fromiter(map(_KINDS.__getitem__, map(type, items)), np.uint8, count),
+            step=np.fromiter(map(attrgetter("step"), items), np.int64, count),
+            operator=np.array(operator, np.int64),
+            engine=np.array(engine, np.int64),
+            joined=_marked(joined, count),
+            macs=np.array(macs, np.int64),
+            sums=_ranges(sums, count),
+            first=begins,
+            role=np.array(role, np.uint8),
+            instruction=np.repeat(np.arange(count), np.diff(begins)),
+            freed=_marked(freed, len(rows)),
+            **_pieces([piece for piece, _ in rows]),
+            **_regions([region for _, region in rows]),
+        )
+
+
+def _parts(item: Compute) -> list[Piece]:
+    """The parts of a compute's writes; of one too many or too few, as pieces of the last write."""
+    names = [operand.piece.tensor for operand in item.writes] or [""]
+    names += [names[-1]] * (len(item.parts) - len(names))
+    return [Piece(name, part) for name, part in zip(names, item.parts, strict=False)]
+
+
+def _freed(first: int, index: int, item: Compute) -> int:
+    """The row of a read that ends. Raises `OverflowError` where there is none of that number."""
+    if not 0 <= index < len(item.reads):
+        raise OverflowError
+    return first + index
+
+
+def _marked(rows: Sequence[int], count: int) -> Any:
+    marked = np.zeros(count, np.bool_)
+    np.add.at(marked, np.array(rows, np.int64), True)
+    return marked
+
+
+def _ranges(ranges: Sequence[tuple[int, int, int]], count: int) -> Numbers:
+    """Ranges of channels. Raises `OverflowError` where one begins in front of the first."""
+    out = np.full((count, 2), -1, np.int64)
+    if ranges:
+        rows = np.array(ranges, np.int64)
+        if rows.min() < 0:
+            raise OverflowError
+        out[rows[:, 0]] = rows[:, 1:]
+    return out
+
+
+def _once(things: list[Any]) -> tuple[list[Any], Numbers]:
+    """Each object once, and which it is, row by row: most are named again and again."""
+    keys = np.fromiter(map(id, things), np.int64, len(things))
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return list(map(things.__getitem__, first.tolist())), which
+
+
+def _pieces(rows: list[Piece]) -> dict[str, Any]:
+    pieces, which = _once(rows)
+    names = _Names()
+    tensor = np.fromiter(map(names, map(itemgetter(0), pieces)), np.int64, len(pieces))
+    boxes = [piece.box for piece in pieces]
+    rank = np.fromiter(map(len, boxes), np.uint8, len(boxes))
+    axes = int(rank.max(initial=0))
+    ends = np.zeros((len(pieces), axes, 2), np.int64)
+    ends[:, :, 1] = 1
+    for deep in np.unique(rank).tolist():
+        those = np.flatnonzero(rank == deep)
+        axes_of = chain.from_iterable(map(boxes.__getitem__, those.tolist()))
+        numbers = np.fromiter(chain.from_iterable(axes_of), np.int64)
+        ends[those, :deep] = numbers.reshape(len(those), deep, 2)
+    return {
+        "tensors": names.all(),
+        "tensor": tensor[which],
+        "rank": rank[which],
+        "start": ends[which, :, 0],
+        "stop": ends[which, :, 1],
+    }
+
+
+def _regions(rows: list[Region]) -> dict[str, Any]:
+    regions, which = _once(rows)
+    names = _Names()
+    memory = [NOWHERE if region is _UNPLACED else names(region.memory) for region in regions]
+    offset = [NOWHERE if region.offset is None else _at(region.offset) for region in regions]
+    return {
+        "memories": names.all(),
+        "memory": np.array(memory, np.int64)[which],
+        "offset": np.array(offset, np.int64)[which],
+        "size": np.fromiter(map(itemgetter(2), regions), np.int64, len(regions))[which],
+    }
+
+
+def _at(offset: int) -> int:
+    """An offset. Raises `OverflowError` for one that no memory has."""
+    if offset < 0:
+        raise OverflowError
+    return offset

@@ -1,0 +1,148 @@
+"""What computes need, all those of an operator at once: axis by axis, where that is how it reads.
+
+Windows, products and element-wise operators read, on each axis of an operand, what follows from
+the range of one axis of the output (or of the channels that are summed). So `needs` is asked once
+for each range of each axis, and never for each box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from planners.core.access import detailed, needs
+from planners.core.graph import Graph, Operator
+from planners.core.program import Box
+from planners.core.tables.table import Numbers
+
+_BY_AXIS = frozenset(
+    "same channels permute slice select pad cat along matmul linear window nearest bilinear "
+    "corners adaptive".split()
+)
+_MAY_VANISH = frozenset({"pad", "cat", "window"})
+"""Relations by which a box may need nothing of an operand."""
+
+
+class Needed(NamedTuple):
+    """Boxes of one tensor: by row of what was asked, those that need something of it."""
+
+    row: Numbers
+    tensor: str
+    start: Numbers
+    stop: Numbers
+
+
+@dataclass(frozen=True)
+class NeedsAsked:
+    """Boxes of an output of an operator, and with sums the ranges of channels added to them."""
+
+    graph: Graph
+    op: Operator
+    output: str
+    start: Numbers
+    stop: Numbers
+    sums: Numbers | None
+    last: bool
+
+    def needed(self) -> Iterator[Needed]:
+        """What each box needs of each tensor, as `planners.core.access.needs` says it."""
+        found = self._by_axis() if _reads_by_axis(self.op) else None
+        yield from self._by_box() if found is None else found
+
+    def _ends(self) -> list[tuple[Numbers, Numbers]]:
+        """The range of each axis of the output, and of the channels summed where there are sums."""
+        rank = len(self.graph.tensors[self.output].shape)
+        ends = [(self.start[:, axis], self.stop[:, axis]) for axis in range(rank)]
+        return ends if self.sums is None else [*ends, (self.sums[:, 0], self.sums[:, 1])]
+
+    def _ask(self, ranges: Sequence[tuple[int, int]]) -> dict[str, Box] | None:
+        """What one box needs, by tensor; None where a tensor comes twice."""
+        box, sums = tuple(ranges), None
+        if self.sums is not None:
+            *axes, sums = ranges
+            box = tuple(axes)
+        found = needs(self.graph, self.op, self.output, box, sums, self.last)
+        by_name = dict(found)
+        return by_name if len(by_name) == len(found) else None
+
+    def _by_axis(self) -> list[Needed] | None:
+        """By the ranges of each axis; None where an operand's axis follows several of them."""
+        ends = self._ends()
+        first = [(int(a[0]), int(b[0])) for a, b in ends]
+        like = self._ask(first)
+        if like is None:
+            return None
+        columns = {
+            name: [[np.full(len(self.start), a), np.full(len(self.start), b)] for a, b in box]
+            for name, box in like.items()
+        }
+        led: set[tuple[str, int]] = set()
+        for axis, (a, b) in enumerate(ends):
+            if a.min() == a.max() and b.min() == b.max():
+                continue
+            every, which = np.unique(a * (int(b.max()) + 1) + b, return_inverse=True)
+            ranges = [divmod(code, int(b.max()) + 1) for code in every.tolist()]
+            answers = []
+            for each in ranges:
+                answer = self._ask([*first[:axis], each, *first[axis + 1 :]])
+                if answer is None or answer.keys() != like.keys():
+                    return None
+                answers.append(answer)
+            for name, box in like.items():
+                for at, side in enumerate(box):
+                    sides = [answer[name][at] for answer in answers]
+                    if all(each == side for each in sides):
+                        continue
+                    if (name, at) in led:
+                        return None
+                    led.add((name, at))
+                    found = np.array(sides, np.int64)[which]
+                    columns[name][at] = [found[:, 0], found[:, 1]]
+        rows = np.arange(len(self.start))
+        return [
+            Needed(rows, name, *(_columns(axes, side, len(rows)) for side in (0, 1)))
+            for name, axes in columns.items()
+        ]
+
+    def _by_box(self) -> Iterator[Needed]:
+        """By different boxes, one by one."""
+        ends = np.stack([side for both in self._ends() for side in both] or [self.start[:, 0]], 1)
+        every, which = np.unique(ends, axis=0, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        bounds = np.searchsorted(which.ravel()[order], np.arange(len(every) + 1))
+        found: dict[str, list[tuple[Numbers, Box]]] = {}
+        for at, each in enumerate(every.tolist()):
+            rows = order[bounds[at] : bounds[at + 1]]
+            ranges = list(zip(each[::2], each[1::2], strict=False))
+            box, sums = tuple(ranges), None
+            if self.sums is not None:
+                box, sums = tuple(ranges[:-1]), ranges[-1]
+            for name, box_read in needs(self.graph, self.op, self.output, box, sums, self.last):
+                found.setdefault(name, []).append((rows, box_read))
+        for name, some in found.items():
+            counts = [len(rows) for rows, _ in some]
+            rank = len(self.graph.tensors[name].shape)
+            flat = np.array([read for _, read in some], np.int64).reshape(len(some), rank, 2)
+            both = np.repeat(flat, counts, axis=0)
+            rows = np.concatenate([rows for rows, _ in some])
+            yield Needed(rows, name, both[:, :, 0], both[:, :, 1])
+
+
+def _columns(axes: list[list[Numbers]], side: int, count: int) -> Numbers:
+    if not axes:
+        return np.zeros((count, 0), np.int64)
+    return np.stack([both[side] for both in axes], axis=1)
+
+
+def _reads_by_axis(op: Operator) -> bool:
+    """Whether each axis of an operand follows one axis of the output, by the kinds of its calls."""
+    if not detailed(op):
+        return True
+    words = {str(part.relation[0]) if part.relation else "" for part in op.parts}
+    reads = [name for part in op.parts for name in part.reads]
+    if not words <= _BY_AXIS | {""}:
+        return False
+    return words.isdisjoint(_MAY_VANISH) or len(set(reads)) == len(reads)

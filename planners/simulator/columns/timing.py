@@ -1,0 +1,276 @@
+"""The scoreboard of a valid program whose waits are known: only when is left to be counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.core.engines import sharing
+from planners.core.machine import Machine
+from planners.core.tables.table import (
+    COMPUTE,
+    ENDED,
+    LOAD,
+    PART,
+    READ,
+    STORE,
+    TARGET,
+    WRITE,
+    Flags,
+    Numbers,
+)
+from planners.simulator.columns.replay import Columns
+from planners.simulator.columns.unsure import Unsure, require
+from planners.simulator.columns.waits import Waits
+from planners.simulator.ground.interval import Cause, Interval, shares
+from planners.simulator.ground.joules import joules
+
+Seconds = NDArray[np.float64]
+CAUSES: tuple[Cause, ...] = (
+    "",
+    "read after write",
+    "write after write",
+    "write after read",
+    "barrier",
+)
+
+
+def used_joules(columns: Columns, machine: Machine) -> Mapping[str, float]:
+    """The joules of `planners.simulator.energy.energy`."""
+    operands, table = columns.operands, columns.operands.table
+    again = columns.stays.adds & columns.pairing.summed
+    moved = (table.role != PART) & (table.role != ENDED)
+    reads = moved & (table.role != WRITE) & (table.role != TARGET)
+    made = columns.pairing.made
+    sizes = np.where(moved, table.size, 0)
+    written = sizes * operands.elements[made] // operands.elements
+    level = [machine.memory(name).name for name in operands.level]
+    read_of: dict[str, int] = {}
+    written_of: dict[str, int] = {}
+    for rows, some, found in (
+        (reads | again, sizes, read_of),
+        (moved & ~reads, written, written_of),
+    ):
+        for memory in np.unique(operands.memory[rows]).tolist():
+            here = some[rows & (operands.memory == memory)]
+            found[level[memory]] = found.get(level[memory], 0) + int(here.sum())
+    return joules(machine, int(table.macs.sum()), read_of, written_of)
+
+
+def timed(
+    columns: Columns, machine: Machine, serial: bool, seconds: Sequence[float | None]
+) -> tuple[Interval, ...] | None:
+    """The intervals of `planners.simulator.timing.schedule`; None where transfers may choose."""
+    try:
+        return tuple(_Timing(columns, machine, seconds).intervals(serial))
+    except Unsure:
+        return None
+
+
+class _Timing:
+    def __init__(self, columns: Columns, machine: Machine, seconds: Sequence[float | None]) -> None:
+        self.columns, self.machine = columns, machine
+        self.operands, self.table = columns.operands, columns.operands.table
+        self.waits = Waits(columns)
+        self.engines = self._engines()
+        self.taken = self._taken(seconds)
+
+    def _engines(self) -> list[str]:
+        """The engine of each issue. Raises `Unsure` where one of several may take a transfer."""
+        table, head = self.table, self.waits.head
+        pairs = np.stack((table.kind[head], table.engine[head]), axis=1)
+        every, which = np.unique(pairs, axis=0, return_inverse=True)
+        names = []
+        for kind, engine in every.tolist():
+            name = table.engines[engine]
+            if kind != COMPUTE and not name:
+                name = "dma_in" if kind == LOAD else "dma_out"
+                require(sharing(self.machine, name) == (name,))
+            names.append(name)
+        return [names[at] for at in which.ravel().tolist()]
+
+    # ---- durations ---------------------------------------------------------------------------
+
+    def _taken(self, given: Sequence[float | None]) -> list[float]:
+        """Seconds of each instruction: what is given, else those of the machine's roofline."""
+        table, seconds = self.table, np.zeros(len(self.table))
+        transfer = np.flatnonzero((table.kind == LOAD) | (table.kind == STORE))
+        seconds[transfer] = self._transfers(transfer)
+        compute = table.kind == COMPUTE
+        seconds[compute] = self._computes(compute)
+        taken: list[float] = seconds.tolist()
+        for at, value in enumerate(given):
+            if value is not None:
+                taken[at] = value
+        return taken
+
+    def _engine_values(self, rows: Numbers | Flags, name: str) -> Seconds:
+        """A value of the engine of each of these instructions."""
+        table = self.table
+        values: dict[tuple[int, int], float] = {}
+        pairs = np.stack((table.kind[rows], table.engine[rows]), axis=1)
+        every, which = np.unique(pairs, axis=0, return_inverse=True)
+        for kind, engine in every.tolist():
+            own = table.engines[engine] or ("dma_in" if kind == LOAD else "dma_out")
+            values[kind, engine] = getattr(self.machine.engine(own), name)
+        found = np.array([values[kind, engine] for kind, engine in every.tolist()], np.float64)
+        of_each: Seconds = found[which.ravel()]
+        return of_each
+
+    def _rates(self, name: str) -> Seconds:
+        """By memory of the program: bytes a second of the machine's memory that it is a part of."""
+        levels = [self.machine.memory(each) for each in self.operands.level]
+        return np.array([getattr(each, name) for each in levels])
+
+    def _transfers(self, rows: Numbers) -> Seconds:
+        table, memory = self.table, self.operands.memory
+        source = table.first[rows]
+        rate = np.minimum(
+            self._engine_values(rows, "bytes_per_s"),
+            np.minimum(
+                self._rates("read_bytes_per_s")[memory[source]],
+                self._rates("write_bytes_per_s")[memory[source + 1]],
+            ),
+        )
+        latency = np.where(table.joined[rows], 0.0, self._engine_values(rows, "latency_s"))
+        return latency + table.size[source] / rate
+
+    def _computes(self, rows: Flags) -> Seconds:
+        table = self.table
+        role, sizes = table.role, table.size
+        again = self.columns.stays.adds & self.columns.pairing.summed
+        reads = self._moved((role == READ) | again, sizes, "read_bytes_per_s")
+        made = self.columns.pairing.made
+        elements = self.operands.elements
+        written = sizes * elements[made] // elements
+        writes = self._moved(role == WRITE, written, "write_bytes_per_s")
+        longest = np.maximum(table.macs / self.machine.macs_per_s, np.maximum(reads, writes))
+        seconds: Seconds = self._engine_values(rows, "latency_s") + longest[rows]
+        return seconds
+
+    def _moved(self, rows: Flags, sizes: Numbers, rate: str) -> Seconds:
+        """Seconds that bytes of these rows take, by instruction: memory after memory."""
+        seconds = np.zeros(len(self.table))
+        level = np.array(self.operands.level)
+        for memory in self.machine.memories:
+            here = np.flatnonzero(level == memory.name)
+            some = np.flatnonzero(rows & np.isin(self.operands.memory, here))
+            bytes_ = np.zeros(len(self.table), np.int64)
+            np.add.at(bytes_, self.table.instruction[some], sizes[some])
+            seconds = seconds + bytes_ / getattr(memory, rate)
+        return seconds
+
+    # ---- the scoreboard ----------------------------------------------------------------------
+
+    def intervals(self, serial: bool) -> Iterator[Interval]:
+        """The intervals of all loads, stores and computes, in program order."""
+        waits, table = self.waits, self.table
+        groups = np.diff(np.append(waits.head, len(table))).tolist()
+        heads = waits.head.tolist()
+        seconds = [self.taken[at] for at in heads]
+        transfers = ((table.kind == LOAD) | (table.kind == STORE)).tolist()
+        joined: dict[int, list[int]] = {}
+        for at in np.unique(waits.issue[self._follows()]).tolist():
+            items = range(heads[at], heads[at] + groups[at])
+            joined[at] = [item for item in items if transfers[item]]
+            seconds[at] = sum(self.taken[item] for item in joined[at])
+        board = _board(waits, self.engines, seconds, serial)
+        steps = table.step[waits.head].tolist()
+        labels = self._labels()
+        sizes = table.size[np.minimum(table.first[:-1], len(table.size) - 1)].tolist()
+        for at, (start, stop, stall, cause, blocker) in enumerate(board):
+            head = heads[at]
+            held = heads[blocker] if cause else None
+            rest = (stall, CAUSES[cause], held)
+            whole = Interval(self.engines[at], start, stop, head, steps[at], labels[head], *rest)
+            if at in joined:
+                parts = [(item, sizes[item], labels[item]) for item in joined[at]]
+                yield from shares(whole, seconds[at], parts)
+            else:
+                yield whole
+
+    def _follows(self) -> Flags:
+        """Loads that are joined to the one before."""
+        transfer = (self.table.kind == LOAD) | (self.table.kind == STORE)
+        starts = np.zeros(len(self.table), np.bool_)
+        starts[self.waits.head] = True
+        follows: Flags = transfer & ~starts
+        return follows
+
+    def _labels(self) -> list[str]:
+        """What each instruction is called: a compute's operator, a transfer's tensor."""
+        table = self.table
+        tensor = table.tensor[np.minimum(table.first[:-1], len(table.tensor) - 1)].tolist()
+        operator = table.operator.tolist()
+        return [
+            table.operators[op] if op >= 0 else table.tensors[at]
+            for op, at in zip(operator, tensor, strict=True)
+        ]
+
+
+def _board(
+    waits: Waits, engines: Sequence[str], seconds: Sequence[float], serial: bool
+) -> Iterator[tuple[float, float, float, int, int]]:
+    """Start, stop, stall, cause (of `CAUSES`) and blocker of each issue, one after the other.
+
+    Ends are compared as (time, issue), as `planners.simulator.hazards` has them.
+    """
+    count = len(waits)
+    free = dict.fromkeys(engines, 0.0)
+    ends = [0.0] * (count + waits.slots)
+    who = list(range(count)) + [-1] * waits.slots
+    floor, last = (0.0, -1), (0.0, -1)
+    read_first, reads = waits.reads
+    span_first, _ = waits.spans
+    writer_first, writers = waits.writers
+    lain = waits.lain
+    reader_first, readers = waits.readers
+    upto = list(reader_first)
+    latest = [(0.0, -1)] * (len(reader_first) - 1)
+    for at in range(count):
+        if at in waits.barriers:
+            floor = max(floor, last)
+        if at in waits.several:
+            for slot, some in waits.several[at]:
+                ends[slot], who[slot] = max((ends[each], each) for each in some)
+        ready, blocker = floor
+        cause = 4
+        for wait in reads[read_first[at] : read_first[at + 1]]:
+            if ends[wait] > ready:
+                ready, blocker, cause = ends[wait], who[wait], 1
+        for span in range(span_first[at], span_first[at + 1]):
+            begin, end = writer_first[span], writer_first[span + 1]
+            if begin == end:
+                continue
+            wrote, wait = max((ends[each], each) for each in writers[begin:end])
+            if wrote > ready:
+                ready, blocker, cause = wrote, wait, 2
+            for stay in lain[begin:end]:
+                if stay < 0:
+                    continue
+                to, stop = upto[stay], reader_first[stay + 1]
+                if to < stop and readers[to] < at:
+                    most = latest[stay]
+                    while to < stop and readers[to] < at:
+                        event = (ends[readers[to]], readers[to])
+                        if event > most:
+                            most = event
+                        to += 1
+                    upto[stay], latest[stay] = to, most
+            was = max((latest[stay] for stay in lain[begin:end] if stay >= 0), default=(0.0, -1))
+            if was[0] > ready:
+                ready, blocker = was
+                cause = 3
+        engine = engines[at]
+        idle = free[engine]
+        start = idle if idle > ready else ready
+        stalled = not serial and ready > idle
+        if serial and last[0] > start:
+            start = last[0]
+        stop_at = start + seconds[at]
+        ends[at] = free[engine] = stop_at
+        if (stop_at, at) > last:
+            last = (stop_at, at)
+        yield start, stop_at, ready - idle if stalled else 0.0, cause if stalled else 0, blocker

@@ -1,0 +1,1 @@
+"""What replays and scoreboards share: what they say, and the rules that both keep."""

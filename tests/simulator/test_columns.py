@@ -1,0 +1,227 @@
+"""The replay and the scoreboard in columns say what those of instructions say, or nothing."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import planners as sp
+from planners.core.errors import InvalidPlan
+from planners.core.loops import LoopedInstructions, items_of, size_of
+from planners.core.program import (
+    AddressSpace,
+    Barrier,
+    Box,
+    Compute,
+    Load,
+    Release,
+    Repeat,
+)
+from planners.core.tables.boxes import merged, pieces_of, tiled
+from planners.core.tables.making import table_of
+from planners.core.tables.table import COMPUTE, PART
+from planners.simulator.check import CheckReport, Replay, replay, report_of
+from planners.simulator.columns.replay import replayed
+from planners.simulator.columns.timing import timed, used_joules
+from planners.simulator.energy import energy
+from planners.simulator.memories import check_memories
+from planners.simulator.timing import schedule
+from tests.simulator.changed import Case, cases, changed, flat
+
+CHANGES, FEW_CHANGES, LONG = 60, 12, 500
+
+
+def by_instructions(case: Case) -> CheckReport | None:
+    """What the readable replay says, None where it refuses."""
+    graph, program, machine = case
+    try:
+        check_memories(program)
+        return Replay(graph, program, AddressSpace(program.memories), None, machine).run()
+    except InvalidPlan:
+        return None
+
+
+def in_columns(case: Case) -> CheckReport | None:
+    """What columns say, None where they do not say."""
+    graph, program, machine = case
+    try:
+        check_memories(program)
+    except InvalidPlan:
+        return None
+    found = replayed(graph, program, machine)
+    return None if found is None else report_of(graph, program, found)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_valid_program_is_known_to_be(name: str) -> None:
+    graph, program, machine = cases()[name]
+    report = in_columns((graph, program, machine))
+    assert report is not None
+    expected = by_instructions((graph, flat(program), machine))
+    assert report == expected
+    assert tuple(report.residencies) == tuple(expected.residencies)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
+    graph, program, machine = cases()[name]
+    machine = machine or sp.load_machine("npu_small")
+    found = replayed(graph, program, None)
+    assert found is not None
+    assert found.columns is not None
+    for serial, times in product((False, True), ((), [0.5, None, 0.0, 2e-6])):
+        told = timed(found.columns, machine, serial, times)
+        same = schedule(program, machine, serial=serial, seconds=times)
+        narrow = (found.columns.stays.wide == _own(found.columns)).all()
+        assert told == (same if narrow else None)  # Wide sums are left to the readable one.
+    assert used_joules(found.columns, machine) == energy(program, machine)
+
+
+def _own(columns: object) -> np.ndarray:
+    operands, stays = columns.operands, columns.stays  # type: ignore[attr-defined]
+    return operands.own_bytes[stays.place]  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_what_is_wrong_is_never_taken_for_right(name: str) -> None:
+    graph, program, machine = cases()[name]
+    dice = random.Random(name)
+    wrong = right = 0
+    count = CHANGES if size_of(items_of(program)) < LONG else FEW_CHANGES
+    for _ in range(count):
+        other = changed((graph, program, machine), dice)
+        told = in_columns((graph, other, machine))
+        expected = by_instructions((graph, other, machine))
+        wrong, right = wrong + (expected is None), right + (expected is not None)
+        assert told == expected
+    assert wrong > count / 5
+    assert right
+
+
+def test_many_instructions_are_read_in_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, program, _ = cases()["parts in strips"]
+    expected = by_instructions((graph, program, None))
+    monkeypatch.setattr(Replay, "run", lambda self: pytest.fail("one by one"))
+    assert replay(graph, program) == expected
+
+
+def test_a_table_has_what_its_instructions_have() -> None:
+    for _, program, _ in cases().values():
+        table = table_of(program)
+        assert table is not None
+        pieces = pieces_of(table, np.arange(len(table.role)))
+        for at, item in enumerate(program.instructions):
+            rows = range(table.first[at], table.first[at + 1])
+            assert table.step[at] == item.step
+            places = [
+                (pieces[r], table.memories[table.memory[r]], int(table.offset[r]), table.size[r])
+                for r in rows
+                if table.role[r] != PART
+            ]
+            if isinstance(item, Compute):
+                operands = [(p, r) for p, r in (*item.reads, *item.writes)]
+                made = [pieces[r].box for r in rows if table.role[r] == PART]
+                freed = [r - rows[0] for r in rows if table.freed[r]]
+                sums = tuple(table.sums[at].tolist())
+                assert (made, freed, sums) == (
+                    list(item.parts),
+                    sorted(item.frees),
+                    item.sums or (-1, -1),
+                )
+                assert table.operators[table.operator[at]] == item.operator
+                assert (table.kind[at], table.macs[at]) == (COMPUTE, item.macs)
+            elif isinstance(item, Release):
+                operands = [(item.piece, item.region)]
+            elif isinstance(item, Barrier):
+                operands = []
+            else:
+                operands = [(item.piece, item.source), (item.piece, item.target)]
+                assert table.joined[at] == (isinstance(item, Load) and item.joined)
+                assert table.engines[table.engine[at]] == item.engine
+            assert places == [
+                (piece, region.memory, -1 if region.offset is None else region.offset, region[2])
+                for piece, region in operands
+            ]
+
+
+def test_numbers_that_no_column_holds_are_left_to_instructions() -> None:
+    graph, program, _ = cases()["rows"]
+    (first, *rest) = program.instructions
+    assert isinstance(first, Load)
+    far = replace(first, target=first.target._replace(offset=1 << 70))
+    assert table_of(replace(program, instructions=(far, *rest))) is None
+    behind = replace(first, target=first.target._replace(offset=-1))
+    assert table_of(replace(program, instructions=(behind, *rest))) is None
+    (loop,) = [item for item in items_of(program) if isinstance(item, Repeat)][:1]
+    endless = LoopedInstructions((replace(loop, count=1 << 23),))
+    assert table_of(replace(program, instructions=endless)) is None
+    assert by_instructions((graph, program, None)) is not None
+
+
+# ---- boxes -------------------------------------------------------------------------------------
+
+SIDE = 5
+axes = st.tuples(st.integers(0, SIDE - 1), st.integers(1, SIDE)).map(
+    lambda pair: (min(pair), max(pair) + (pair[0] == pair[1]))
+)
+some_boxes = st.lists(st.tuples(st.integers(0, 2), st.tuples(axes, axes, axes)), max_size=12)
+
+
+def _counted(boxes: list[Box]) -> np.ndarray:
+    counts = np.zeros((SIDE + 1,) * 3, int)
+    for box in boxes:
+        counts[tuple(slice(a, b) for a, b in box)] += 1
+    return counts
+
+
+def _sides(boxes: list[Box]) -> tuple[np.ndarray, np.ndarray]:
+    both = np.array(boxes, np.int64).reshape(len(boxes), 3, 2)
+    return both[:, :, 0], both[:, :, 1]
+
+
+@given(some_boxes)
+def test_merged_boxes_hold_the_same_elements(rows: list[tuple[int, Box]]) -> None:
+    group, start, stop = merged(
+        np.array([g for g, _ in rows], np.int64), *_sides([b for _, b in rows])
+    )
+    for each in range(3):
+        before = _counted([box for g, box in rows if g == each])
+        after = [
+            tuple(zip(a, b, strict=True))
+            for g, a, b in zip(group, start.tolist(), stop.tolist(), strict=True)
+            if g == each
+        ]
+        assert ((_counted(after) > 0) == (before > 0)).all()
+        assert len(after) <= sum(g == each for g, _ in rows)
+
+
+@given(st.integers(0, 10**9), st.integers(0, 6), st.sampled_from(("", "drop", "twice", "other")))
+def test_boxes_fill_a_whole_where_each_element_is_in_one(seed: int, cuts: int, how: str) -> None:
+    dice = random.Random(seed)
+    whole = ((1, SIDE), (0, SIDE), (0, 2))
+    boxes: list[Box] = [whole]
+    for _ in range(cuts):
+        box = boxes.pop(dice.randrange(len(boxes)))
+        axis = dice.randrange(3)
+        a, b = box[axis]
+        at = dice.randrange(a + 1, b) if b > a + 1 else b
+        cut = [(a, at), (at, b)] if at < b else [(a, b)]
+        boxes += [(*box[:axis], each, *box[axis + 1 :]) for each in cut]
+    if how == "drop":
+        del boxes[dice.randrange(len(boxes))]
+    elif how == "twice":
+        boxes.append(dice.choice(boxes))
+    elif how == "other" and len(boxes) > 1:
+        boxes[0] = boxes[1]
+    start, stop = _sides([*boxes, whole])  # The second group has one box, which is whole.
+    group = np.array([0] * len(boxes) + [1])
+    low, high = (np.stack([side[-1]] * 2) for side in (start, stop))
+    filled = tiled(group, start, stop, 2, low, high)
+    counts = _counted(boxes)
+    assert filled.tolist() == [bool((counts[1:SIDE, :SIDE, :2] == 1).all()), True]
