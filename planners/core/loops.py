@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from planners.core.program import (
     Barrier,
@@ -29,6 +30,10 @@ from planners.core.program import (
 MOST_DEEP = 8
 MOST_INSTRUCTIONS = 1 << 27
 """Loops of a file may be nested so deep, and expand to so many instructions."""
+
+
+MOST_HELD = 300_000
+"""Items of a program that are held rather than made anew at each pass."""
 
 
 class LoopedInstructions:
@@ -56,11 +61,19 @@ class LoopedInstructions:
     __hash__ = None  # type: ignore[assignment]
 
 
-def held(program: Program) -> Program:
-    """The same program, of which the items are held, not made anew at each pass."""
+def held(program: Program, most: int = MOST_HELD) -> Program:
+    """The same program, of which the items are held, not made anew at each pass.
+
+    One of more than `most` items, each of which takes about a thousand bytes, stays as it is.
+    """
     instructions = program.instructions
     if isinstance(instructions, LoopedInstructions) and instructions.lazy:
-        return replace(program, instructions=LoopedInstructions(tuple(instructions.items)))
+        items = tuple(islice(instructions.items, most + 1))
+        return (
+            program
+            if len(items) > most
+            else replace(program, instructions=LoopedInstructions(items))
+        )
     if not isinstance(instructions, (tuple, list, LoopedInstructions)):
         return replace(program, instructions=tuple(instructions))
     return program

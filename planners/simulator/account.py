@@ -23,6 +23,7 @@ from planners.core.program import (
 )
 from planners.core.progress import Clock
 from planners.simulator.check import compulsory_bytes
+from planners.simulator.columns.replay import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,14 @@ def account(graph: Graph, program: Program) -> Account:
     Sums must begin with channel 0 and end with the last one, and the parts of a piece begin with
     its first corner.
     """
+    found = counted(graph, program)
+    if found is not None:
+        return Account(
+            peak_bytes=max(found.occupancy, default=0),
+            extent_bytes=found.extent_bytes,
+            compulsory_bytes=compulsory_bytes(graph, found.fetched),
+            traffic_bytes=found.loaded_bytes + found.stored_bytes,
+        )
     spaces = AddressSpace(program.memories)
     offchip = {memory.name for memory in program.memories if memory.offchip}
     live = peak = extent = moved = 0

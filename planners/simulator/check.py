@@ -51,7 +51,6 @@ from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
 
 TOLD_EVERY_S = 0.2
-MANY_INSTRUCTIONS = 1000  # from which on columns are quicker than one instruction after the other
 FEW_ROUNDS = 4  # of which nothing is gained
 
 
@@ -151,10 +150,9 @@ def replay(
     """
     check_memories(program)
     program = held(program)
-    if size_of(items_of(program)) >= MANY_INSTRUCTIONS:
-        found = replayed(graph, program, machine)
-        if found is not None:
-            return report_of(graph, program, found)
+    found = replayed(graph, program, machine)
+    if found is not None:
+        return report_of(graph, program, found)
     return Replay(graph, program, AddressSpace(program.memories), progress, machine).run()
 
 

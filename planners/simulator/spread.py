@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from planners.core.engines import by_direction, kind_of, spreads
 from planners.core.loops import LoopedInstructions, expanded, items_of, mapped
 from planners.core.machine import Machine
 from planners.core.plan import Plan
-from planners.core.program import Instruction, Item, Load, Program, Store
+from planners.core.program import Instruction, Item, Load, Program, Repeat, Store
 from planners.simulator.given_times import seconds_of
 from planners.simulator.timing import Scoreboard
 
@@ -24,7 +24,18 @@ def with_engines(plan: Plan) -> Plan:
         seconds = seconds_of(plan.program, plan.graph, plan.times) if plan.times else ()
         board = Scoreboard(plan.program, plan.machine, False, None, seconds, spread=True)
         chosen = {each.instruction: each.engine for each in board.run()}
+    elif all(item.engine for item in _transfers(items_of(plan.program))):
+        return plan
     return replace(plan, program=_assigned(plan.program, chosen))
+
+
+def _transfers(items: Iterable[Item]) -> Iterator[Load | Store]:
+    """The transfers among items, each of a loop's once."""
+    for item in items:
+        if isinstance(item, Repeat):
+            yield from _transfers(item.body)
+        elif isinstance(item, (Load, Store)):
+            yield item
 
 
 def on_another(program: Program, own: Machine, machine: Machine) -> Program:

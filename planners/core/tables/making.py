@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from dataclasses import fields, replace
+from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -46,25 +47,35 @@ from planners.core.tables.table import (
 MOST_ROWS = 1 << 22
 """Instructions of a program that is held as columns: each takes some hundred bytes."""
 
+AT_ONCE = 200_000
+"""Items that are read at a time: of those made on the way, no more are there at once."""
+
 _UNPLACED = Region("", None, 0)
 
 
 def table_of(program: Program) -> Table | None:
     """The columns of a program; None where it, or a number in it, is too large to be held so."""
-    items = items_of(program)
-    items = items if isinstance(items, Sequence) else tuple(items)
-    if size_of(items) > MOST_ROWS:
-        return None
-    leaves, moves = _Leaves(), RoundMoves()
-    order = _Order()
+    names, items, count = _AllNames(), iter(items_of(program)), 0
+    tables: list[Table] = []
     try:
-        if any(isinstance(item, Repeat) for item in items):
-            order.add(items, (), leaves, moves)
-            return moves.multiplied(leaves.table(), *order.joined())
-        leaves.items += (item for item in items if not isinstance(item, Repeat))
-        return leaves.table()
+        while chunk := tuple(islice(items, AT_ONCE)):
+            count += size_of(chunk)
+            if count > MOST_ROWS:
+                return None
+            tables.append(_table(chunk, names))
     except OverflowError:  # A number beyond 64 bits.
         return None
+    return names.joined(tables or [_table((), names)])
+
+
+def _table(items: tuple[Item, ...], names: _AllNames) -> Table:
+    leaves = _Leaves(names)
+    if any(isinstance(item, Repeat) for item in items):
+        order, moves = _Order(), RoundMoves()
+        order.add(items, (), leaves, moves)
+        return moves.multiplied(leaves.table(), *order.joined())
+    leaves.items += (item for item in items if not isinstance(item, Repeat))
+    return leaves.table()
 
 
 class _Order:
@@ -133,6 +144,48 @@ class _Names:
         return tuple(self.numbers)
 
 
+class _AllNames:
+    """The names of a program."""
+
+    def __init__(self) -> None:
+        self.tensors, self.memories = _Names(), _Names()
+        self.operators, self.engines = _Names(), _Names()
+
+    def joined(self, tables: Sequence[Table]) -> Table:
+        """Tables of these names, one after the other."""
+        if len(tables) == 1:
+            return tables[0]
+        rows = np.cumsum([0, *(len(table.role) for table in tables)])
+        items = np.cumsum([0, *(len(table) for table in tables)])
+        axes = max(table.start.shape[1] for table in tables)
+        moved = [
+            replace(
+                table,
+                first=table.first[min(at, 1) :] + rows[at],
+                instruction=table.instruction + items[at],
+                start=_padded(table.start, axes, 0),
+                stop=_padded(table.stop, axes, 1),
+            )
+            for at, table in enumerate(tables)
+        ]
+        columns = {
+            field.name: np.concatenate([getattr(table, field.name) for table in moved])
+            for field in fields(Table)
+            if field.name not in ("tensors", "memories", "operators", "engines")
+        }
+        return Table(
+            tensors=self.tensors.all(),
+            memories=self.memories.all(),
+            operators=self.operators.all(),
+            engines=self.engines.all(),
+            **columns,
+        )
+
+
+def _padded(ends: Numbers, axes: int, value: int) -> Numbers:
+    return np.pad(ends, ((0, 0), (0, axes - ends.shape[1])), constant_values=value)
+
+
 _KINDS = {Load: LOAD, Store: STORE, Compute: COMPUTE, Release: RELEASE, Barrier: BARRIER}
 _TRANSFER, _RELEASED = (SOURCE, TARGET), (ENDED,)
 
@@ -140,12 +193,13 @@ _TRANSFER, _RELEASED = (SOURCE, TARGET), (ENDED,)
 class _Leaves:
     """Instructions as columns, each as it is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: _AllNames) -> None:
+        self.names = names
         self.items: list[Instruction] = []
 
     def table(self) -> Table:
         """The columns of these instructions."""
-        items, operators, engines = self.items, _Names(), _Names()
+        items, operators, engines = self.items, self.names.operators, self.names.engines
         rows: list[Operand] = []
         role: list[int] = []
         first, operator, engine, macs = [0], [], [], []
@@ -200,8 +254,8 @@ class _Leaves:
             role=np.array(role, np.uint8),
             instruction=np.repeat(np.arange(count), np.diff(begins)),
             freed=_marked(freed, len(rows)),
-            **_pieces([piece for piece, _ in rows]),
-            **_regions([region for _, region in rows]),
+            **_pieces([piece for piece, _ in rows], self.names.tensors),
+            **_regions([region for _, region in rows], self.names.memories),
         )
 
 
@@ -243,9 +297,8 @@ def _once(things: list[Any]) -> tuple[list[Any], Numbers]:
     return list(map(things.__getitem__, first.tolist())), which
 
 
-def _pieces(rows: list[Piece]) -> dict[str, Any]:
+def _pieces(rows: list[Piece], names: _Names) -> dict[str, Any]:
     pieces, which = _once(rows)
-    names = _Names()
     tensor = np.fromiter(map(names, map(itemgetter(0), pieces)), np.int64, len(pieces))
     boxes = [piece.box for piece in pieces]
     rank = np.fromiter(map(len, boxes), np.uint8, len(boxes))
@@ -266,9 +319,8 @@ def _pieces(rows: list[Piece]) -> dict[str, Any]:
     }
 
 
-def _regions(rows: list[Region]) -> dict[str, Any]:
+def _regions(rows: list[Region], names: _Names) -> dict[str, Any]:
     regions, which = _once(rows)
-    names = _Names()
     memory = [NOWHERE if region is _UNPLACED else names(region.memory) for region in regions]
     offset = [NOWHERE if region.offset is None else _at(region.offset) for region in regions]
     return {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from planners.core.access import detailed, needs, needs_of_all, share_of_macs
 from planners.core.boxes import meet
 from planners.core.graph import Graph, Operator
-from planners.core.loops import LoopedInstructions, moved, movement, rolled
+from planners.core.loops import LoopedInstructions, held, moved, movement, rolled
 from planners.core.machine import Machine
 from planners.core.program import (
     Box,
@@ -83,7 +83,7 @@ def lay_out(
 
 
 def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int) -> Program:
-    """The program of these groups, one after the other; its instructions are made as they run."""
+    """The program of these groups, one after the other."""
     memories = [
         Memory(machine.onchip, budget_bytes),
         Memory(machine.offchip, None, offchip=True, addressed=False),
@@ -112,7 +112,7 @@ def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_byt
             step += len(_step_names(laid))
 
     homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
-    return Program(tuple(memories), LoopedInstructions(items), homes, steps)
+    return held(Program(tuple(memories), LoopedInstructions(items), homes, steps))
 
 
 def _ring_name(laid: LaidGroup, tensor: str) -> str:

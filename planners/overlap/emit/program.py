@@ -95,12 +95,12 @@ class _PoolEmitter:
         pool.present.add(name)
         for operand in pool.whole(name):
             home = Region(self.machine.offchip, None, operand.region.size_bytes)
-            yield Load(len(self.steps) - 1, operand.piece, home, operand.region)
+            yield Load(len(self.steps) - 1, operand.piece, home, operand.region, "dma_in")
 
     def _stores(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
         for operand in pool.whole(name):
             home = Region(self.machine.offchip, None, operand.region.size_bytes)
-            yield Store(len(self.steps) - 1, operand.piece, operand.region, home)
+            yield Store(len(self.steps) - 1, operand.piece, operand.region, home, "dma_out")
 
     def _releases(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
         for operand in pool.whole(name):

@@ -8,7 +8,7 @@ that says what is wrong, and where.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from planners.core.access import share_of_macs
 from planners.core.boxes import Box, uncovered
 from planners.core.boxes import joined as joined_boxes
 from planners.core.graph import Graph, Operator
+from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Piece, Program, Region, Store
 from planners.core.tables.boxes import boxes_of, merged, tiled
@@ -38,6 +39,9 @@ from planners.simulator.columns.stays import Pairing, Stays
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.ground.engines import Engines
 
+MANY_INSTRUCTIONS = 1000
+"""From so many on, columns are quicker than one instruction after the other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -50,28 +54,51 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a valid program does, in bytes."""
+class Counted:
+    """What a program holds and moves, in bytes; `fetched` are the boxes it loads, by tensor."""
 
     loaded_bytes: int
     stored_bytes: int
     fetched: Mapping[str, Collection[Box]]
     extent_bytes: int
+    occupancy: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed(Counted):
+    """What a valid program does."""
+
     macs: int
     instructions: int
-    occupancy: tuple[int, ...]
     columns: Columns | None = None
 
 
 def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replayed | None:
     """What a program does, where columns can tell that it is right; None where they cannot."""
-    table = table_of(program)
-    if table is None or not len(table):
+    table = table_of(program) if _is_long(program) else None
+    if table is None:
         return None
     try:
         return _Replay(graph, program, table, machine).run()
     except Unsure:
         return None
+
+
+def counted(graph: Graph, program: Program) -> Counted | None:
+    """What a program holds and moves, without a look at what is computed; None as above."""
+    table = table_of(program) if _is_long(program) else None
+    if table is None:
+        return None
+    try:
+        return _Replay(graph, program, table, None).count()
+    except Unsure:
+        return None
+
+
+def _is_long(program: Program) -> bool:
+    """Whether columns are quicker than one instruction after the other."""
+    items = items_of(program)
+    return not isinstance(items, Sequence) or size_of(items) >= MANY_INSTRUCTIONS
 
 
 class _Replay:
@@ -83,8 +110,23 @@ class _Replay:
         self.pairing = Pairing(self.operands)
         self.homes = Homes(self.operands)
 
+    def count(self) -> Counted:
+        """What it holds and moves."""
+        self.operands.check_boxes()
+        stays = self.pairing.stays()
+        loaded, stored, fetched = self._transfers()
+        return Counted(
+            loaded_bytes=loaded,
+            stored_bytes=stored,
+            fetched=self._boxes(fetched),
+            extent_bytes=extent(self.operands, stays, self.operands.spans(stays.place, stays.wide)),
+            occupancy=occupancy(self.operands, stays),
+        )
+
     def run(self) -> Replayed:
+        """All that it does. Raises `Unsure`."""
         table, operands = self.table, self.operands
+        require(len(table))
         require(table.step[0] >= 0)
         require(table.step[-1] < len(self.program.steps))
         require(table.step[1:] >= table.step[:-1])
