@@ -11,12 +11,10 @@ import panel as pn  # noqa: E402
 from bokeh.settings import settings  # noqa: E402
 
 from app.page import template  # noqa: E402
-from planners.core.garbage import no_collection, settle  # noqa: E402
+from planners.core.garbage import settle  # noqa: E402
 
 pn.extension("filedropper")
 settings.perform_document_validation.set_value(False)  # takes a tenth of the first paint
 settle()
-page = pn.state.curdoc
-assert page is not None, "serve this file: panel serve app/main.py"
-with no_collection(), page.models.freeze():  # collect models once, not for each root
-    template().servable()
+assert pn.state.curdoc is not None, "serve this file: panel serve app/main.py"
+template().servable()

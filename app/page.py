@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from html import escape
 from typing import Any
 
@@ -21,9 +22,10 @@ from app.views.panels.tour import tour_view
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
 from app.widgets.later import seen
-from app.widgets.palette import DARK, FONT, LIGHT
+from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
+from planners.core.garbage import no_collection
 
 POLL_MS = 50
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
@@ -91,16 +93,17 @@ Fast._resources["font"] = {}  # it would fetch Open Sans: nothing may leave the 
 def template(begin: Callable[[Session], None] | None = None) -> pn.template.FastListTemplate:
     """A page of its own for one visitor, with a plan on it.
 
-    `begin` opens its session; without it, the page's address says with what.
+    `begin` opens its session; without it, the page's address says with what. The page goes out
+    empty: while the browser loads its scripts, the server makes what is on it.
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
-    session = Session(shared_pool(), pn.io.unlocked)
-    explorer, controls = Explorer(session, theme), Controls(session)
-    browser = Browser(width=0, height=0, margin=0)
+    wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
     page = pn.template.FastListTemplate(
         title="Spillway",
-        sidebar=[controls],
-        main=[explorer],
+        header=[pn.Row(**wide)],
+        sidebar=[pn.Column(**wide)],
+        main=[pn.Column(**wide)],
+        modal=[pn.Column(margin=0)],
         main_layout=None,
         sidebar_width=270,
         font=FONT,
@@ -111,15 +114,35 @@ def template(begin: Callable[[Session], None] | None = None) -> pn.template.Fast
         theme_toggle=True,
         busy_indicator=None,
     )
-    copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
-    _fill_header(page, session, browser, copy, ExportPanel(session, browser, theme))
-    _connect(session, browser, copy, begin or _open_link)
+    pn.state.execute(lambda: _fill(page, theme, begin or _open_link), schedule=True)
     return page
 
 
-def _fill_header(
+def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
+    """Make what is on the page, before its browser asks for it."""
+    session = Session(shared_pool(), pn.io.unlocked)
+    browser = Browser(width=0, height=0, margin=0)
+    document = pn.state.curdoc
+    frozen = document.models.freeze() if document else nullcontext()
+    # The page's design is laid over what has none of its own. Models are collected once, in all.
+    with no_collection(), frozen, pn.config.set(design=None):
+        explorer, controls = pn.panel(Explorer(session, theme)), pn.panel(Controls(session))
+        copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
+        header, modal = _header(page, session, browser, copy, ExportPanel(session, browser, theme))
+        _connect(session, browser, copy, begin)
+        for area, things in (
+            (page.main, [explorer]),
+            (page.sidebar, [controls]),
+            (page.header, header),
+            (page.modal, modal),
+        ):
+            area[0].objects = things
+
+
+def _header(
     page: Any, session: Session, browser: Browser, copy: CopyLink, exporting: ExportPanel
-) -> None:
+) -> tuple[list[Any], list[Any]]:
+    """What is in the header, and the windows that it opens."""
     export = exporting.box
     code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
     text = help_pane()
@@ -147,23 +170,20 @@ def _fill_header(
         "<em>where every tensor lives, and what each byte buys</em>",
         styles={"color": "#b9cbd9", "font-size": "13px"},
     )
-    page.header.append(
-        pn.Row(
-            tagline,
-            pn.HSpacer(),
-            button("Tour", "tour", lambda _e: session.tour.start()),
-            button("Export", "export", lambda _e: show(export)),
-            copy,
-            button("Copy as Python", "python", python),
-            button("Keys and help  ?", "help", lambda _e: show(text)),
-            browser,
-            tour_view(session),
-            Connection(width=0, height=0, margin=0),
-            sizing_mode="stretch_width",
-        )
-    )
-    page.modal.append(seen(pn.Column, code, text, exporting))
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
+    header = [
+        tagline,
+        pn.HSpacer(),
+        button("Tour", "tour", lambda _e: session.tour.start()),
+        button("Export", "export", lambda _e: show(export)),
+        copy,
+        button("Copy as Python", "python", python),
+        button("Keys and help  ?", "help", lambda _e: show(text)),
+        browser,
+        tour_view(session),
+        Connection(width=0, height=0, margin=0),
+    ]
+    return header, [seen(pn.Column, code, text, exporting)]
 
 
 def help_pane() -> pn.Column:

@@ -8,7 +8,8 @@ from unittest.mock import Mock
 import panel as pn
 import pytest
 from bokeh.document import Document
-from bokeh.models import LayoutDOM
+from bokeh.models import LayoutDOM, Plot
+from bokeh.server.callbacks import NextTickCallback
 from panel.io.state import set_curdoc
 
 from app import page
@@ -32,22 +33,47 @@ class Watch:
 
 
 def test_workers_are_heard_when_the_browser_has_built_the_page(
-    monkeypatch: pytest.MonkeyPatch,
+    visited: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A view that is connected and not yet rendered fails where its model changes."""
     watch = Watch()
     monkeypatch.setattr(pn.state, "add_periodic_callback", lambda *_a, **_k: watch)
-    monkeypatch.setattr(page, "shared_pool", lambda: WorkerPool(0))
     monkeypatch.setattr(page, "from_query", lambda _given: ({"budget": "MH"}, {}, []))
-    document, context = Document(), Mock()
-    context.request.arguments = {}
-    document._session_context = lambda: context
-    with set_curdoc(document):
-        template = page.template()
-        template.server_doc(document)
+    with set_curdoc(visited):
+        page.template().server_doc(visited)
+        go_on(visited)
         assert not watch.running
-        pn.state._schedule_on_load(document, None)  # what the browser asks for
+        pn.state._schedule_on_load(visited, None)  # what the browser asks for
     assert watch.running
+
+
+def test_the_page_goes_out_before_what_is_on_it_is_made(visited: Document) -> None:
+    """Its browser loads the scripts meanwhile."""
+    with set_curdoc(visited):
+        page.template().server_doc(visited)
+        assert not list(visited.select({"type": Plot}))
+        assert len(visited.models) < 60
+        roots = [root.ref["id"] for root in visited.roots]
+        go_on(visited)
+    assert len(list(visited.select({"type": Plot}))) >= 4
+    assert [root.ref["id"] for root in visited.roots] == roots
+
+
+@pytest.fixture
+def visited(monkeypatch: pytest.MonkeyPatch) -> Document:
+    """The document of a visitor who has asked for the page."""
+    monkeypatch.setattr(page, "shared_pool", lambda: WorkerPool(0))
+    document, context = Document(), Mock()
+    context.request.arguments, context.session = {}, None
+    document._session_context = lambda: context
+    return document
+
+
+def go_on(document: Document) -> None:
+    """What the server does once the page is out."""
+    for callback in list(document.session_callbacks):
+        if isinstance(callback, NextTickCallback):
+            callback.callback()
 
 
 LAID_OUT = {"visible", "width", "height", "margin", "css_classes", "stylesheets", "sizing_mode"}

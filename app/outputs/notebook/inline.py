@@ -91,8 +91,11 @@ class Inline:
             session.close()
 
     def _begin(self, session: Session) -> None:
-        """Open a page's session with what is to be explored."""
+        """Open a page's session with what is to be explored; from then on it is to be had."""
+        self._open(session)
         self.sessions.append(session)
+
+    def _open(self, session: Session) -> None:
         what = self.what
         if isinstance(what, str):
             session.open({"model": what, **self.asked} if what else self.asked, {})

@@ -46,9 +46,10 @@ def test_a_cell_has_a_frame_with_the_page(inline: Inline) -> None:
 
 
 def test_the_page_shows_the_plan_and_its_plan_goes_on_in_code(
-    inline: Inline, plan: sp.Plan
+    inline: Inline, plan: sp.Plan, until: Until
 ) -> None:
     assert "Spillway" in fetch(inline.address)
+    until(lambda: inline.sessions)  # once the page is out
     assert inline.plan.to_json()["program"] == plan.to_json()["program"]
     assert inline.session.problem.model == MODEL
     assert inline.session.problem.budget == "1 MiB"
@@ -59,7 +60,8 @@ def test_without_the_word_there_is_no_page(inline: Inline) -> None:
     for address in (root, root + "?given=guessed"):
         fetch(address)
     inline.close()
-    fetch(inline.address)
+    for _ in range(2):  # once the second is answered, what is on the first is made
+        fetch(inline.address)
     assert inline.sessions == []
 
 
