@@ -2,14 +2,14 @@
 
     python benchmarks/explorer.py [--quick] [--only paint,moves] [--json FILE]
 
-Parts: `paint` (first paint of a warm server), `moves` (cursor and selection),
-`steps` (arrow keys through a plan of each planner, with and without the server), `budgets` (from a
-typed budget to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after
-50 plans of one visitor), `large` (20,000 rectangles, 5,000 operators). Each figure is the median
-over repeats, with the worst. Chromium draws without a GPU; what else the machine does counts too,
-so each row names its load. The server keeps no plans on disk (`SPILLWAY_CACHE_SIZE=0`): a plan is
-made once by each server, and "planned before" is what the server remembers. Prints Markdown, and
-writes JSON where a file is named.
+Parts: `paint` (first paint of a warm server, beside that of a bare page with one plot), `visitors`
+(what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
+of each planner, with and without the server), `budgets` (from a typed budget to its plan, by
+planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of one visitor),
+`large` (20,000 rectangles, 5,000 operators). Each figure is the median over repeats, with the
+worst. Chromium draws without a GPU; what else the machine does counts too, so each row names its
+load. The server begins with an empty cache: "planned before" is what it has planned itself. Prints
+Markdown, and writes JSON where a file is named.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ PARTS_OF = {
     "streaming": "layers",
 }
 """What a card says of a plan of each planner."""
+BARE = "benchmarks/explorer_parts/bare.py"
 SEEN = {"v": "1", "parameters": "0"}
 NEXT = 2
 """The frame that a key falls into is the first: the next one is the second."""
@@ -100,20 +101,51 @@ class Bench:
 
 def paint(bench: Bench) -> None:
     """From asking for the page to the first frame with rectangles in the address map."""
-    with chromium() as context:
-        Screen(context, bench.server.address).close()  # server and cache are warm
-        shown, idle, got, foreign = [], [], [], 0.0
+    with Server(BARE) as bare, chromium() as context:
+        Screen(context, bench.server.address).close()  # servers and caches are warm
+        Screen(context, bare.address, bare=True).close()
+        shown, idle, got, foreign, plots = [], [], [], 0.0, []
         for _ in range(bench.repeats(9)):
+            plot = Screen(context, bare.address, bare=True)
+            plots.append(plot.first_plot_ms)
+            plot.close()
             screen = Screen(context, bench.server.address)
             shown.append(screen.first_rectangles_ms)
             idle.append(screen.idle_ms)
             got.append(screen.received_bytes / 1024)
             foreign += len(screen.foreign)
             screen.close()
+    bench.add("paint", "a bare page with one plot", plots)
     bench.add("paint", "first plan on screen", shown)
+    ratios = [ours / plain for ours, plain in zip(shown, plots, strict=True)]
+    bench.add("paint", "first plan over the bare page before it", ratios, "times")
     bench.add("paint", "all views drawn", idle)
     bench.add("paint", "web socket", got, "KiB")
     bench.add("paint", "requests that leave the machine", [foreign], "")
+
+
+def visitors(bench: Bench) -> None:
+    """What a visitor costs the server: seconds of processor, and memory while the page is open."""
+    many = bench.repeats(15)
+
+    async def come() -> tuple[list[float], float]:
+        here, costs = [Visitor(bench.server.address)], []
+        await here[0].open()  # what is made once a server is there
+        before = bench.server.resident_mib()
+        for _ in range(many):
+            began = bench.server.processor_s()
+            here.append(Visitor(bench.server.address))
+            await here[-1].open()
+            await asyncio.sleep(0.5)
+            costs.append(1e3 * (bench.server.processor_s() - began))
+        held = (bench.server.resident_mib() - before) / many
+        for visitor in here:
+            visitor.close()
+        return costs, held
+
+    costs, held = asyncio.run(come())
+    bench.add("visitors", "server's processor for a page", costs)
+    bench.add("visitors", f"memory of a page, over {many}", [held], "MiB")
 
 
 def moves(bench: Bench) -> None:
@@ -264,7 +296,8 @@ def large(bench: Bench) -> None:
         screen.close()
 
 
-PARTS = {part.__name__: part for part in (paint, moves, steps, budgets, sessions, memory, large)}
+EVERY = (paint, visitors, moves, steps, budgets, sessions, memory, large)
+PARTS = {part.__name__: part for part in EVERY}
 
 
 def main() -> None:

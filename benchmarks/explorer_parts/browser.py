@@ -50,7 +50,7 @@ def chromium() -> Iterator[BrowserContext]:
 class Screen:
     """The explorer in a tab of its own, with what tells when its frames are painted."""
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
+    def __init__(self, context: BrowserContext, address: str, *, bare: bool = False) -> None:
         self.page = context.new_page()
         self.foreign: list[str] = []
         self.received_bytes = 0
@@ -58,6 +58,9 @@ class Screen:
         self.page.on("websocket", lambda ws: ws.on("framereceived", self._received))
         self.page.add_init_script(WATCH)
         self.page.goto(address)
+        if bare:
+            self.first_plot_ms = self._wait("bench.plot")
+            return
         self.first_rectangles_ms = self._wait("bench.rectangles")
         self.idle_ms = self._wait("bench.idle")
         self.page.evaluate("bench.listen()")

@@ -17,29 +17,33 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Server:
-    """`panel serve app/main.py` on a free port, until the `with` ends.
+    """`panel serve` of the explorer, or of another page, on a free port until the `with` ends.
 
-    It keeps no plans on disk: what is measured is planned.
+    Its cache is empty: what is measured is planned, and known only once it was.
     """
+
+    def __init__(self, page: str = "app/main.py") -> None:
+        self.page = page
 
     def __enter__(self) -> Self:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
+        self.cache = tempfile.TemporaryDirectory(prefix="spillway-bench-")
         self.log = tempfile.NamedTemporaryFile("w", suffix=".log")
         self.process = subprocess.Popen(
             [
                 str(Path(sys.executable).with_name("panel")),
                 "serve",
-                "app/main.py",
+                self.page,
                 f"--port={port}",
             ],
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "SPILLWAY_CACHE_SIZE": "0"},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "SPILLWAY_CACHE": self.cache.name},
             stdout=self.log,
             stderr=subprocess.STDOUT,
         )
-        self.address = f"http://localhost:{port}/main"
+        self.address = f"http://localhost:{port}/{Path(self.page).stem}"
         for _ in range(300):
             try:
                 urllib.request.urlopen(self.address, timeout=60).close()
@@ -56,9 +60,15 @@ class Server:
     ) -> None:
         self.process.terminate()
         self.process.wait(20)
+        self.cache.cleanup()
         said = Path(self.log.name).read_text()
         if "Traceback" in said:
             print(said[-3000:], file=sys.stderr)
+
+    def processor_s(self) -> float:
+        """Seconds of processor that the server has used, its workers apart."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mib(self) -> float:
         """What the server holds of memory, its workers apart, in MiB."""
