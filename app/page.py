@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 import panel as pn
+from panel.io.resources import LOCAL_DIST
 from panel.theme.fast import Fast
 
 from app.explorer import Explorer
@@ -124,6 +125,10 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
     browser = Browser(width=0, height=0, margin=0)
     document = pn.state.curdoc
     frozen = document.models.freeze() if document else nullcontext()
+    if document:  # Panel says so when it answers a request: a web socket may come without one
+        document.template_variables.setdefault(
+            "dist_url", f"{pn.state.rel_path or '.'}/{LOCAL_DIST}"
+        )
     # The page's design is laid over what has none of its own. Models are collected once, in all.
     with no_collection(), frozen, pn.config.set(design=None):
         explorer, controls = pn.panel(Explorer(session, theme)), pn.panel(Controls(session))

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import panel as pn
 import pytest
 from bokeh.document import Document
-from bokeh.models import LayoutDOM, Plot
+from bokeh.models import ImportedStyleSheet, LayoutDOM, Plot
 from bokeh.server.callbacks import NextTickCallback
 from panel.io.state import set_curdoc
 
@@ -57,6 +57,9 @@ def test_the_page_goes_out_before_what_is_on_it_is_made(visited: Document) -> No
         go_on(visited)
     assert len(list(visited.select({"type": Plot}))) >= 4
     assert [root.ref["id"] for root in visited.roots] == roots
+    sheets = [str(sheet.url) for sheet in visited.select({"type": ImportedStyleSheet})]
+    assert len(sheets) > 3
+    assert not [url for url in sheets if "://" in url]  # nothing may leave the machine
 
 
 @pytest.fixture
