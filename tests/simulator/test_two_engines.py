@@ -22,19 +22,19 @@ FILE = Path(__file__).parents[2] / "docs" / "examples" / "npu_two_dma.toml"
 TWO = load_machine(FILE)
 ONE = replace(TWO, engines=tuple(e for e in TWO.engines if not e.shares))
 CASES = [
-    ("cosma", "MR", {}),
-    ("cosma", "MR", {"objective": "traffic_then_latency"}),
-    ("fusion", "256KiB", {}),
-    ("overlap", "256KiB", {}),
-    ("streaming", "1MiB", {"pipeline": "async"}),
+    ("mcunet_vww1", "cosma", "MR", {}),
+    ("mcunet_vww1", "cosma", "MR", {"objective": "traffic_then_latency"}),
+    ("mcunet_vww1", "fusion", "256KiB", {}),
+    ("vmcu:S1", "overlap", "16KiB", {}),
+    ("mcunet_vww1", "streaming", "1MiB", {"pipeline": "async"}),
 ]
 
 
-@pytest.mark.parametrize(("planner", "budget", "options"), CASES)
+@pytest.mark.parametrize(("model", "planner", "budget", "options"), CASES)
 def test_every_planner_uses_both_engines_and_is_no_slower(
-    planner: str, budget: str, options: dict[str, Any]
+    model: str, planner: str, budget: str, options: dict[str, Any]
 ) -> None:
-    graph = sp.load("mcunet_vww1")
+    graph = sp.load(model)
     one, two = (
         sp.plan(graph, planner, budget, machine, time_limit=5, **options) for machine in (ONE, TWO)
     )
