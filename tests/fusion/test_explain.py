@@ -131,8 +131,8 @@ def test_a_plan_that_is_not_the_best_is_told() -> None:
 
 
 def test_plans_that_keep_maps_on_chip_are_told_so() -> None:
-    graph = sp.load("squeezenet1_0", input_shape=(1, 3, 64, 64))
-    plan = sp.plan(graph, "fusion", 96 * 1024, joint=True)
+    graph = sp.load("squeezenet1_0", input_shape=(1, 3, 32, 32))
+    plan = sp.plan(graph, "fusion", 64 * 1024, joint=True)
     groups, why = explained(plan)
     assert sum(group.traffic_bytes for group in groups) == sp.check(plan).traffic_bytes
     pairs = [pair for k in range(len(groups)) for pair in why.neighbours(k)]

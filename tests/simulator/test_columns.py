@@ -29,6 +29,7 @@ from planners.core.tables.making import table_of
 from planners.core.tables.table import COMPUTE, PART, Numbers
 from planners.simulator.account import account
 from planners.simulator.check import CheckReport, Replay, replay, report_of
+from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import timed, used_joules
@@ -181,7 +182,22 @@ def test_numbers_that_no_column_holds_are_left_to_instructions() -> None:
     (loop,) = [item for item in items_of(program) if isinstance(item, Repeat)][:1]
     endless = LoopedInstructions((replace(loop, count=1 << 23),))
     assert table_of(replace(program, instructions=endless)) is None
+    item, move = loop.body[0], loop.moves[0]
+    assert isinstance(item, Load)
+    for by in (1 << 62, 1 << 70):  # Four rounds of the first come back to where they were.
+        moves = ((by, *move[1:]), *loop.moves[1:])
+        far_off = LoopedInstructions((replace(loop, count=8, moves=moves),))
+        assert table_of(replace(program, instructions=far_off)) is None
     assert by_instructions((graph, program, None)) is not None
+
+
+def test_a_graph_too_large_to_be_numbered_is_left_to_instructions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case = cases()["residual, cosma"]
+    assert in_columns(case) is not None
+    monkeypatch.setattr(operands, "MOST_ELEMENTS", 1000)
+    assert in_columns(case) is None
 
 
 # ---- boxes -------------------------------------------------------------------------------------

@@ -10,6 +10,10 @@ import numpy as np
 from planners.core.program import Barrier, Compute, Instruction, Load, Region, Store
 from planners.core.tables.table import NOWHERE, Numbers, Table
 
+FARTHEST = 1 << 36
+LARGEST = 1 << 61
+"""What moves so far in a round, or is so large to begin with, may pass 64 bits in some round."""
+
 
 class RoundMoves:
     """By depth of loops: how far an instruction's numbers go in a round, in the order of rows."""
@@ -19,11 +23,16 @@ class RoundMoves:
 
     def note(self, depth: int, leaf: int, item: Instruction, by: Sequence[int]) -> None:
         """An instruction, the `leaf`th, moves so in a round of the loop at this depth."""
+        if any(abs(number) >= FARTHEST for number in by):
+            raise OverflowError
         if any(by):
             self.noted.setdefault(depth, []).append((leaf, item, by))
 
     def multiplied(self, leaves: Table, order: Numbers, rounds: Sequence[Numbers]) -> Table:
         """All rows: in `order` of leaves, each moved by its number of `rounds` at every depth."""
+        for column in (leaves.step, leaves.start, leaves.stop, leaves.offset, leaves.sums):
+            if column.size and (column.max() >= LARGEST or column.min() <= -LARGEST):
+                raise OverflowError
         counts = np.diff(leaves.first)[order]
         first = np.concatenate(([0], np.cumsum(counts)))
         of = np.repeat(np.arange(len(order)), counts)

@@ -39,15 +39,17 @@ class Operands:
         table = self.table
         shapes = np.ones((len(table.tensors), table.start.shape[1]), np.int64)
         for at, name in enumerate(table.tensors):
-            tensor = self.graph.tensors.get(name)
-            require(tensor is not None and len(tensor.shape) <= shapes.shape[1])
-            if tensor is not None:
-                shapes[at, : len(tensor.shape)] = tensor.shape
+            shape = self.graph.tensors[name].shape
+            require(len(shape) <= shapes.shape[1])
+            shapes[at, : len(shape)] = shape
         return shapes
 
     def check_boxes(self) -> None:
         """Raise `Unsure` where a box is none of its tensor."""
-        table, ranks = self.table, [len(self.graph.tensors[n].shape) for n in self.table.tensors]
+        table, tensors = self.table, self.graph.tensors
+        require(set(table.tensors) <= set(tensors))
+        require(sum(tensors[name].elements for name in table.tensors) < MOST_ELEMENTS)
+        ranks = [len(tensors[name].shape) for name in table.tensors]
         require(table.rank == np.array(ranks, np.uint8)[table.tensor])
         require(table.start >= 0)
         require(table.start < table.stop)
@@ -71,7 +73,6 @@ class Operands:
         """A number for each row's piece, the same for the same tensor and box."""
         table, shapes = self.table, self.shapes
         sizes = np.prod(shapes, axis=1)
-        require(int(sizes.sum()) < MOST_ELEMENTS)
         begins = np.cumsum(sizes) - sizes
         first = last = np.zeros(len(table.tensor), np.int64)
         for axis in range(shapes.shape[1]):
