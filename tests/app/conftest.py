@@ -76,6 +76,8 @@ def pool(kept_pool: WorkerPool, workers_find_planners: None) -> Iterator[WorkerP
         time.sleep(0.01)
     for worker in busy:
         worker.kill()
+    while any(worker in list(kept_pool._workers) for worker in busy) and time.monotonic() < end + 5:
+        time.sleep(0.01)  # until the pool has seen that they are gone: it gives them nothing more
 
 
 @pytest.fixture

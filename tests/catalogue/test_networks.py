@@ -60,7 +60,13 @@ def test_amoebanet_d_is_within_a_fiftieth_of_the_published_sizes() -> None:
             assert learned(AmoebaNetD(cells, filters)) == pytest.approx(count, rel=0.02)
 
 
-@pytest.mark.parametrize("name", sorted(OWN.keys() - NETWORKS.keys()))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "amoebanet_d" else ())
+        for name in sorted(OWN.keys() - NETWORKS.keys())
+    ],
+)
 def test_operators_and_macs(name: str) -> None:
     graphs = [trace(name, default_inputs(name), g) for g in GRANULARITIES]
     assert tuple(len(graph.operators) for graph in graphs) == OPERATORS[name]
@@ -112,7 +118,7 @@ def test_small_ones_run_bit_for_bit(name: str, granularity: Any) -> None:
     ("name", "shape"),
     [
         pytest.param("amoebanet_d", (1, 3, 64, 64), marks=pytest.mark.long),
-        pytest.param("darts", (1, 3, 64, 64), marks=pytest.mark.slow),
+        pytest.param("darts", (1, 3, 64, 64), marks=pytest.mark.long),
         ("transformer", ((3, 2, 512), (4, 2, 512))),
     ],
 )

@@ -143,12 +143,12 @@ def test_a_tensor_without_elements_is_no_tensor() -> None:
 
 @cache
 def the_best(schedule: str) -> sp.Claims:
-    return sp.plan(random_graph(8, 60, largest=99), schedule=schedule, time_limit=600).claims
+    return sp.plan(random_graph(5, 40, largest=99), schedule=schedule, time_limit=600).claims
 
 
 @every_way
 def test_a_thousandth_of_a_second(way: dict[str, Any]) -> None:
-    graph = random_graph(8, 60, largest=99)
+    graph = random_graph(5, 40, largest=99)
     claims = solved(graph, sp.budgets(graph).MR, {**way, "time_limit": 0.001}).claims
     schedule = way.get("schedule", "default")
     best = the_best("joint" if schedule == "dnc" else schedule)

@@ -244,7 +244,7 @@ class Watch:
         return len(self.heard) < self.stop_at
 
 
-@pytest.mark.parametrize("stop_at", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("stop_at", [1, 3, 8])
 @pytest.mark.parametrize("wide", [False, True], ids=["lattice", "cover"])
 def test_a_stop_keeps_the_best(stop_at: int, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if wide:

@@ -26,7 +26,7 @@ def test_what_more_memory_buys_is_two_clicks_away(open_page: Any) -> None:
     expect(page.locator(".planners progress")).to_be_visible()
     expect(page.locator(".planners-state")).to_contain_text("nothing below", timeout=PATIENCE_MS)
     rows = page.locator(".planners .points tr.tap")
-    expect(rows.nth(6)).to_be_visible(timeout=2 * PATIENCE_MS)
+    expect(rows.nth(3)).to_be_visible(timeout=2 * PATIENCE_MS)
     page.locator(".planners .stop-all button").click()
     expect(page.locator(".planners .sweep-all button")).to_be_enabled()
     page.locator(".planners .axis-metric select").select_option("traffic")
