@@ -18,7 +18,6 @@ from planners.core.program import (
     Item,
     Load,
     Move,
-    Operand,
     Piece,
     Program,
     Region,
@@ -140,6 +139,13 @@ class _Names:
     def __call__(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
 
+    def every(self, names: Iterable[str]) -> Numbers:
+        """The numbers of some names."""
+        some = list(names)
+        for name in dict.fromkeys(some):
+            self(name)
+        return np.fromiter(map(self.numbers.__getitem__, some), np.int64, len(some))
+
     def all(self) -> tuple[str, ...]:
         return tuple(self.numbers)
 
@@ -200,17 +206,20 @@ class _Leaves:
     def table(self) -> Table:
         """The columns of these instructions."""
         items, operators, engines = self.items, self.names.operators, self.names.engines
-        rows: list[Operand] = []
+        pieces: list[Piece] = []
+        regions: list[Region] = []
         role: list[int] = []
         first, operator, engine, macs = [0], [], [], []
         joined, freed, sums = [], [], []
         for at, item in enumerate(items):
             if isinstance(item, Compute):
-                rows += item.reads
-                rows += item.writes
+                both = item.reads + item.writes
+                pieces += [piece for piece, _ in both]
+                regions += [region for _, region in both]
                 role += [READ] * len(item.reads) + [WRITE] * len(item.writes)
                 if item.parts:
-                    rows += [Operand(piece, _UNPLACED) for piece in _parts(item)]
+                    pieces += _parts(item)
+                    regions += [_UNPLACED] * len(item.parts)
                     role += [PART] * len(item.parts)
                 if item.frees:
                     freed += [_freed(first[-1], index, item) for index in item.frees]
@@ -220,7 +229,8 @@ class _Leaves:
                 engine.append(engines(item.engine))
                 macs.append(item.macs)
             elif isinstance(item, Release):
-                rows.append(Operand(item.piece, item.region))
+                pieces.append(item.piece)
+                regions.append(item.region)
                 role += _RELEASED
                 operator.append(-1)
                 engine.append(-1)
@@ -230,14 +240,15 @@ class _Leaves:
                 engine.append(-1)
                 macs.append(0)
             else:
-                rows += (Operand(item.piece, item.source), Operand(item.piece, item.target))
+                pieces += (item.piece, item.piece)
+                regions += (item.source, item.target)
                 role += _TRANSFER
                 operator.append(-1)
                 engine.append(engines(item.engine))
                 macs.append(0)
                 if isinstance(item, Load) and item.joined:
                     joined.append(at)
-            first.append(len(rows))
+            first.append(len(pieces))
         count = len(items)
         begins = np.array(first, np.int64)
         return Table(
@@ -253,9 +264,9 @@ class _Leaves:
             first=begins,
             role=np.array(role, np.uint8),
             instruction=np.repeat(np.arange(count), np.diff(begins)),
-            freed=_marked(freed, len(rows)),
-            **_pieces([piece for piece, _ in rows], self.names.tensors),
-            **_regions([region for _, region in rows], self.names.memories),
+            freed=_marked(freed, len(pieces)),
+            **_pieces(pieces, self.names.tensors),
+            **_regions(regions, self.names.memories),
         )
 
 
@@ -299,7 +310,7 @@ def _once(things: list[Any]) -> tuple[list[Any], Numbers]:
 
 def _pieces(rows: list[Piece], names: _Names) -> dict[str, Any]:
     pieces, which = _once(rows)
-    tensor = np.fromiter(map(names, map(itemgetter(0), pieces)), np.int64, len(pieces))
+    tensor = names.every(map(itemgetter(0), pieces))
     boxes = [piece.box for piece in pieces]
     rank = np.fromiter(map(len, boxes), np.uint8, len(boxes))
     axes = int(rank.max(initial=0))
@@ -321,18 +332,17 @@ def _pieces(rows: list[Piece], names: _Names) -> dict[str, Any]:
 
 def _regions(rows: list[Region], names: _Names) -> dict[str, Any]:
     regions, which = _once(rows)
-    memory = [NOWHERE if region is _UNPLACED else names(region.memory) for region in regions]
-    offset = [NOWHERE if region.offset is None else _at(region.offset) for region in regions]
+    memory = names.every(region.memory for region in regions if region is not _UNPLACED)
+    if len(memory) < len(regions):
+        at = next(at for at, region in enumerate(regions) if region is _UNPLACED)
+        memory = np.insert(memory, at, NOWHERE)
+    offsets = list(map(itemgetter(1), regions))
+    offset = np.array([NOWHERE if at is None else at for at in offsets], np.int64)
+    if (offset < 0).sum() > offsets.count(None):  # One that no memory has.
+        raise OverflowError
     return {
         "memories": names.all(),
-        "memory": np.array(memory, np.int64)[which],
-        "offset": np.array(offset, np.int64)[which],
+        "memory": memory[which],
+        "offset": offset[which],
         "size": np.fromiter(map(itemgetter(2), regions), np.int64, len(regions))[which],
     }
-
-
-def _at(offset: int) -> int:
-    """An offset. Raises `OverflowError` for one that no memory has."""
-    if offset < 0:
-        raise OverflowError
-    return offset
