@@ -149,6 +149,7 @@ def test_joint_plans_are_valid_and_never_worse_than_either(name: str) -> None:
     assert last == report.compulsory_bytes
 
 
+@pytest.mark.long
 def test_less_moves_than_by_groups_or_by_residency_alone() -> None:
     graph = sp.load("resnet18", input_shape=(1, 3, 64, 64))
     joint = sp.plan(graph, "fusion", "128KiB", joint=True)

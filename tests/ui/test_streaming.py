@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 PATIENCE_MS = 90_000
@@ -89,6 +90,7 @@ def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
     page.mouse.up()  # the plan came while the handle was held
 
 
+@pytest.mark.long
 def test_resolutions_are_swept_and_the_planner_is_left_and_chosen(open_page: Any) -> None:
     page = stream_page(open_page)
     page.locator(".sweep-resolutions button").click()
