@@ -40,7 +40,7 @@ from planners.core.program import (
 )
 from planners.core.progress import Progress, ProgressCallback
 from planners.core.units import format_bytes
-from planners.simulator.columns.replay import Replayed, replayed
+from planners.simulator.columns.replay import Replayed, is_long, replayed
 from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.residency import Residency
 from planners.simulator.loop_affine import NotProven
@@ -150,6 +150,8 @@ def replay(
     """
     check_memories(program)
     program = held(program)
+    if progress is not None and is_long(program):
+        progress(Progress("checking every byte", 0.0))
     found = replayed(graph, program, machine)
     if found is not None:
         return report_of(graph, program, found)

@@ -24,3 +24,10 @@ def test_each_step_is_told_and_nothing_else_changes(monkeypatch: pytest.MonkeyPa
     steps = len(plan.program.steps)
     told = [f"checking every byte, step {i} of {steps}" for i in range(2, steps + 1)]
     assert [moment.stage for moment in heard] == told
+
+
+def test_a_long_program_is_told_of_before_it_is_read() -> None:
+    heard: list[sp.Progress] = []
+    plan = sp.plan(sp.load("vmcu:S1"), "overlap", "16KiB", replay=False)
+    sp.check(plan, lambda moment: bool(heard.append(moment)))  # type: ignore[func-returns-value]
+    assert [moment.stage for moment in heard] == ["checking every byte"]

@@ -75,7 +75,7 @@ class Replayed(Counted):
 
 def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replayed | None:
     """What a program does, where columns can tell that it is right; None where they cannot."""
-    table = table_of(program) if _is_long(program) else None
+    table = table_of(program) if is_long(program) else None
     if table is None:
         return None
     try:
@@ -86,7 +86,7 @@ def replayed(graph: Graph, program: Program, machine: Machine | None) -> Replaye
 
 def counted(graph: Graph, program: Program) -> Counted | None:
     """What a program holds and moves, without a look at what is computed; None as above."""
-    table = table_of(program) if _is_long(program) else None
+    table = table_of(program) if is_long(program) else None
     if table is None:
         return None
     try:
@@ -95,7 +95,7 @@ def counted(graph: Graph, program: Program) -> Counted | None:
         return None
 
 
-def _is_long(program: Program) -> bool:
+def is_long(program: Program) -> bool:
     """Whether columns are quicker than one instruction after the other."""
     items = items_of(program)
     return not isinstance(items, Sequence) or size_of(items) >= MANY_INSTRUCTIONS
