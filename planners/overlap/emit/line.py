@@ -6,9 +6,21 @@ from collections.abc import Iterator
 
 from planners.core.details.pool import KernelRun
 from planners.core.graph import Operator
-from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release
+from planners.core.loops import movement
+from planners.core.program import (
+    Compute,
+    Instruction,
+    Item,
+    Operand,
+    Piece,
+    Region,
+    Release,
+    Repeat,
+)
 from planners.core.relations import full
+from planners.overlap.emit.alike import AlikeRows
 from planners.overlap.emit.pool import PoolOperands
+from planners.overlap.emit.whole import LEAST_ROUNDS
 from planners.overlap.kernels.candidates import newest
 from planners.overlap.model.dependences import Reach
 from planners.overlap.model.distance import order
@@ -16,7 +28,7 @@ from planners.overlap.model.distance import order
 
 def line_run(
     pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
-) -> Iterator[Instruction]:
+) -> Iterator[Item]:
     """The instructions of a run; `dying` are tensors in the pool that end with it."""
     yield from _Line(pool, number, run, dying, steps).run()
 
@@ -51,7 +63,7 @@ class _Line:
         self.gone = dict.fromkeys(self.reach, 0)
         self.frees_own = order(pool.graph, self.last) == "element"
 
-    def run(self) -> Iterator[Instruction]:
+    def run(self) -> Iterator[Item]:
         if len(self.ops) == 1 and self._mixes():
             yield from self._chunks()
         else:
@@ -66,15 +78,44 @@ class _Line:
         for name in self.reach:
             yield from self._advance(name, set())
 
-    def _rows(self) -> Iterator[Instruction]:
-        """Pixel by pixel, a timestep for each row."""
-        out = self.pool.segments(self.last.outputs[0])
-        width = out.grid[-1] if out.grid else 1
-        for number in range(out.count):
-            if number % width == 0:
-                row = f" row {number // width}" if out.count > width else ""
-                yield from self._begin(f"{'+'.join(op.name for op in self.ops)}{row}")
+    def _rows(self) -> Iterator[Item]:
+        """Pixel by pixel, a timestep for each row; rows that do the same are a loop."""
+        alike = AlikeRows(self.pool, self.ops, self.reach, self.pull, self.dying)
+        rounds = alike.rounds().tolist()
+        row = 0
+        while row < alike.rows:
+            if rounds[row] < LEAST_ROUNDS:
+                yield from self._row(alike, row)
+                row += 1
+                continue
+            first, second = (tuple(self._row(alike, row + k)) for k in (0, 1))
+            moves = movement(first, second)
+            if moves is None:
+                raise AssertionError(f"row {row} of {self.last.name} moves otherwise")
+            yield Repeat(rounds[row], first, moves)
+            self._skip(alike, row + 2, row + rounds[row])
+            row += rounds[row]
+
+    def _row(self, alike: AlikeRows, row: int) -> Iterator[Instruction]:
+        yield from self._begin(self._title(alike, row))
+        for number in range(row * alike.width, (row + 1) * alike.width):
             yield from self._make(self.last, number)
+
+    def _title(self, alike: AlikeRows, row: int) -> str:
+        title = "+".join(op.name for op in self.ops)
+        return f"{title} row {row}" if alike.rows > 1 else title
+
+    def _skip(self, alike: AlikeRows, start: int, stop: int) -> None:
+        """Rows are done: what is made and what is gone is as they leave it."""
+        self.steps += (self._title(alike, row) for row in range(start, stop))
+        for op in self.ops:
+            self.done[op.name] = int(alike.starts[op.name][stop])
+        for name in self.gone:
+            if name in self.buffers or name in self.dying:
+                by = alike.low[name][stop] - alike.low[name][start]
+                self.gone[name] += int(by)
+        for held in self.held.values():  # They are made anew where they are now.
+            held.clear()
 
     def _mixes(self) -> bool:
         """Whether an operator mixes rows, or has many outputs."""
@@ -158,7 +199,7 @@ class _Line:
         held = self.held[name]
         if number not in held:
             segments = self.pool.segments(name)
-            at = number % buffer.pixels * buffer.pixel_bytes
+            at = number * buffer.pixel_bytes  # The ring takes it modulo its size.
             region = Region(f"{self.run_number}:{name}", at, segments.size_bytes)
             held[number] = Operand(Piece(name, segments.box(number)), region)
         return held[number]
@@ -230,7 +271,7 @@ class _Line:
         for number in range(self.gone[name], upto):
             operand = self.operand(name, number)
             if name in self.buffers:
-                del self.held[name][number]
+                self.held[name].pop(number, None)
             if operand.piece not in freed:
                 yield Release(self.step, operand.piece, operand.region)
         self.gone[name] = max(self.gone[name], upto)

@@ -10,7 +10,14 @@ from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
-from planners.core.program import Box, Operand, Piece, Region, piece_bytes
+from planners.core.program import (
+    Box,
+    Operand,
+    Piece,
+    Region,
+    piece_bytes,
+)
+from planners.overlap.emit.whole import WholeTensor
 from planners.overlap.kernels.candidates import ends
 from planners.overlap.model.rows import TensorRows, blocks, spans_read
 from planners.overlap.model.segments import Segments
@@ -31,7 +38,7 @@ class PoolOperands:
         self.parameters = parameters
         self.present: set[str] = set()
         self.operators = {op.name: op for op in graph.operators}
-        self._whole: dict[str, list[Operand]] = {}
+        self._whole: dict[str, WholeTensor] = {}
         self.segments = cache(lambda tensor: Segments(graph, tensor))
         self.rows = cache(lambda tensor: TensorRows(graph, tensor))
         if missing := [n for run in layout.runs for n in run.operators if n not in self.operators]:
@@ -65,7 +72,7 @@ class PoolOperands:
         ]
         return bool(readers) and min(starts, default=1) > 0
 
-    def whole(self, tensor: str) -> list[Operand]:
+    def whole(self, tensor: str) -> WholeTensor:
         """All of a tensor that lies whole in the pool, in the pieces that its runs name.
 
         Segments, rows where every run makes rows, or one piece where every run makes all.
@@ -73,16 +80,17 @@ class PoolOperands:
         if tensor not in self._whole:
             if tensor not in self.layout.offsets:
                 raise BadInput(f"the layout has no place for {tensor!r}")
-            segments = self.segments(tensor)
             memory, offset = self.machine.onchip, self.layout.offsets[tensor]
-            pitch = self.pitch(tensor)
             if self._grain.get(tensor, SEGMENT) == SEGMENT:
-                operands = [
-                    segments.operand(i, memory, offset, pitch) for i in range(segments.count)
-                ]
+                segments, pitch = self.segments(tensor), self.pitch(tensor)
+                self._whole[tensor] = WholeTensor(
+                    segments.count,
+                    segments.grid[-1] if segments.grid else 1,
+                    lambda number: segments.operand(number, memory, offset, pitch),
+                )
             else:
-                operands = list(self._in_rows(tensor, offset))
-            self._whole[tensor] = operands
+                in_rows = list(self._in_rows(tensor, offset))
+                self._whole[tensor] = WholeTensor(len(in_rows), 1, in_rows.__getitem__)
         return self._whole[tensor]
 
     def _in_rows(self, tensor: str, offset: int) -> Iterator[Operand]:
@@ -122,7 +130,7 @@ class PoolOperands:
         start = write.region.offset or 0
         inner = write.region.size_bytes - self.graph.bytes_of(write.piece.tensor, 1)
         return not any(
-            _meets(start, inner, read.region.offset or 0, read.region.size_bytes, size)
+            ranges_meet(start, inner, read.region.offset or 0, read.region.size_bytes, size)
             for read in reads
         )
 
@@ -130,16 +138,16 @@ class PoolOperands:
         """Whether two tensors that lie whole in the pool share a byte."""
         size, at = self.layout.pool_bytes, self.layout.offsets
         sizes = [self.segments(name).span_bytes(self.pitch(name)) for name in (a, b)]
-        return _meets(at[a], sizes[0], at[b], sizes[1], size)
+        return ranges_meet(at[a], sizes[0], at[b], sizes[1], size)
 
     def meets(self, write: Operand, read: Operand) -> bool:
         """Whether two regions of the pool share a byte."""
         a, b = write.region, read.region
         size = self.layout.pool_bytes
-        return _meets(a.offset or 0, a.size_bytes, b.offset or 0, b.size_bytes, size)
+        return ranges_meet(a.offset or 0, a.size_bytes, b.offset or 0, b.size_bytes, size)
 
 
-def _meets(a: int, size_a: int, b: int, size_b: int, pool: int) -> bool:
+def ranges_meet(a: int, size_a: int, b: int, size_b: int, pool: int) -> bool:
     """Whether two ranges of a ring share a byte."""
     if size_a <= 0 or size_b <= 0:
         return False

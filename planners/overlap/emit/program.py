@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from planners.core.details.pool import KernelRun, PoolLayout
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
+from planners.core.loops import LoopedInstructions
 from planners.core.machine import Machine
 from planners.core.program import (
-    Instruction,
+    Item,
     Load,
     Memory,
     Operand,
@@ -33,7 +34,7 @@ def emit(graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = 
     for a layout that does not suit the graph.
     """
     steps: list[str] = []
-    instructions = tuple(_PoolEmitter(graph, machine, layout, parameters, steps).run())
+    items = tuple(_PoolEmitter(graph, machine, layout, parameters, steps).run())
     homes = {"input": machine.offchip, "output": machine.offchip}
     memories = [
         Memory(machine.onchip, layout.pool_bytes, circular=True),
@@ -54,7 +55,7 @@ def emit(graph: Graph, machine: Machine, layout: PoolLayout, parameters: bool = 
                     base=buffer.offset,
                 )
             )
-    return Program(tuple(memories), instructions, homes, tuple(steps))
+    return Program(tuple(memories), LoopedInstructions(items), homes, tuple(steps))
 
 
 @dataclass(slots=True)
@@ -65,7 +66,7 @@ class _PoolEmitter:
     parameters: bool
     steps: list[str]
 
-    def run(self) -> Iterator[Instruction]:
+    def run(self) -> Iterator[Item]:
         pool = PoolOperands(self.graph, self.machine, self.layout, self.parameters)
         last = self._last_uses()
         for number, run in enumerate(self.layout.runs):
@@ -90,29 +91,31 @@ class _PoolEmitter:
                 last[name] = max(last.get(name, -1), position[op.name])
         return last
 
-    def _loads(self, pool: PoolOperands, name: str, run: KernelRun) -> Iterator[Instruction]:
+    def _loads(self, pool: PoolOperands, name: str, run: KernelRun) -> Iterator[Item]:
         self.steps.append(f"{run.operators[0]}: input {name}")
         pool.present.add(name)
-        for operand in pool.whole(name):
-            home = Region(self.machine.offchip, None, operand.region.size_bytes)
-            yield Load(len(self.steps) - 1, operand.piece, home, operand.region, "dma_in")
+        step, here = len(self.steps) - 1, self.machine.offchip
+        yield from pool.whole(name).each(
+            lambda o: Load(step, o.piece, _home(here, o), o.region, "dma_in")
+        )
 
-    def _stores(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
-        for operand in pool.whole(name):
-            home = Region(self.machine.offchip, None, operand.region.size_bytes)
-            yield Store(len(self.steps) - 1, operand.piece, operand.region, home, "dma_out")
+    def _stores(self, pool: PoolOperands, name: str) -> Iterator[Item]:
+        step, here = len(self.steps) - 1, self.machine.offchip
+        yield from pool.whole(name).each(
+            lambda o: Store(step, o.piece, o.region, _home(here, o), "dma_out")
+        )
 
-    def _releases(self, pool: PoolOperands, name: str) -> Iterator[Instruction]:
-        for operand in pool.whole(name):
-            yield _release(len(self.steps) - 1, operand)
+    def _releases(self, pool: PoolOperands, name: str) -> Iterator[Item]:
+        step = len(self.steps) - 1
+        yield from pool.whole(name).each(lambda o: Release(step, *o))
 
 
-def _body(run: KernelRun) -> Callable[..., Iterator[Instruction]]:
+def _home(memory: str, operand: Operand) -> Region:
+    return Region(memory, None, operand.region.size_bytes)
+
+
+def _body(run: KernelRun) -> Callable[..., Iterator[Item]]:
     """What makes a run's instructions."""
     if run.form not in ("alone", "line"):
         return window_run
     return rows_run if run.rows else line_run
-
-
-def _release(step: int, operand: Operand) -> Release:
-    return Release(step, operand.piece, operand.region)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import zip_longest
 
 from planners.core.details.pool import PoolLayout
 from planners.core.errors import BadInput
+from planners.core.loops import items_of
 from planners.core.plan import Plan
+from planners.core.program import (
+    Compute,
+    Instruction,
+    Load,
+    Operand,
+    Program,
+    Region,
+    Release,
+    Store,
+)
 from planners.overlap.emit.program import emit
 from planners.simulator.spread import with_engines
 
@@ -35,10 +48,40 @@ def proven_layout(plan: Plan) -> PoolLayout:
         program = with_engines(made).program
     except (LookupError, ValueError, AssertionError) as error:  # It names what does not exist.
         raise BadInput(f"the plan's layout does not suit {plan.graph.name!r:.60}") from error
-    same = (program.memories, program.instructions) == (
-        plan.program.memories,
-        plan.program.instructions,
-    )
-    if not same:
+    if not _same(program, plan.program):
         raise BadInput("the plan's layout is not that of its program: plan anew")
     return layout
+
+
+def _same(made: Program, saved: Program) -> bool:
+    """Whether two programs over the same rings do the same, instruction for instruction."""
+    if made.memories != saved.memories:
+        return False
+    if list(items_of(made)) == list(items_of(saved)):
+        return True
+    rings = {m.name: m.size_bytes for m in made.memories if m.circular and m.size_bytes}
+    both = (_in_rings(program, rings) for program in (made, saved))
+    return all(one == other for one, other in zip_longest(*both))
+
+
+def _in_rings(program: Program, rings: Mapping[str, int]) -> Iterator[Instruction]:
+    """Every instruction, with each offset where it is in its ring."""
+
+    def at(region: Region) -> Region:
+        if region.offset is None or region.memory not in rings:
+            return region
+        return region._replace(offset=region.offset % rings[region.memory])
+
+    def all_at(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        return tuple(Operand(operand.piece, at(operand.region)) for operand in operands)
+
+    for item in program.instructions:
+        match item:
+            case Load() | Store():
+                yield replace(item, source=at(item.source), target=at(item.target))
+            case Compute():
+                yield replace(item, reads=all_at(item.reads), writes=all_at(item.writes))
+            case Release():
+                yield replace(item, region=at(item.region))
+            case _:
+                yield item
