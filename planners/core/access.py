@@ -6,6 +6,10 @@ elements state how they read (`planners.core.relations`); a call that does not n
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
 from planners.core.boxes import around
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.program import Box
@@ -20,6 +24,8 @@ POOLS = frozenset(f"{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 
 CONVOLUTIONS = frozenset(f"conv{n}d" for n in (1, 2, 3))
 BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum"})
 UNARY = ELEMENTWISE - BINARY
+MOST_KNOWN = 10_000
+"""Operators of which is held how they read."""
 
 
 def needs(
@@ -43,22 +49,75 @@ def _needs(graph: Graph, op: Operator, output: str, box: Box) -> list[tuple[str,
     if detailed(op):
         read = read_boxes(graph, op, output, box)
         return [(name, read[name]) for name in (*op.inputs, *op.parameters) if name in read]
-    out = graph.tensors[output]
-    operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
-    if not is_local(graph, op, out):
-        return [(t.name, full(t.shape)) for t in operands]
-    main = graph.tensors[op.inputs[0]] if op.inputs else None
-    reads = []
-    for tensor in operands:
-        if tensor.kind == "parameter":
-            reads.append((tensor.name, _parameter_box(op, tensor, out, box)))
-        elif op.kernel and tensor is main:
-            reads.append((tensor.name, _window_box(op, tensor, out, box)))
-        elif op.kind == "linear":
-            reads.append((tensor.name, (*box[:-1], (0, tensor.shape[-1]))))
-        else:
-            reads.append((tensor.name, broadcast(tensor.shape, out.shape, box)))
-    return reads
+    return [(name, rule(box)) for name, rule in _known(graph, op, output).rules]
+
+
+@dataclass(frozen=True)
+class _HowRead:
+    """How an operator reads to write a part of one output, found once: planners ask it often."""
+
+    graph: Graph
+    op: Operator
+    out: Tensor
+
+    @cached_property
+    def rules(self) -> list[tuple[str, Callable[[Box], Box]]]:
+        """By operand: from a box of the output to the box that is read."""
+        graph, op, out = self.graph, self.op, self.out
+        operands = [graph.tensors[name] for name in (*op.inputs, *op.parameters)]
+        if not is_local(graph, op, out):
+            return [(tensor.name, _always(full(tensor.shape))) for tensor in operands]
+        main = graph.tensors[op.inputs[0]] if op.inputs else None
+        return [(tensor.name, _rule(op, tensor, out, tensor is main)) for tensor in operands]
+
+    @cached_property
+    def reduced(self) -> int | None:
+        """See `reduced`."""
+        graph, op, out = self.graph, self.op, self.out
+        if len(op.inputs) != 1 or op.groups != 1:
+            return None
+        if op.kind not in CONVOLUTIONS | {"linear"} or (op.parts and op.parts[0].kind != op.kind):
+            return None
+        if not is_local(graph, op, out) or len(_weights(graph, op, out)) != 1:
+            return None
+        # An operand of arithmetic that is a parameter may be broadcast along any axis.
+        if len(op.parameters) > 1 and not BINARY.isdisjoint(part.kind for part in op.parts):
+            return None
+        return graph.tensors[op.inputs[0]].shape[-1 if op.kind == "linear" else 1]
+
+
+_how_read: dict[tuple[int, int, str], _HowRead] = {}
+
+
+def _known(graph: Graph, op: Operator, output: str) -> _HowRead:
+    """What is known of an operator: it is held, so that no other has its number."""
+    key = (id(graph), id(op), output)
+    known = _how_read.get(key)
+    if known is None:
+        if len(_how_read) >= MOST_KNOWN:
+            _how_read.clear()
+        known = _how_read[key] = _HowRead(graph, op, graph.tensors[output])
+    return known
+
+
+def _rule(op: Operator, tensor: Tensor, out: Tensor, main: bool) -> Callable[[Box], Box]:
+    """How an operator whose parts need only parts reads one operand."""
+    if tensor.kind == "parameter":
+        return _parameter_rule(op, tensor, out)
+    if op.kernel and main:
+        return lambda box: _window_box(op, tensor, out, box)
+    if op.kind == "linear":
+        last = (0, tensor.shape[-1])
+        return lambda box: (*box[:-1], last)
+    return _broadcast_rule(tensor, out)
+
+
+def _always(read: Box) -> Callable[[Box], Box]:
+    return lambda _: read
+
+
+def _broadcast_rule(tensor: Tensor, out: Tensor) -> Callable[[Box], Box]:
+    return lambda box: broadcast(tensor.shape, out.shape, box)
 
 
 def needs_of_all(graph: Graph, op: Operator) -> dict[str, Box]:
@@ -96,17 +155,7 @@ def reduced(graph: Graph, op: Operator) -> int | None:
     A convolution in one group or a linear of one input and a weight of its own, which comes first;
     what follows must not mix elements of the sum.
     """
-    if len(op.inputs) != 1 or len(op.outputs) != 1 or op.groups != 1:
-        return None
-    if op.kind not in CONVOLUTIONS | {"linear"} or (op.parts and op.parts[0].kind != op.kind):
-        return None
-    out = graph.tensors[op.outputs[0]]
-    if not is_local(graph, op, out) or len(_weights(graph, op, out)) != 1:
-        return None
-    # An operand of arithmetic that is a parameter may be broadcast along any axis.
-    if len(op.parameters) > 1 and not BINARY.isdisjoint(part.kind for part in op.parts):
-        return None
-    return graph.tensors[op.inputs[0]].shape[-1 if op.kind == "linear" else 1]
+    return _known(graph, op, op.outputs[0]).reduced if len(op.outputs) == 1 else None
 
 
 def share_of_macs(
@@ -207,16 +256,18 @@ def _channels(op: Operator, inputs: int, outputs: int, axis: tuple[int, int]) ->
     return axis[0] // per_out * per_in, ((axis[1] - 1) // per_out + 1) * per_in
 
 
-def _parameter_box(op: Operator, tensor: Tensor, out: Tensor, box: Box) -> Box:
+def _parameter_rule(op: Operator, tensor: Tensor, out: Tensor) -> Callable[[Box], Box]:
     """Parameters are sliced by output channel where their first axis counts those.
 
     Those of element-wise operators are broadcast like any other operand.
     """
     if {part.kind for part in op.parts} | {op.kind} <= ELEMENTWISE:
-        return broadcast(tensor.shape, out.shape, box)
-    axis = len(box) - 1 if op.kind == "linear" else 1
-    if axis >= len(box) or not tensor.shape or tensor.shape[0] != out.shape[axis]:
-        return full(tensor.shape)
+        return _broadcast_rule(tensor, out)
+    axes = len(out.shape)
+    axis = axes - 1 if op.kind == "linear" else 1
+    if axis >= axes or not tensor.shape or tensor.shape[0] != out.shape[axis]:
+        return _always(full(tensor.shape))
     if op.kind not in CONVOLUTIONS | {"linear"} and "batch_norm" not in {p.kind for p in op.parts}:
-        return full(tensor.shape)
-    return (box[axis], *full(tensor.shape)[1:])
+        return _always(full(tensor.shape))
+    rest = full(tensor.shape)[1:]
+    return lambda box: (box[axis], *rest)

@@ -68,10 +68,13 @@ def _by_cell(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Num
         return None
     span = np.repeat(np.arange(len(counts)), counts)
     cell = np.arange(len(span)) - (np.cumsum(counts) - counts)[span] + low[span]
-    order = np.argsort(cell, kind="stable")
-    span, cell = span[order], cell[order]
-    follows = np.flatnonzero(cell[1:] == cell[:-1])
-    before, after = span[follows], span[follows + 1]
+    order = np.argsort(cell.astype(np.uint16) if len(edges) <= 1 << 16 else cell, kind="stable")
+    follows = np.flatnonzero(cell[order[1:]] == cell[order[:-1]])
+    before = np.full(len(span), -1)
+    before[order[follows + 1]] = span[order[follows]]
+    fresh = before >= 0  # Most cells of a span were those of one other.
+    fresh[1:] &= (before[1:] != before[:-1]) | (span[1:] != span[:-1])
+    after, before = span[fresh], before[fresh]
     require(ends[before] <= begins[after])
     pairs = np.unique(after * len(counts) + before)
     return pairs // max(1, len(counts)), pairs % max(1, len(counts))

@@ -16,6 +16,7 @@ import numpy as np
 from planners.core.access import detailed, needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
+from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
 
 _BY_AXIS = frozenset(
@@ -109,10 +110,9 @@ class NeedsAsked:
 
     def _by_box(self) -> Iterator[Needed]:
         """By different boxes, one by one."""
-        ends = np.stack([side for both in self._ends() for side in both] or [self.start[:, 0]], 1)
-        every, which = np.unique(ends, axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        bounds = np.searchsorted(which.ravel()[order], np.arange(len(every) + 1))
+        every, which = distinct(*[s for both in self._ends() for s in both] or [self.start[:, 0]])
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
         found: dict[str, list[tuple[Numbers, Box]]] = {}
         for at, each in enumerate(every.tolist()):
             rows = order[bounds[at] : bounds[at + 1]]

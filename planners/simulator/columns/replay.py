@@ -21,6 +21,7 @@ from planners.core.loops import items_of, size_of
 from planners.core.machine import Machine
 from planners.core.program import AddressSpace, Compute, Load, Piece, Program, Region, Store
 from planners.core.tables.boxes import boxes_of, merged, tiled
+from planners.core.tables.distinct import distinct
 from planners.core.tables.making import table_of
 from planners.core.tables.table import (
     COMPUTE,
@@ -187,16 +188,13 @@ class _Replay:
         names = [memory.name for memory in self.program.memories]
         moves = np.flatnonzero((table.kind == LOAD) | (table.kind == STORE))
         begins = table.first[moves]
-        ways = np.stack(
-            (
-                table.kind[moves],
-                table.engine[moves],
-                operands.memory[begins],
-                operands.memory[begins + 1],
-            ),
-            axis=1,
+        ways, _ = distinct(
+            table.kind[moves].astype(np.int64),
+            table.engine[moves],
+            operands.memory[begins],
+            operands.memory[begins + 1],
         )
-        for kind, engine, one, other in np.unique(ways, axis=0).tolist():
+        for kind, engine, one, other in ways.tolist():
             make = Load if kind == LOAD else Store
             source, target = (Region(names[memory], None, 0) for memory in (one, other))
             item = make(0, Piece("", ()), source, target, table.engines[engine])
@@ -234,8 +232,7 @@ class _Replay:
         at = table.instruction[rows]
         sums = table.sums[at, 1] - table.sums[at, 0]
         elements = operands.elements[self.pairing.made[rows]]
-        asked = np.stack((table.operator[at], elements, sums), axis=1)
-        every, which = np.unique(asked, axis=0, return_inverse=True)
+        every, which = distinct(table.operator[at], elements, sums)
         shares = []
         for number, count, channels in every.tolist():
             op = self._operator(number)
@@ -245,7 +242,7 @@ class _Replay:
             require(share < 1 << 53)
             shares.append(share)
         macs = np.zeros(len(table), np.int64)
-        np.add.at(macs, at, np.array(shares, np.int64)[which.ravel()])
+        np.add.at(macs, at, np.array(shares, np.int64)[which])
         require(table.macs == macs)
         return sum(macs.tolist())
 
@@ -256,14 +253,13 @@ class _Replay:
         made = self.pairing.made[writes]
         at = table.instruction[writes]
         summed = table.sums[at, 1] >= 0
-        kind = np.stack(
-            (table.operator[at], table.tensor[writes], summed, stays.last[writes]), axis=1
-        )
-        every, which = np.unique(kind, axis=0, return_inverse=True)
-        order = np.argsort(which.ravel(), kind="stable")
-        bounds = np.searchsorted(which.ravel()[order], np.arange(len(every) + 1))
+        flags = summed * 2 + stays.last[writes]
+        every, which = distinct(table.operator[at], table.tensor[writes], flags)
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
         covers = _Covers(table)
-        for number, (operator, tensor, sums, last) in enumerate(every.tolist()):
+        for number, (operator, tensor, flag) in enumerate(every.tolist()):
+            sums, last = divmod(flag, 2)
             rows = order[bounds[number] : bounds[number + 1]]
             box = made[rows]
             asked = NeedsAsked(
