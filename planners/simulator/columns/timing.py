@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from planners.core.engines import sharing
 from planners.core.machine import Machine
+from planners.core.tables.distinct import distinct
 from planners.core.tables.table import (
     COMPUTE,
     ENDED,
@@ -80,8 +81,7 @@ class _Timing:
     def _engines(self) -> list[str]:
         """The engine of each issue. Raises `Unsure` where one of several may take a transfer."""
         table, head = self.table, self.waits.head
-        pairs = np.stack((table.kind[head], table.engine[head]), axis=1)
-        every, which = np.unique(pairs, axis=0, return_inverse=True)
+        every, which = distinct(table.kind[head].astype(np.int64), table.engine[head])
         names = []
         for kind, engine in every.tolist():
             name = table.engines[engine]
@@ -89,7 +89,7 @@ class _Timing:
                 name = "dma_in" if kind == LOAD else "dma_out"
                 require(sharing(self.machine, name) == (name,))
             names.append(name)
-        return [names[at] for at in which.ravel().tolist()]
+        return [names[at] for at in which.tolist()]
 
     # ---- durations ---------------------------------------------------------------------------
 
@@ -110,13 +110,12 @@ class _Timing:
         """A value of the engine of each of these instructions."""
         table = self.table
         values: dict[tuple[int, int], float] = {}
-        pairs = np.stack((table.kind[rows], table.engine[rows]), axis=1)
-        every, which = np.unique(pairs, axis=0, return_inverse=True)
+        every, which = distinct(table.kind[rows].astype(np.int64), table.engine[rows])
         for kind, engine in every.tolist():
             own = table.engines[engine] or ("dma_in" if kind == LOAD else "dma_out")
             values[kind, engine] = getattr(self.machine.engine(own), name)
         found = np.array([values[kind, engine] for kind, engine in every.tolist()], np.float64)
-        of_each: Seconds = found[which.ravel()]
+        of_each: Seconds = found[which]
         return of_each
 
     def _rates(self, name: str) -> Seconds:

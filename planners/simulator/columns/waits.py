@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planners.core.tables.distinct import distinct
 from planners.core.tables.table import (
     BARRIER,
     COMPUTE,
@@ -126,9 +127,8 @@ class Waits:
         self.slots = 0
         pair = operands.memory * len(table.tensors) + table.tensor
         stores = np.flatnonzero(home & (role == TARGET))
-        _, once = np.unique(
-            np.stack((pair[stores], operands.piece[stores])), axis=1, return_index=True
-        )
+        _, same = distinct(pair[stores], operands.piece[stores])
+        _, once = np.unique(same, return_index=True)
         stores = stores[np.sort(once)]
         rows: list[Numbers] = []
         waits: list[Numbers] = []
