@@ -14,7 +14,7 @@ from app.model.units import seconds_text
 from app.stories.why import cause_text
 from planners.core.program import Compute
 
-MOST = 1500  # bars at once: with more, most are thinner than a line
+MOST = 1500  # bars at once: with more, those thinner than a line are drawn together
 ENDS_IN_SIGHT = 900  # what is closer than this part of the window cannot be distinguished
 WAITS = "right_diagonal_line"
 FULL = "left_diagonal_line"
@@ -35,8 +35,11 @@ class Bars:
 
     def __init__(self, shown: Shown, trace: sp.Trace) -> None:
         self.shown, self.trace = shown, trace
-        self._start = np.array([item.start_s - item.stall_s for item in trace.intervals])
+        self._begin = np.array([item.start_s for item in trace.intervals])
         self._stop = np.array([item.stop_s for item in trace.intervals])
+        self._stall = np.array([item.stall_s for item in trace.intervals])
+        self._engine = np.array([item.engine for item in trace.intervals])
+        self._start = self._begin - self._stall
 
     def count(self, start: float, stop: float) -> int:
         """How many intervals there are in a window of seconds."""
@@ -44,60 +47,72 @@ class Bars:
 
     def columns(self, start: float, stop: float) -> tuple[Columns, Columns]:
         """A row for each interval in a window, and one for each wait."""
-        items = [self.trace.intervals[i] for i in np.flatnonzero(self._inside(start, stop))]
-        return interval_columns(self.shown, items), stall_columns(self.shown, items)
+        inside = np.flatnonzero(self._inside(start, stop))
+        return self._bars(inside), self._waits(inside)
 
-    def bundles(self, start: float, stop: float) -> tuple[Columns, Columns]:
-        """Intervals of an engine that follow each other closely as one; likewise waits."""
-        apart = (stop - start) / ENDS_IN_SIGHT
-        items = [self.trace.intervals[i] for i in np.flatnonzero(self._inside(start, stop))]
-        by_engine: dict[str, list[sp.Interval]] = {}
-        for item in items:
-            by_engine.setdefault(item.engine, []).append(item)
-        bars: Columns = {name: [] for name in (*COLUMNS, "kind")}
-        for engine, intervals in by_engine.items():
-            for run in runs([(i.start_s, i.stop_s) for i in intervals], apart):
-                _add(bars, _bundle(self.shown, engine, [intervals[k] for k in run]))
-        waits: Columns = {name: [] for name in STALL_COLUMNS}
-        stood = [i for i in by_engine.get("compute", []) if i.stall_s > 0]
-        for run in runs([(i.start_s - i.stall_s, i.start_s) for i in stood], apart):
-            _add(waits, _bundled_wait([stood[k] for k in run]))
+    def bundles(self, start: float, stop: float, apart: float = 0.0) -> tuple[Columns, Columns]:
+        """Each interval that lasts longer than `apart`, and of each engine those between them that
+        follow each other as closely, as one; likewise waits."""
+        apart = apart or (stop - start) / ENDS_IN_SIGHT
+        inside = np.flatnonzero(self._inside(start, stop))
+        lasts = self._stop - self._begin
+        bars = self._bars(inside[lasts[inside] > apart])
+        for engine in dict.fromkeys(self._engine[inside].tolist()):
+            own = inside[self._engine[inside] == engine]
+            for first, stop_at in runs(self._begin[own], self._stop[own], apart):
+                if lasts[own[first]] <= apart:
+                    _add(bars, self._bundle(engine, own[first:stop_at]))
+        waits = self._waits(inside[self._stall[inside] > apart])
+        stood = inside[(self._engine[inside] == "compute") & (self._stall[inside] > 0)]
+        for first, stop_at in runs(self._start[stood], self._begin[stood], apart):
+            if self._stall[stood[first]] <= apart:
+                _add(waits, self._bundled_wait(stood[first:stop_at]))
         return bars, waits
 
     def _inside(self, start: float, stop: float) -> Any:
         return (self._start < stop) & (self._stop > start)
 
+    def _bars(self, positions: Any) -> Columns:
+        return interval_columns(self.shown, self._items(positions))
 
-def runs(spans: Sequence[tuple[float, float]], apart: float) -> Iterable[range]:
-    """Ranges of positions of spans, in rising order, that are closer to each other than `apart`."""
-    first = 0
-    for k in range(1, len(spans) + 1):
-        if k == len(spans) or spans[k][0] - spans[k - 1][1] > apart:
-            yield range(first, k)
-            first = k
+    def _waits(self, positions: Any) -> Columns:
+        return stall_columns(self.shown, self._items(positions))
+
+    def _items(self, positions: Any) -> list[sp.Interval]:
+        return [self.trace.intervals[i] for i in positions]
+
+    def _bundle(self, engine: str, positions: Any) -> tuple[Any, ...]:
+        lane, colour, hatch = ENGINES.get(engine, (engine, BLUE, PLAIN))
+        items = self._items(positions)
+        first, last = items[0], items[-1]
+        ran = isinstance(self.shown.instructions[first.instruction], Compute)
+        names = list(dict.fromkeys(item.label for item in items))
+        label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+        lasts = last.stop_s - first.start_s
+        busy = float((self._stop[positions] - self._begin[positions]).sum()) / (lasts or 1.0)
+        thing = "parts of operators" if ran else "transfers"
+        what = f"{len(items):,} {thing}, busy {busy:.0%}" if len(items) > 1 else thing[:-1]
+        when = f"{seconds_text(lasts)} from {seconds_text(first.start_s)}"
+        row = (first.start_s, last.stop_s, lane, colour, hatch, label, what, when, first.step + 1)
+        return (*row, "zoom in to see each", "operator" if ran else "tensor")
+
+    def _bundled_wait(self, positions: Any) -> tuple[Any, ...]:
+        first, last = (self.trace.intervals[i] for i in (positions[0], positions[-1]))
+        start = first.start_s - first.stall_s
+        row = (start, last.start_s, "compute", VERMILLION, WAITS, first.label, "compute waits")
+        stood = seconds_text(float(self._stall[positions].sum()))
+        when = f"{stood} in {len(positions)} waits from {seconds_text(start)}"
+        return (*row, when, first.step + 1, "zoom in to see each", 0.5, 0.15)
 
 
-def _bundle(shown: Shown, engine: str, items: Sequence[sp.Interval]) -> tuple[Any, ...]:
-    lane, colour, hatch = ENGINES.get(engine, (engine, BLUE, PLAIN))
-    ran = isinstance(shown.instructions[items[0].instruction], Compute)
-    labels = dict.fromkeys(item.label for item in items)
-    first, last = items[0], items[-1]
-    busy = sum(item.stop_s - item.start_s for item in items) / (last.stop_s - first.start_s)
-    names = list(labels)
-    label = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-    thing = "parts of operators" if ran else "transfers"
-    when = f"{seconds_text(last.stop_s - first.start_s)} from {seconds_text(first.start_s)}"
-    what = f"{len(items)} {thing}, busy {busy:.0%}" if len(items) > 1 else thing[:-1]
-    row = (first.start_s, last.stop_s, lane, colour, hatch, label, what, when, first.step + 1)
-    return (*row, "zoom in to see each", "operator" if ran else "tensor")
-
-
-def _bundled_wait(items: Sequence[sp.Interval]) -> tuple[Any, ...]:
-    start, stop = items[0].start_s - items[0].stall_s, items[-1].start_s
-    stood = sum(item.stall_s for item in items)
-    row = (start, stop, "compute", VERMILLION, WAITS, items[0].label, "compute waits")
-    when = f"{seconds_text(stood)} in {len(items)} waits from {seconds_text(start)}"
-    return (*row, when, items[0].step + 1, "zoom in to see each", 0.5, 0.15)
+def runs(starts: Any, stops: Any, apart: float) -> Iterable[tuple[int, int]]:
+    """Ranges of positions of spans, in rising order, that are closer to each other than `apart`;
+    one that lasts longer is alone."""
+    long = stops - starts > apart
+    new = np.ones(len(starts) + 1, bool)
+    new[1:-1] = (starts[1:] - stops[:-1] > apart) | long[1:] | long[:-1]
+    firsts = np.flatnonzero(new).tolist()
+    return zip(firsts, firsts[1:], strict=False)
 
 
 def _add(columns: Columns, row: Sequence[Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 import planners as sp
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS, stay_of
+from app.model.detail import Boxes
 from planners.core.units import format_bytes
 
-MOST = 9000  # rectangles at once: more take the browser seconds, and could not be distinguished
 REFILLED = "parameters in turn"
 MANY = "too many to tell apart"
 Row = dict[str, Any]
@@ -27,7 +28,8 @@ class MapRows:
         columns = [shown.columns(stay) for stay in self.stays]
         self._left = np.array([left for left, _ in columns], dtype=np.int64)
         self._right = np.array([right for _, right in columns], dtype=np.int64)
-        self._whole: list[Row] | None = None
+        self._spans = [(i, span) for i, stay in enumerate(self.stays) for span in stay.spans]
+        self.bundled = bool(shown.groups)
         size = shown.graph.size_bytes
         self._beside = {
             name: max(op.parameters, key=size)
@@ -50,40 +52,43 @@ class MapRows:
     def rows(self, start: float, stop: float) -> list[Row]:
         """A row for each span of each stay in a window."""
         inside = np.flatnonzero(self._inside(start, stop))
-        return [row for i in inside for row in self._of_stay(int(i))]
+        return [
+            self._row(int(i), (span.start, span.stop))
+            for i in inside
+            for span in self.stays[i].spans
+        ]
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """All rectangles as columns, with the number of each one's look."""
+        of = np.array([i for i, _ in self._spans], dtype=np.int64)
+        bottom, top = ([getattr(span, end) for _, span in self._spans] for end in ("start", "stop"))
+        looks = {kind: number for number, kind in enumerate(STAYS)}
+        kinds = np.array([looks[self._kind(stay)] for stay in self.stays], dtype=np.int64)
+        low, high = (np.array(ends, dtype=np.int64) for ends in (bottom, top))
+        return Boxes(self._left[of], self._right[of], low, high, kinds[of])
 
     @property
+    def looks(self) -> list[tuple[str, str, str]]:
+        """The look of each number: colour, hatch and name."""
+        return [(colour, hatch, name) for name, (colour, hatch, _) in STAYS.items()]
+
+    def row(self, box: int) -> Row:
+        """The row of a rectangle."""
+        i, span = self._spans[box]
+        return self._row(i, (span.start, span.stop))
+
+    def of(self, names: Container[str]) -> list[int]:
+        """The rectangles of some tensors."""
+        return [k for k, (i, _) in enumerate(self._spans) if self.stays[i].tensor in names]
+
+    def placed(self, row: Row) -> Row:
+        """A row that stands for several, given by the steps of the axis: these are its own."""
+        return row
+
+    @cached_property
     def bundles(self) -> list[Row]:
-        """A row for each line buffer, parameter and so on of each group: all stays, bundled.
-
-        Without groups, only the largest stays.
-        """
-        if self._whole is None:
-            self._whole = self._bundled() if self.shown.groups else self._largest()
-        return self._whole
-
-    def _inside(self, start: float, stop: float) -> Any:
-        return (self._left < stop) & (self._right > start)
-
-    def _of_stay(self, i: int) -> Iterable[Row]:
-        stay, shown = self.stays[i], self.shown
-        place = int(self._left[i]), int(self._right[i])
-        kind = stay_of(stay.origin, stay.ending, stay.tensor in shown.graph.outputs)
-        for span in stay.spans:
-            row = row_of(place, (span.start, span.stop), kind, stay.tensor)
-            row["what"] = describe(shown, stay.tensor)
-            row["size"] = format_bytes(stay.size_bytes)
-            yield {**row, "ending": stay.ending, "origin": stay.origin}
-
-    def _largest(self) -> list[Row]:
-        areas = [
-            -(int(b) - int(a)) * s.size_bytes
-            for s, a, b in zip(self.stays, self._left, self._right, strict=True)
-        ]
-        first = sorted(np.argsort(areas, kind="stable")[:MOST])
-        return [row for i in first for row in self._of_stay(int(i))]
-
-    def _bundled(self) -> list[Row]:
+        """A row for each line buffer, parameter and so on of each group: all stays, bundled."""
         bundles: dict[tuple[int, str], list[int]] = {}
         starts = [group.start_step for group in self.shown.groups]
         group_of = np.searchsorted(starts, self._left, side="right") - 1
@@ -91,6 +96,20 @@ class MapRows:
             group = max(0, int(group_of[i]))
             bundles.setdefault((group, self._bundle(group, stay)), []).append(i)
         return [self._of_bundle(name, members) for (_, name), members in bundles.items()]
+
+    def _inside(self, start: float, stop: float) -> Any:
+        return (self._left < stop) & (self._right > start)
+
+    def _kind(self, stay: sp.Residency) -> str:
+        return stay_of(stay.origin, stay.ending, stay.tensor in self.shown.graph.outputs)
+
+    def _row(self, i: int, where: tuple[int, int]) -> Row:
+        stay = self.stays[i]
+        place = int(self._left[i]), int(self._right[i])
+        row = row_of(place, where, self._kind(stay), stay.tensor)
+        row["what"] = describe(self.shown, stay.tensor)
+        row["size"] = format_bytes(stay.size_bytes)
+        return {**row, "ending": stay.ending, "origin": stay.origin}
 
     def _bundle(self, group: int, stay: sp.Residency) -> str:
         """The name a stay is bundled under: its tensor, or the largest parameter of its operator,
@@ -104,8 +123,7 @@ class MapRows:
         spans = [span for stay in stays for span in stay.spans]
         place = int(self._left[found].min()), int(self._right[found].max())
         bytes_ = min(span.start for span in spans), max(span.stop for span in spans)
-        outputs = self.shown.graph.outputs
-        kinds = {stay_of(s.origin, s.ending, s.tensor in outputs) for s in stays}
+        kinds = {self._kind(stay) for stay in stays}
         kind = next(kind for kind in ("output", "came back", "leaves", *STAYS) if kind in kinds)
         row = row_of(place, bytes_, kind, name)
         row["what"] = describe(self.shown, name) if name != REFILLED else "weight tiles"
@@ -139,7 +157,7 @@ def row_of(steps: tuple[int, int], where: tuple[int, int], stay: str, tensor: st
     }
 
 
-def map_marks(rows: list[Row]) -> dict[str, list[Any]]:
+def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """Triangles: up where something leaves the chip, down where it comes back."""
     marks: dict[str, list[Any]] = {"x": [], "y": [], "angle": [], "colour": []}
 

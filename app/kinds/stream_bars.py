@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 import planners as sp
 from app.kinds.bars_of_time import (
     COLUMNS,
@@ -39,16 +37,18 @@ class StreamBars(Bars):
         self.stages = stages
         super().__init__(shown, replace(trace, intervals=tuple(map(_interval, stages))))
 
-    def columns(self, start: float, stop: float) -> tuple[Columns, Columns]:
-        """A row for each stage of each layer in a window, and one for each wait."""
-        items = [self.stages[i] for i in np.flatnonzero(self._inside(start, stop))]
+    def _bars(self, positions: Any) -> Columns:
         bars: Columns = {name: [] for name in (*COLUMNS, "kind")}
+        for i in positions:
+            _add(bars, _bar(self.shown, self.stages[i]))
+        return bars
+
+    def _waits(self, positions: Any) -> Columns:
         waits: Columns = {name: [] for name in STALL_COLUMNS}
-        for stage in items:
-            _add(bars, _bar(self.shown, stage))
-            if stage.wait is not None:
-                _add(waits, _wait(self.shown, stage))
-        return bars, waits
+        for i in positions:
+            if self.stages[i].wait is not None:
+                _add(waits, _wait(self.shown, self.stages[i]))
+        return waits
 
 
 def _interval(stage: Stage) -> sp.Interval:

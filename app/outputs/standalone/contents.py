@@ -9,6 +9,7 @@ from bokeh.models import ColumnDataSource
 
 from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
+from app.kinds.rows_in_sight import ZOOM
 from app.kinds.stream_map import WEIGHTS
 from app.model.checked_plan import Shown
 from app.model.file_names import file_stem
@@ -19,7 +20,7 @@ from app.outputs.standalone.figures import Figures
 from app.outputs.standalone.telling import detail_numbers, graph_json, selections, together
 from app.views.cursor.client import film_of
 from app.views.cursor.step_pages import RowBook, step_rows, steps_around
-from app.views.memory.address_map import MORE_PIECES, ZOOM, is_parameter
+from app.views.memory.address_map import is_parameter
 from app.widgets.films import Film
 
 MOST_DETAILS = 5000
@@ -125,7 +126,7 @@ def _bundled(shown: Shown, look: Look, figures: Figures) -> list[str]:
     if note.text:
         note.text = note.text.removesuffix(ZOOM)
         pieces = sum(len(stay.spans) for stay in shown.report.residencies)
-        left_out.append(f"Address map: {MORE_PIECES}, of {pieces:,}.")
+        left_out.append(f"Address map: {note.text}, of {pieces:,} in all.")
     bars = figures.timeline.bars
     trace = shown.serial_trace if look.serial else shown.trace
     if bars is not None and bars.count(0.0, trace.makespan_s * 1.01) > MOST_BARS:

@@ -10,6 +10,7 @@ from bokeh.models import Range1d
 from bokeh.plotting import figure
 
 from app.kinds.registry import kind_of
+from app.kinds.rows_in_sight import BUNDLED
 from app.model.checked_plan import Shown
 from app.model.pareto import indexed
 from app.model.state import Look
@@ -36,8 +37,8 @@ class Figures:
     def __init__(self, theme: Theme) -> None:
         self.steps = Range1d(0, 1)
         self.dag = DagView(theme, _nothing, _nothing, _nothing)
-        self.map = AddressMap(theme, self.steps, _nothing, _nothing, _nothing)
-        self.occupancy = Occupancy(theme, self.steps)
+        self.map = AddressMap(theme, self.steps, _nothing, _nothing, _nothing, most=BUNDLED)
+        self.occupancy = Occupancy(theme, self.steps, most=BUNDLED)
         self.timeline = TimelineView(theme, _nothing, _nothing)
         self.ring, self.bars = RingView(theme, _nothing), RunBars(theme, _nothing)
         self.ram = RamFront(theme, _nothing)

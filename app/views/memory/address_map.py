@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from bokeh.models import (
@@ -16,12 +16,14 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.kinds.map_rows import MOST, REFILLED, MapRows, Row, map_marks
+from app.kinds.map_rows import REFILLED, map_marks
 from app.kinds.registry import kind_of
+from app.kinds.rows_in_sight import MERGED, MOST, DrawnRows, Pieces, RowsInSight
 from app.kinds.stream_map import LOST, WEIGHTS
 from app.kinds.strips import Strips
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, YELLOW
+from app.model.detail import Sight
 from app.model.groups import chosen_groups
 from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
@@ -34,13 +36,12 @@ from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
+from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
 
 STRIPS = 12  # selected rectangles: more are dimmed, not outlined
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
-WHOLE = (-1.0, -1.0)
 LABELS = ("label_x", "label_y", "label")
-MORE_PIECES, ZOOM = "pieces are bundled", ": zoom in to see each"
 STAND = "const apart = null; let at = 0;"
 APART = """
 let at = 0;
@@ -98,10 +99,11 @@ class AddressMap:
         select_group: Callable[[int], None],
         select_operator: Callable[[str], None],
         drop: Callable[[int, int], None] = lambda _number, _offset: None,
+        most: int = MOST,
     ) -> None:
         self.select, self.select_operator, self.steps = select, select_operator, x_range
-        self.rows: MapRows | Strips | None = None
-        self.drawn: tuple[float, float] | None = None
+        self.most = most
+        self.rows: RowsInSight | None = None
         self.names: set[str] = set()
         self.groups = GroupBands(select_group)
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
@@ -126,8 +128,7 @@ class AddressMap:
         )
         self.figure = self._figure(theme, x_range)
         self.hand = HandLayer(self.figure, theme, drop)
-        for side in ("start", "end"):
-            x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
+        self.still = WhenStill(self.figure, lambda: self._redraw())
         self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
@@ -242,9 +243,7 @@ class AddressMap:
         steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`).
         """
         kind = kind_of(shown)
-        self.rows = kind.rows(shown, memory)
-        self.drawn = None
-        self._redraw()
+        self.rows = None
         self.limit.location = kind.limit(shown)[0]
         self.outlines.show(shown, pinned, memory, by)
         tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
@@ -256,41 +255,35 @@ class AddressMap:
             low, high = region.base, region.base + region.size_bytes * 1.02
             self.limit.location = region.base + region.size_bytes
         self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
+        self.open(kind.rows(shown, memory))
+
+    def open(self, pieces: Pieces) -> None:
+        """Draw the pieces of a plan's memory."""
+        self.rows = RowsInSight(pieces, self.most)
+        self._redraw()
 
     def _redraw(self) -> None:
-        """Draw what is in sight piece by piece, or in bundles where there are too many pieces."""
+        """Draw what is in sight, as far as a screen can show it."""
         if self.rows is None:
             return
-        start, stop = float(self.steps.start), float(self.steps.end)
-        here = self.rows.count(start, stop)
-        if here > MOST:
-            if self.drawn != WHOLE:
-                self.drawn = WHOLE
-                more = ZOOM if self.rows.densest <= MOST else ""
-                bundles = self.rows.bundles
-                self._draw(bundles, MORE_PIECES + more)
-                self._edge(len(bundles))
-            return
-        self._edge(here)
-        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
-            return
-        around = stop - start  # so that a short pan needs no new data
-        wide = (start - around, stop + around)
-        self.drawn = wide if self.rows.count(*wide) <= MOST else (start, stop)
-        self._draw(self.rows.rows(*self.drawn), "")
+        sight = sight_of(self.figure)
+        if (picture := self.rows.new(sight)) is not None:
+            self._draw(picture)
+        self._edge(self.rows, sight)
 
-    def _edge(self, rectangles: int) -> None:
-        """Set the outlines for so many rectangles in sight."""
-        alpha = edge_alpha(rectangles, isinstance(self.rows, Strips))
+    def _edge(self, rows: RowsInSight, sight: Sight) -> None:
+        """Set the outlines for what is in sight; what is merged has none."""
+        strips = rows.merged or isinstance(rows.pieces, Strips)
+        alpha = edge_alpha(rows.count(sight), strips)
         for rect in self.rects:
             rect.look(line_alpha=alpha)
 
-    def _draw(self, rows: list[Row], about: str) -> None:
-        columns, self.words.data = map_columns(rows)
+    def _draw(self, picture: DrawnRows) -> None:
+        columns, self.words.data = map_columns(picture.rows)
         self.source.data = columns
-        self.marks.data = map_marks(rows)
-        self.wishes.place(self.source.data)
-        self.note.text = about
+        self.marks.data = map_marks(picture.rows)
+        self.note.text = picture.note
+        self.wishes.place(self._of(self.wishes.wished))
         self._outline()
 
     def highlight(self, shown: Shown, selection: str) -> None:
@@ -301,16 +294,25 @@ class AddressMap:
         self._outline()
 
     def _outline(self) -> None:
-        data: dict[str, Any] = self.source.data
-        hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in self.names]
-        many = len(hits) > STRIPS  # so many outlines would cover all the colour
+        found = self._of(self.names)
+        many = len(found["tensor"]) > STRIPS  # so many outlines would cover all the colour
         self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
-        self.chosen.data = {side: [float(data[side][i]) for i in hits] for side in SIDES}
+        self.chosen.data = {side: found[side] for side in SIDES}
+
+    def _of(self, names: Container[str]) -> dict[str, list[Any]]:
+        """Rectangles of tensors as they are drawn, or, where they may be merged, as they are."""
+        if self.rows is not None and self.rows.merged:
+            rows = self.rows.of(names)
+            return {name: [row[name] for row in rows] for name in ("tensor", *SIDES)}
+        data: dict[str, Any] = self.source.data
+        hits = [i for i, tensor in enumerate(data["tensor"]) if tensor in names]
+        found = {side: [float(data[side][i]) for i in hits] for side in SIDES}
+        return {"tensor": [data["tensor"][i] for i in hits], **found}
 
     def wish(self, wishes: Iterable[str]) -> None:
         """Mark the tensors that are wished on chip, or off it."""
         self.wishes.wish(wishes)
-        self.wishes.place(self.source.data)
+        self.wishes.place(self._of(self.wishes.wished))
 
     def set_unit(self, unit: str) -> None:
         """Write addresses in KiB or hexadecimal."""
@@ -323,7 +325,7 @@ class AddressMap:
             self.source.selected.indices = []
             if tensor.startswith(WEIGHTS):
                 self.select_operator(tensor.removeprefix(WEIGHTS))
-            elif tensor not in (REFILLED, LOST):
+            elif tensor not in (REFILLED, LOST, MERGED):
                 self.select(tensor)
 
 

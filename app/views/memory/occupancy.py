@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import ceil, inf
+from typing import Any
+
 from bokeh.models import (
     AdaptiveTicker,
     ColumnDataSource,
@@ -19,16 +22,22 @@ from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tell
 from app.widgets.hatched import hatched
+from app.widgets.in_sight import WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from planners.core.units import format_bytes
 
+MOST = 600  # bars in sight: more are thinner than a pixel
 PEAK = "right_diagonal_line"
 
 
 class Occupancy:
     """A figure under the address map, on the same steps."""
 
-    def __init__(self, theme: Theme, x_range: Range1d) -> None:
+    def __init__(self, theme: Theme, x_range: Range1d, most: int = MOST) -> None:
+        self.most = most
+        self.shown: Shown | None = None
+        self.moved = Warp()
+        self.drawn: tuple[float, float, int] | None = None
         self.held = SKY if theme.dark else BLUE  # blue has too little contrast with the dark panel
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
         self.source = ColumnDataSource({name: [] for name in names})
@@ -47,6 +56,7 @@ class Occupancy:
         )
         self.cursor = cursor_band(theme)
         self.figure = self._figure(theme, x_range)
+        self.still = WhenStill(self.figure, lambda: self._redraw())
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
         plot = figure(
@@ -102,35 +112,78 @@ class Occupancy:
             plot.add_layout(item)
         return plot
 
-    def show(self, shown: Shown, pinned: Shown | None = None, by: str = "operator") -> None:
-        """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line."""
-        held, budget = shown.report.occupancy, shown.plan.budget_bytes
-        steps = range(len(held))
+    def show(
+        self,
+        shown: Shown,
+        pinned: Shown | None = None,
+        by: str = "operator",
+        moved: Warp | None = None,
+    ) -> None:
+        """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line.
+
+        `moved` says where its own steps are on the axis.
+        """
+        self.shown, self.moved, self.drawn = shown, moved or Warp(), None
+        self._redraw()
+        held = shown.report.occupancy
         highest, peak = shown.report.peak_bytes, shown.report.peak_step
-        self.source.data = {
-            "left": list(steps),
-            "right": [s + 1 for s in steps],
-            "top": list(held),
-            "size": [format_bytes(b) for b in held],
-            "share": [f"{b / budget:.0%}" for b in held],
-            "step": [s + 1 for s in steps],
-            "operator": list(shown.plan.program.steps),
-            "colour": [VERMILLION if b == highest else self.held for b in held],
-            "hatch": [PEAK if b == highest else PLAIN for b in held],
-        }
         self.limit.location = limit_bytes(shown)
         top = max(limit_bytes(s) for s in (shown, pinned) if s) * 1.28
         self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
         other = pinned.report.occupancy if pinned else ()
-        moved = warp(shown, pinned, by) if pinned else Warp()
-        self.pinned.data = {"x": [moved(step) for step in range(len(other))], "y": list(other)}
+        there = warp(shown, pinned, by) if pinned else Warp()
+        self.pinned.data = {"x": [there(step) for step in range(len(other))], "y": list(other)}
         right_half = peak > len(held) / 2
         self.peak.update(
-            x=peak + (1 if right_half else 0),
+            x=self.moved(peak + (1 if right_half else 0)),
             y=highest,
             text=f"▾ peak {format_bytes(highest)} at step {peak + 1}",
             text_align="right" if right_half else "left",
         )
+
+    def _redraw(self) -> None:
+        """Draw a bar for each step in sight, or, where they are thinner than a pixel, for the
+        highest of each few."""
+        if self.shown is None:
+            return
+        around = self.figure.x_range
+        start, stop = (self.moved.back(float(at)) for at in (around.start, around.end))
+        alike = max(1, ceil((stop - start) / self.most))
+        if (
+            self.drawn
+            and self.drawn[0] <= start
+            and stop <= self.drawn[1]
+            and self.drawn[2] == alike
+        ):
+            return
+        first = max(0, int(start - (stop - start)) // alike * alike)
+        last = min(self.shown.steps, ceil(stop + (stop - start)))
+        self.drawn = (first or -inf, last if last < self.shown.steps else inf, alike)
+        self.source.data = self._bars(self.shown, range(first, last, alike))
+
+    def _bars(self, shown: Shown, starts: range) -> dict[str, Any]:
+        """A bar from each start to the next, as high as the highest of its steps."""
+        held, budget, highest = (
+            shown.report.occupancy,
+            shown.plan.budget_bytes,
+            shown.report.peak_bytes,
+        )
+        several = starts.step > 1
+        stops = [min(start + starts.step, shown.steps) for start in starts]
+        most = [max(range(a, b), key=held.__getitem__) for a, b in zip(starts, stops, strict=True)]
+        top = [held[step] for step in most]
+        among = f", the most of {starts.step} steps" if several else ""
+        return {
+            "left": [self.moved(start) for start in starts],
+            "right": [self.moved(stop) for stop in stops],
+            "top": top,
+            "size": [f"{format_bytes(b)}{among}" for b in top],
+            "share": [f"{b / budget:.0%}" for b in top],
+            "step": [step + 1 for step in most],
+            "operator": [shown.plan.program.steps[step] for step in most],
+            "colour": [VERMILLION if b == highest else self.held for b in top],
+            "hatch": [PEAK if b == highest else PLAIN for b in top],
+        }
 
     def set_unit(self, unit: str) -> None:
         """Write bytes in KiB or hexadecimal."""

@@ -6,17 +6,21 @@ Both are on the same axes: the pinned plan is moved onto the steps of the plan o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from dataclasses import replace
+from functools import cached_property
 from html import escape
 from typing import Any
 
+import numpy as np
 import panel as pn
 from bokeh.models import ColumnDataSource, Range1d
 
-from app.kinds.map_rows import MapRows, Row
-from app.kinds.strips import Strips
+from app.kinds.map_rows import Row
+from app.kinds.rows_in_sight import Pieces
 from app.model.aligning import Warp, warp
 from app.model.checked_plan import Shown
+from app.model.detail import Boxes
 from app.session.session import Session
 from app.views.memory.address_map import AddressMap
 from app.views.memory.occupancy import Occupancy
@@ -34,27 +38,43 @@ WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 class Moved:
     """The rows of an address map, moved onto other steps."""
 
-    def __init__(self, rows: MapRows | Strips, moved: Warp) -> None:
-        self.rows_there, self.moved = rows, moved
+    def __init__(self, there: Pieces, moved: Warp) -> None:
+        self.there, self.moved = there, moved
+        self.bundled, self.densest, self.looks = there.bundled, there.densest, there.looks
 
     def count(self, start: float, stop: float) -> int:
         """How many pieces there are in a window."""
-        return self.rows_there.count(self.moved.back(start), self.moved.back(stop))
+        return self.there.count(self.moved.back(start), self.moved.back(stop))
 
     def rows(self, start: float, stop: float) -> list[Row]:
         """The pieces in a window."""
         back = self.moved.back
-        return [self._row(row) for row in self.rows_there.rows(back(start), back(stop))]
+        return [self._row(row) for row in self.there.rows(back(start), back(stop))]
 
     @property
     def bundles(self) -> list[Row]:
         """The bundles that stand for too many pieces."""
-        return [self._row(row) for row in self.rows_there.bundles]
+        return [self._row(row) for row in self.there.bundles]
 
-    @property
-    def densest(self) -> int:
-        """The most pieces in one step."""
-        return self.rows_there.densest
+    @cached_property
+    def boxes(self) -> Boxes:
+        """All rectangles as columns."""
+        boxes = self.there.boxes
+        sides = [np.array([*map(self.moved, side)], float) for side in (boxes.left, boxes.right)]
+        return replace(boxes, left=sides[0], right=sides[1])
+
+    def row(self, box: int) -> Row:
+        """The row of a rectangle."""
+        return self._row(self.there.row(box))
+
+    def of(self, names: Container[str]) -> list[int]:
+        """The rectangles of some tensors."""
+        return self.there.of(names)
+
+    def placed(self, row: Row) -> Row:
+        """A row that stands for several, given by the steps of the axis, with its own."""
+        own = {"begin": self.moved.back(row["left"]), "end": self.moved.back(row["right"])}
+        return {**row, **own}
 
     def _row(self, row: Row) -> Row:
         left, right = self.moved(row["left"]), self.moved(row["right"])
@@ -72,9 +92,7 @@ class PinnedMap(AddressMap):
         if moved.same:
             return
         assert self.rows is not None
-        self.rows = Moved(self.rows, moved)
-        self.drawn = None
-        self._redraw()
+        self.open(Moved(self.rows.pieces, moved))
         own = {self.source, self.marks, self.chosen}
         for source in {layer.source for layer in Layers.of(self.figure).all} - own:
             move_columns(source, moved)
@@ -166,11 +184,7 @@ class SplitView(pn.viewable.Viewer):
         high = memory.y_range.end
         below.show_moved(there, moved)
         below.y_range.update(start=0, end=high)
-        held.show(there)
-        if not moved.same:
-            move_columns(held.source, moved)
-            peak = there.report.peak_step + (there.report.peak_step > there.steps / 2)
-            held.peak.x = moved(peak)
+        held.show(there, moved=moved)
         lanes.show(there, look.serial)
         self._same_time(here, there, timeline.x_range)
         self._place(here, look.step)

@@ -17,6 +17,7 @@ from bokeh.plotting import figure
 import planners as sp
 from app.kinds.bars_of_time import (
     COLUMNS,
+    ENDS_IN_SIGHT,
     ENGINES,
     FULL,
     MOST,
@@ -37,6 +38,7 @@ from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
+from app.widgets.in_sight import ALIKE, WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 
 GROUPS = "groups"
@@ -55,7 +57,7 @@ class TimelineView:
     ) -> None:
         self.theme, self.select = theme, select
         self.bars: Bars | None = None
-        self.drawn: tuple[float, float] | None = None
+        self.drawn: tuple[float, float, float] | None = None  # from, to, and how finely
         self.tensors: set[str] = set()
         self.operators: set[str] = set()
         self.groups = GroupBands(select_group)
@@ -67,8 +69,7 @@ class TimelineView:
         self.lanes = FactorRange(factors=["compute"])
         self.cursor = cursor_band(theme)
         self.figure = self._figure(theme)
-        for side in ("start", "end"):
-            self.x_range.on_change(side, lambda _attr, _old, _new: self._redraw())
+        self.still = WhenStill(self.figure, lambda: self._redraw())
         self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
@@ -157,22 +158,30 @@ class TimelineView:
         self._redraw()
 
     def _redraw(self) -> None:
-        """Draw each interval in sight, or, where there are too many, those that follow closely as
-        one."""
+        """Draw each interval in sight, or, where there are too many, the short ones that follow
+        closely as one."""
         if self.bars is None:
             return
         start, stop = float(self.x_range.start), float(self.x_range.end)
-        if self.bars.count(start, stop) > MOST:
-            self._draw(self.bars.bundles(start, stop))
-            self.drawn = None
-            return
-        if self.drawn and self.drawn[0] <= start and stop <= self.drawn[1]:
+        around = stop - start  # so that a short pan needs no new data
+        apart = around / ENDS_IN_SIGHT if self.bars.count(start, stop) > MOST else 0.0
+        if self.drawn and self._holds(start, stop, apart):
             self._edge()
             return
-        around = stop - start  # so that a short pan needs no new data
-        wide = (start - around, stop + around)
-        self.drawn = wide if self.bars.count(*wide) <= MOST else (start, stop)
-        self._draw(self.bars.columns(*self.drawn))
+        if apart:
+            wide = (start - around / 2, stop + around / 2)
+            self._draw(self.bars.bundles(*wide, apart))
+        else:
+            wide = (start - around, stop + around)
+            wide = wide if self.bars.count(*wide) <= MOST else (start, stop)
+            self._draw(self.bars.columns(*wide))
+        self.drawn = (*wide, apart)
+
+    def _holds(self, start: float, stop: float, apart: float) -> bool:
+        """Whether what is drawn does for a window too."""
+        assert self.drawn is not None
+        left, right, before = self.drawn
+        return left <= start and stop <= right and abs(apart - before) <= ALIKE * before
 
     def _draw(self, found: tuple[Columns, Columns]) -> None:
         self.source.data, self.stalls.data = found

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import planners as sp
@@ -178,19 +179,6 @@ def test_a_window_holds_what_meets_it(drawn: Shown) -> None:
     assert rows.count(0, drawn.steps) == len(rows.stays)
 
 
-def test_the_largest_are_drawn_where_there_are_no_groups(
-    shown: Shown, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("app.kinds.map_rows.MOST", 5)
-    rows = MapRows(shown, shown.memories[0])
-    areas = {}
-    for stay in rows.stays:
-        left, right = shown.columns(stay)
-        areas[stay.tensor] = max(areas.get(stay.tensor, 0), (right - left) * stay.size_bytes)
-    largest = sorted(areas, key=lambda name: -areas[name])[:2]
-    assert set(largest) <= {row["tensor"] for row in rows.bundles}
-
-
 def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: Shown) -> None:
     bars = Bars(drawn, drawn.trace)
     found, waits = bars.bundles(0.0, drawn.trace.makespan_s)
@@ -199,15 +187,20 @@ def test_bundled_bars_are_as_busy_as_what_they_hold(drawn: Shown) -> None:
     assert len(found["left"]) < len(drawn.trace.intervals) / 3
     for name in set(found["lane"]):
         rows = zip(found["left"], found["right"], found["lane"])
-        spans = [(left, right) for left, right, lane in rows if lane == name]
+        spans = sorted((left, right) for left, right, lane in rows if lane == name)
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
-    assert set(waits["lane"]) <= {"compute"}
+    bundled = [lane for lane, when in zip(waits["lane"], waits["when"]) if " waits from " in when]
+    assert set(bundled) <= {"compute"}
+    apart = drawn.trace.makespan_s / 900
+    there = set(zip(found["left"], found["right"]))
+    long = [i for i in drawn.trace.intervals if i.stop_s - i.start_s > apart]
+    assert {(i.start_s, i.stop_s) for i in long} <= there, "none that can be seen is merged"
 
 
 def test_runs_end_where_there_is_room() -> None:
-    spans = [(0.0, 1.0), (1.5, 2.0), (4.0, 5.0), (5.0, 6.0)]
-    assert [list(run) for run in runs(spans, 1.0)] == [[0, 1], [2, 3]]
-    assert list(runs([], 1.0)) == []
+    starts, stops = np.array([0.0, 1.5, 4.0, 5.0, 6.0]), np.array([1.0, 2.0, 5.0, 6.0, 8.0])
+    assert list(runs(starts, stops, 1.0)) == [(0, 2), (2, 4), (4, 5)], "what is long is alone"
+    assert list(runs(starts[:0], stops[:0], 1.0)) == []
 
 
 def test_what_is_live_in_a_tile_fits(drawn: Shown) -> None:

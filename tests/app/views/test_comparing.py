@@ -13,6 +13,8 @@ import pytest
 import planners as sp
 from app.explorer import Explorer
 from app.jobs.pool import WorkerPool
+from app.kinds.map_rows import row_of
+from app.kinds.strips import Strips
 from app.model.aligning import Warp, rising, warp
 from app.model.checked_plan import Shown, show
 from app.model.compare import (
@@ -262,13 +264,14 @@ def test_the_pinned_plan_has_views_on_the_same_axes(roomy: Shown) -> None:
 
 
 def test_moved_rows_keep_their_addresses() -> None:
-    row = {"left": 2, "right": 4, "label_x": 3, "bottom": 7}
-    rows = SimpleNamespace(rows=lambda a, b: [row] if a < 4 and b > 2 else [], bundles=[row])
-    moved = Moved(rows, Warp((0.0, 4.0), (0.0, 2.0)))  # type: ignore[arg-type]
-    there = {"left": 1, "right": 2, "label_x": 1.5, "bottom": 7}
-    assert moved.rows(0, 2) == [{**there, "begin": 2, "end": 4}]
+    row = row_of((2, 4), (7, 9), "loaded", "x")
+    moved = Moved(Strips([row]), Warp((0.0, 4.0), (0.0, 2.0)))
+    there = {**row, "left": 1, "right": 2, "label_x": 1.5, "begin": 2, "end": 4}
+    assert moved.rows(0, 2) == [moved.row(0)] == [there]
     assert moved.rows(0, 0.5) == []
-    assert moved.bundles[0]["bottom"] == 7
+    boxes = moved.boxes
+    assert (boxes.left[0], boxes.right[0], boxes.bottom[0]) == (1, 2, 7)
+    assert moved.placed({**row, "left": 1, "right": 2})["end"] == 4
 
 
 def test_a_file_and_a_point_are_compared_with(pool: WorkerPool, until: Any, roomy: Shown) -> None:
