@@ -6,7 +6,8 @@ Parts: `paint` (first paint of a warm server, beside that of a bare page with on
 (what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
 of each planner, with and without the server), `budgets` (from a typed budget to its plan, by
 planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of one visitor),
-`large` (20,000 rectangles, 5,000 operators). Each figure is the median over repeats, with the
+`detail` (views of 20,000 rectangles, 5,000 operators and a long program,
+dragged and zoomed). Each figure is the median over repeats, with the
 worst. Chromium draws without a GPU; what else the machine does counts too, so each row names its
 load. The server begins with an empty cache: "planned before" is what it has planned itself. Prints
 Markdown, and writes JSON where a file is named.
@@ -21,6 +22,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -53,6 +55,7 @@ PARTS_OF = {
     "streaming": "layers",
 }
 """What a card says of a plan of each planner."""
+LONG = {"model": "resnet152", "planner": "fusion", "budget": "256 KiB"}
 BARE = "benchmarks/explorer_parts/bare.py"
 SEEN = {"v": "1", "parameters": "0"}
 NEXT = 2
@@ -269,34 +272,46 @@ def memory(bench: Bench) -> None:
     bench.add("memory", "server when the visitor has gone", [left], "MiB")
 
 
-def large(bench: Bench) -> None:
-    """A plan with 20,000 rectangles; then a graph of 5,000 operators without any block."""
+def detail(bench: Bench) -> None:
+    """Views of 20,000 rectangles, 5,000 operators and a long program, dragged and zoomed."""
     with tempfile.TemporaryDirectory() as folder, chromium() as context:
-        file = Path(folder) / "plan.json"
-        many_rectangles(5000, 3).save(file)
-        screen = Screen(context, bench.server.address)
-        bench.add("large", "20,000 rectangles: to draw", [screen.upload(file).first_ms])
-        for figure in ("address-map", "timeline"):
-            bench.add("large", f"{figure}: pan, frame", screen.pan(figure), "ms")
-            bench.add("large", f"{figure}: zoom, frame", screen.zoom(figure), "ms")
-        steps = [screen.press("ArrowRight") for _ in range(bench.repeats(9))]
-        bench.add("large", "20,000 rectangles: → on screen", [m.first_ms for m in steps])
-        bench.add("large", "20,000 rectangles: → all views", [m.last_ms for m in steps])
-        taps = [screen.tap_row(k % 3) for k in range(bench.repeats(6))]
-        bench.add("large", "20,000 rectangles: row tapped", [m.last_ms for m in taps])
-        screen.close()
-        graph = Path(folder) / "graph.json"
+        plan, graph = Path(folder) / "plan.json", Path(folder) / "graph.json"
+        many_rectangles(5000, 3).save(plan)
         graph.write_text(json.dumps(nas_like_of(5000, 1).to_json()))
-        screen = Screen(context, bench.server.address)
-        bench.add("large", "5,000 operators: to plan and draw", [screen.upload(graph).first_ms])
-        bench.add("large", "dag: pan, frame", screen.pan("dag"), "ms")
-        bench.add("large", "dag: zoom, frame", screen.zoom("dag"), "ms")
-        steps = [screen.press("ArrowRight") for _ in range(bench.repeats(9))]
-        bench.add("large", "5,000 operators: → on screen", [m.first_ms for m in steps])
+        for name, file in (("20,000 rectangles", plan), ("5,000 operators", graph)):
+            screen = Screen(context, bench.server.address)
+            moved = screen.upload(file)
+            bench.add("detail", f"{name}: file to views", [moved.first_ms / 1e3], "s")
+            bench.add("detail", f"{name}: web socket", [moved.bytes / 1024], "KiB")
+            driven(bench, screen, name)
+            screen.close()
+        query = urlencode({**SEEN, **LONG})
+        began = time.perf_counter()
+        screen = Screen(context, f"{bench.server.address}?{query}")
+        screen.planned(LONG["model"], PARTS_OF["fusion"])
+        name = f"{LONG['model']} {LONG['budget']}"
+        bench.add("detail", f"{name}: link to views", [time.perf_counter() - began], "s")
+        bench.add("detail", f"{name}: web socket, whole", [screen.received_bytes / 1024], "KiB")
+        driven(bench, screen, name)
         screen.close()
 
 
-EVERY = (paint, visitors, moves, steps, budgets, sessions, memory, large)
+def driven(bench: Bench, screen: Screen, name: str) -> None:
+    """Frames a second, longest frame and bytes of each figure, dragged and zoomed."""
+    for figure in ("address-map", "occupancy", "timeline", "dag"):
+        screen.whole(figure)
+        bench.add("detail", f"{name}, {figure}: rows", [screen.glyphs(figure)], "")
+        found = {"drag": screen.pan(figure), "wheel": screen.zoom(figure)}
+        for how, moved in found.items():
+            bench.add("detail", f"{name}, {figure}: {how}", [moved.a_second], "frames/s")
+            bench.add("detail", f"{name}, {figure}: {how}, frame", moved.frames_ms)
+        sent = [moved.bytes / 1024 for moved in found.values()]
+        bench.add("detail", f"{name}, {figure}: web socket", sent, "KiB")
+    press = [screen.follow("ArrowRight").ms for _ in range(bench.repeats(9))]
+    bench.add("detail", f"{name}: →, all views", press)
+
+
+EVERY = (paint, visitors, moves, steps, budgets, sessions, memory, detail)
 PARTS = {part.__name__: part for part in EVERY}
 
 

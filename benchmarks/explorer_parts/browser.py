@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from playwright.sync_api import BrowserContext, sync_playwright
 
 PATIENCE_MS = 180_000
 QUIET_MS = 600
+DRIVEN_S = 2.0
 WATCH = (Path(__file__).parent / "watch.js").read_text()
 OUTSIDE = re.compile(r"(https?|wss?)://(?!localhost[:/])")
 CURSOR = "(e) => e.model.type === 'BoxAnnotation' && e.attr === 'left'"
@@ -37,6 +39,19 @@ class Followed:
     ms: float
     frames: int
     moved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """The milliseconds of each frame while a figure is moved, and what came over the web socket."""
+
+    frames_ms: list[float]
+    bytes: int
+
+    @property
+    def a_second(self) -> float:
+        """Frames a second."""
+        return 1e3 * len(self.frames_ms) / sum(self.frames_ms)
 
 
 @contextmanager
@@ -129,17 +144,49 @@ class Screen:
         self.page.locator(".upload input[type=file]").set_input_files(file)
         return self._settled(quiet_ms=2500)
 
-    def pan(self, figure: str, frames: int = 15) -> list[float]:
-        """Milliseconds of each frame while a figure is moved sideways."""
-        return self._frames(figure, frames, "pan")
+    def whole(self, figure: str) -> None:
+        """Have all of a figure's axis in sight."""
+        self.page.evaluate(f"bench.whole('{figure}')")
 
-    def zoom(self, figure: str, frames: int = 15) -> list[float]:
-        """Milliseconds of each frame while a figure is zoomed in and out."""
-        return self._frames(figure, frames, "zoom")
+    def glyphs(self, figure: str) -> int:
+        """How many rows a figure was sent."""
+        return int(self.page.evaluate(f"bench.glyphs('{figure}')"))
 
-    def _frames(self, figure: str, frames: int, how: str) -> list[float]:
-        found: list[float] = self.page.evaluate(f"bench.frames('{figure}', {frames}, '{how}')")
-        return found
+    def pan(self, figure: str) -> Driven:
+        """Drag a figure to and fro."""
+        return self._driven(figure, "PanTool")
+
+    def zoom(self, figure: str) -> Driven:
+        """Turn the wheel over a figure, in and out."""
+        return self._driven(figure, "WheelZoomTool")
+
+    def _driven(self, figure: str, tool: str) -> Driven:
+        """The frames of two seconds of events that come as fast as they are taken."""
+        there, mouse = self.page.locator(f".{figure}").first, self.page.mouse
+        there.scroll_into_view_if_needed()
+        self.page.wait_for_function(f"bench.quiet({QUIET_MS})", timeout=PATIENCE_MS)
+        box = there.bounding_box()
+        assert box is not None
+        x, y = box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"]
+        self.page.evaluate(f"bench.take('{figure}', '{tool}')")
+        mouse.move(x, y)
+        before, k = self.received_bytes, 0
+        if tool == "PanTool":
+            mouse.down()
+        self.page.evaluate("bench.count()")
+        until = time.monotonic() + DRIVEN_S
+        while time.monotonic() < until:
+            k += 1
+            if tool == "PanTool":
+                mouse.move(x + 4 * abs(k % 80 - 40), y)
+            else:
+                mouse.wheel(0, -60 if k % 24 < 12 else 60)
+            self.page.wait_for_timeout(8)
+        frames: list[float] = self.page.evaluate("bench.counted()")
+        if tool == "PanTool":
+            mouse.up()
+        self.page.wait_for_function(f"bench.quiet({QUIET_MS})", timeout=PATIENCE_MS)
+        return Driven(frames, self.received_bytes - before)
 
     def _arm(self, event: str, first: str) -> None:
         self.page.wait_for_function(f"bench.quiet({QUIET_MS})", timeout=PATIENCE_MS)

@@ -4,7 +4,7 @@ window.WebSocket = class extends Socket {  // held: the server hears nothing any
   send(data) { if (!bench.held) super.send(data); }
 };
 const bench = {
-  held: false, stepped: null, plot: 0, rectangles: 0, idle: 0, began: 0, first: 0, last: 0, changed: 0,
+  held: false, stepped: null, taken: null, plot: 0, rectangles: 0, idle: 0, began: 0, first: 0, last: 0, changed: 0,
   wanted: () => true,
 
   models() { return [...Bokeh.documents[0]._all_models.values()]; },
@@ -115,27 +115,39 @@ const bench = {
     slider.value = step;
   },
 
-  // Moves a figure's range a little in each frame, and says how long the frames took.
-  frames(name, count, how) {
-    const range = bench.figure(name).model.x_range;
-    const { start, end } = range, width = end - start, middle = (start + end) / 2, found = [];
-    return new Promise((done) => {
-      let before = performance.now();
-      const frame = (k) => requestAnimationFrame(() => setTimeout(() => {
-        const now = performance.now();
-        if (k) found.push(now - before);
-        before = now;
-        if (k === count) { range.setv({ start, end }); done(found); return; }
-        const share = Math.sin((k + 1) / count * Math.PI);
-        if (how === 'pan') range.setv({ start: start + share * width / 3, end: end + share * width / 3 });
-        else {
-          const half = width / 2 * (1 - 0.9 * share);
-          range.setv({ start: middle - half, end: middle + half });
-        }
-        frame(k + 1);
-      }));
-      frame(0);
+  // How long frames take, until somebody asks.
+  count() {
+    const found = bench.taken = [];
+    let before = performance.now();
+    const frame = () => requestAnimationFrame(() => {
+      if (bench.taken !== found) return;
+      const now = performance.now();
+      found.push(now - before);
+      before = now;
+      frame();
     });
+    frame();
+  },
+
+  counted() { const found = bench.taken; bench.taken = null; return found; },
+
+  // Has a figure answer to the wheel, or to a drag.
+  take(name, tool) {
+    const { toolbar } = bench.figure(name).model, found = toolbar.tools.find((t) => t.type === tool);
+    if (tool === 'WheelZoomTool') toolbar.active_scroll = found;
+    else toolbar.active_drag = found;
+    found.active = true;
+  },
+
+  whole(name) {
+    const range = bench.figure(name).model.x_range;
+    range.setv({ start: range.reset_start, end: range.reset_end });
+  },
+
+  // The rows of a figure's sources.
+  glyphs(name) {
+    const sources = new Set(bench.figure(name).model.renderers.map((r) => r.data_source));
+    return [...sources].reduce((sum, source) => sum + (source.length || 0), 0);
   },
 };
 window.bench = bench;
