@@ -86,8 +86,21 @@ def _placed(
 
 def _polyline(name: str, line: Sequence[Point]) -> str:
     colour, dash = LOOKS[name]
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in line)
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners(line))
     return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+
+
+def corners(line: Sequence[Point]) -> list[Point]:
+    """The points of a line in tenths of a pixel at which it turns: a long search has thousands."""
+    found: list[Point] = []
+    for x, y in line:
+        point = (round(x, 1), round(y, 1))
+        if found[-1:] == [point]:
+            continue
+        if len(found) > 1 and any(found[-2][k] == found[-1][k] == point[k] for k in (0, 1)):
+            found.pop()
+        found.append(point)
+    return found
 
 
 def _gap(lines: Mapping[str, Sequence[Point]]) -> str:
@@ -96,7 +109,8 @@ def _gap(lines: Mapping[str, Sequence[Point]]) -> str:
         return ""
     start = max(line[0][0] for line in lines.values())
     best, bound = (_from(lines[name], start) for name in LOOKS)
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*best, *reversed(bound)])
+    around = corners([*best, *reversed(bound)])
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in around)
     return f'<polygon points="{points}" fill="{BLUE}" fill-opacity="0.12"/>'
 
 

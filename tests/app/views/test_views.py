@@ -48,7 +48,7 @@ from app.widgets.palette import DARK, LIGHT, sequential
 
 @pytest.fixture
 def explorer() -> Explorer:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     made = Explorer(session, LIGHT)
     session.open({}, {})
     return made
@@ -235,7 +235,7 @@ def test_serial_takes_at_least_as_long(explorer: Explorer) -> None:
 
 
 def test_typed_sizes_are_read_exactly_or_refused_exactly() -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     controls = Controls(session)
     asked: list[dict[str, str]] = []
     session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
@@ -287,7 +287,7 @@ def test_a_figure_is_words_and_numbers(shown: Shown) -> None:
 
 
 def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     session.open({}, {})
     mr = Controls(session).budget.named["MR"]
     known = mr.label
@@ -299,7 +299,7 @@ def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
 
 
 def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     made = Explorer(session, LIGHT)
     session.open({}, {})
     left = weakref.ref(session)
@@ -348,7 +348,7 @@ def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Expl
 
 
 def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     explorer = Explorer(session, LIGHT)
     session.open({}, {})
     assert "fused operators" in plain(status_html(session))
@@ -363,7 +363,7 @@ def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice
 
 
 def test_a_shape_that_is_none_is_refused_beside_its_field() -> None:
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(None)
     controls = Controls(session)
     asked: list[dict[str, str]] = []
     session.change = lambda **fields: asked.append(fields)  # type: ignore[method-assign]
@@ -400,6 +400,8 @@ def test_the_solver_is_drawn_as_it_was() -> None:
     assert "peak memory" in told
     assert "proven bound 50 B" in plain(told)
     assert spark_svg(history[:1], 4.0, 100, 20) == ""
+    often = [*history, *(dict(history[-1]) for _ in range(5000))]
+    assert len(spark_svg(often, 4.0, 90, 20)) < 600, "what cannot be seen is not sent"
     assert "No plan and no bound yet" in solver_html(history[:1], {"at_s": 0.5}, "spill traffic")
 
 
