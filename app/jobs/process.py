@@ -23,6 +23,7 @@ from app.jobs.protocol import HOMES, Answer, read_line
 from app.model.memory import LIMIT_NAME, group_bytes
 from app.model.places import ROOT
 from app.model.wire import from_wire
+from planners.core.garbage import no_collection
 
 
 class Owner(Protocol):
@@ -85,6 +86,7 @@ class Worker:
                 pipe.close()  # type: ignore[union-attr]
 
 
+@no_collection()
 def read_answer(line: str) -> tuple[int, Answer]:
     """A worker's line; plans are decoded here, in the reader's thread, not in the server's."""
     number, answer = read_line(line)

@@ -8,31 +8,38 @@ saving. Of a hundred thousand instructions that is a tenth of the data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 import planners as sp
 from app.model.checked_plan import Shown
 from planners.core.boxes import around
+from planners.core.garbage import no_collection
 from planners.core.program import Compute, Instruction, Operand, Piece, Program, Region, Span
 
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
 COSTS = ("makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes", "energy")
 TRACE = ("machine", "serial", *COSTS, "busy_s", "times")
-STAY = ("start_step", "stop_step", "start_instruction", "stop_instruction", "origin", "ending")
+STAY = attrgetter(
+    "start_step", "stop_step", "start_instruction", "stop_instruction", "origin", "ending"
+)
+INTERVAL, SPAN = (attrgetter(*(f.name for f in fields(kind))) for kind in (sp.Interval, Span))
 
 
+@no_collection()
 def to_wire(shown: Shown) -> dict[str, Any]:
     """The plan to be drawn, the report of the check, the times, and the plan's own text, packed."""
     report = {name: getattr(shown.report, name) for name in REPORT}
     report["residencies"] = [_stay_row(stay) for stay in shown.report.residencies]
     trace = {name: getattr(shown.trace, name) for name in TRACE}
-    trace["intervals"] = [astuple(interval) for interval in shown.trace.intervals]
+    trace["intervals"] = [INTERVAL(interval) for interval in shown.trace.intervals]
     drawn = replace(shown.plan, program=drawn_program(shown.plan.program))
     return {"packed": shown.packed, "drawn": drawn.to_json(), "report": report, "trace": trace}
 
 
+@no_collection()
 def from_wire(data: Mapping[str, Any]) -> Shown:
     """What `to_wire` wrote; the plan is parsed, but neither checked nor timed again."""
     plan = sp.Plan.from_json(data["drawn"])
@@ -68,9 +75,8 @@ def _merged(reads: Iterable[Operand]) -> Iterator[Operand]:
 
 
 def _stay_row(stay: sp.Residency) -> list[Any]:
-    spans = [astuple(span) for span in stay.spans]
-    rest = [getattr(stay, name) for name in STAY]
-    return [stay.piece.tensor, stay.piece.box, stay.memory, spans, *rest]
+    spans = [SPAN(span) for span in stay.spans]
+    return [stay.piece.tensor, stay.piece.box, stay.memory, spans, *STAY(stay)]
 
 
 def _stay(row: list[Any]) -> sp.Residency:
