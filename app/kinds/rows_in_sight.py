@@ -118,7 +118,8 @@ class RowsInSight:
         self._drawn = Sight(left, right, sight.bottom, sight.top, sight.wide, sight.high)
         found = detailed(boxes, self._drawn, round(self.most * (right - left) / wide))
         each = [self.pieces.row(int(box)) for box in found.each]
-        note = f"{len(each):,} of {found.of:,} pieces shown, the others merged"
+        shown, here = boxes.at(found.each).inside(sight).sum(), boxes.inside(sight).sum()
+        note = f"{shown:,} of {here:,} pieces shown, the others merged"
         return DrawnRows([*_merged_rows(self.pieces, found.merged), *each], note + ZOOM)
 
 
