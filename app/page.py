@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from html import escape
 from typing import Any
 
@@ -121,16 +121,18 @@ def template(begin: Callable[[Session], None] | None = None) -> pn.template.Fast
 
 def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
     """Make what is on the page, before its browser asks for it."""
-    session = Session(shared_pool(), pn.io.unlocked)
-    browser = Browser(width=0, height=0, margin=0)
     document = pn.state.curdoc
-    frozen = document.models.freeze() if document else nullcontext()
     if document:  # Panel says so when it answers a request: a web socket may come without one
         document.template_variables.setdefault(
             "dist_url", f"{pn.state.rel_path or '.'}/{LOCAL_DIST}"
         )
-    # The page's design is laid over what has none of its own. Models are collected once, in all.
-    with no_collection(), frozen, pn.config.set(design=None):
+    frozen = document.models.freeze() if document else nullcontext()
+    # The page's design is laid over what has none of its own.
+    with ExitStack() as whole, pn.config.set(design=None):
+        whole.enter_context(no_collection())
+        whole.enter_context(frozen)
+        session = Session(shared_pool(), pn.io.unlocked)
+        browser = Browser(width=0, height=0, margin=0)
         explorer, controls = pn.panel(Explorer(session, theme)), pn.panel(Controls(session))
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
         header, modal = _header(page, session, browser, copy, ExportPanel(session, browser, theme))
@@ -142,6 +144,8 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
             (page.modal, modal),
         ):
             area[0].objects = things
+        # Panel makes the models in turns of their own: Bokeh looks for them once, after the last.
+        pn.state.execute(whole.pop_all().close, schedule=True)
 
 
 def _header(

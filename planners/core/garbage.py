@@ -13,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
+PAGES = 200_000
+"""About the objects of four pages of the explorer."""
+
 
 @contextmanager
 def no_collection() -> Iterator[None]:
@@ -28,6 +31,11 @@ def no_collection() -> Iterator[None]:
 
 @cache
 def settle() -> None:
-    """Never scan again what is loaded by now: modules stay loaded. Once a process."""
+    """Never scan again what is loaded by now: modules stay loaded. Once a process.
+
+    What is made from now on is scanned when it is a few pages of objects: Panel
+    collects everything once a visitor has gone.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(PAGES, 50, 50)
