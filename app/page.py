@@ -14,6 +14,7 @@ from panel.theme.fast import Fast
 from app.explorer import Explorer
 from app.jobs.pool import shared_pool
 from app.model.glossary import glossary_html
+from app.model.places import ASSETS
 from app.model.url import from_query, link, not_in_links, pinned_in
 from app.outputs.export_panel import ExportPanel
 from app.outputs.scripts import as_python
@@ -91,7 +92,13 @@ are other groups. Drag the budget: the groups follow at once, the program when y
 Fast._resources["font"] = {}  # it would fetch Open Sans: nothing may leave the machine
 
 
-def template(begin: Callable[[Session], None] | None = None) -> pn.template.FastListTemplate:
+class Shell(pn.template.FastListTemplate):
+    """Panel's template, without what the page does not need."""
+
+    _template = ASSETS / "page.html"
+
+
+def template(begin: Callable[[Session], None] | None = None) -> Shell:
     """A page of its own for one visitor, with a plan on it.
 
     `begin` opens its session; without it, the page's address says with what. The page goes out
@@ -99,7 +106,7 @@ def template(begin: Callable[[Session], None] | None = None) -> pn.template.Fast
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
     wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
-    page = pn.template.FastListTemplate(
+    page = Shell(
         title="Spillway",
         header=[pn.Row(**wide)],
         sidebar=[pn.Column(**wide)],
