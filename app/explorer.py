@@ -47,9 +47,10 @@ from app.widgets.legends import (
     timeline_legend,
     unit_switch,
 )
+from app.widgets.near import near
 from app.widgets.palette import Theme
 from app.widgets.rows import BarRows, Words
-from app.widgets.style import BOX, TEXT, TIP
+from app.widgets.style import BOX, LEGEND, PLAIN, TIP
 
 GO_THERE = "slider.value = Math.floor(cb_obj.x)"
 
@@ -101,10 +102,10 @@ class Explorer(pn.viewable.Viewer):
         )
         self.live.on_key(lambda key: self._choose(key))
         self.lanes_title = pn.pane.HTML(
-            "", margin=(3, 6), stylesheets=[TEXT], sizing_mode="stretch_width"
+            "", margin=(3, 6), stylesheets=[TIP, PLAIN, LEGEND], sizing_mode="stretch_width"
         )
         self.live_title = Words(
-            part="title", css_classes=["live-title"], margin=(2, 4), stylesheets=[TEXT]
+            part="title", css_classes=["live-title"], margin=(2, 4), stylesheets=[TIP, PLAIN]
         )
         self.legend, self.lanes_legend = map_legend(), timeline_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
@@ -297,42 +298,26 @@ class Explorer(pn.viewable.Viewer):
         def plot(view: Any) -> pn.pane.Bokeh:
             return pn.pane.Bokeh(view.figure, margin=0, **wide)
 
-        dag = pn.Column(
-            DagBar(session, self.dag),
-            plot(self.dag),
-            css_classes=["box", "graph-box"],
-            stylesheets=[BOX],
-            **wide,
-        )
+        def box(name: str) -> dict[str, Any]:
+            return {"css_classes": ["box", name], "stylesheets": [BOX], **wide}
+
+        def lanes() -> list[Any]:
+            self.timeline.point(session.look.step)
+            head = self.lanes_title, self.lanes_legend, serial_switch(session)
+            return [pn.Row(*head, margin=0, **wide), plot(self.timeline)]
+
+        def front() -> list[Any]:
+            return [ParetoBar(session), plot(self.pareto)]
+
         ways = hand_switch(session), MemorySwitch(session), unit_switch(session)
         head = seen(pn.Row, self.legend, *ways, margin=0, **wide)
-        memory = seen(
-            pn.Column,
-            head,
-            HandBar(session),
-            plot(self.map),
-            plot(self.occupancy),
-            css_classes=["box", "memory"],
-            stylesheets=[BOX],
-            **wide,
-        )
-        timeline = pn.Column(
-            pn.Row(self.lanes_title, self.lanes_legend, serial_switch(session), margin=0, **wide),
-            plot(self.timeline),
-            css_classes=["box", "lanes"],
-            stylesheets=[BOX],
-            **wide,
-        )
+        views = plot(self.map), plot(self.occupancy)
+        memory = seen(pn.Column, head, HandBar(session), *views, **box("memory"))
+        timeline = near(pn.Column, 232, lanes, **box("lanes"))
         right = pn.Column(
-            pn.Column(self.live_title, self.live, css_classes=["box"], stylesheets=[BOX], **wide),
-            pn.Column(self.corner, css_classes=["box", "corner-box"], stylesheets=[BOX], **wide),
-            pn.Column(
-                ParetoBar(session),
-                plot(self.pareto),
-                css_classes=["box", "pareto-box"],
-                stylesheets=[BOX],
-                **wide,
-            ),
+            pn.Column(self.live_title, self.live, **box("live-box")),
+            pn.Column(self.corner, **box("corner-box")),
+            near(pn.Column, 322, front, **box("pareto-box")),
             css_classes=["right"],
             width=330,
             margin=(0, 0, 0, 8),
@@ -354,7 +339,7 @@ class Explorer(pn.viewable.Viewer):
             top,
             self.planners,
             self.compare,
-            dag,
+            pn.Column(DagBar(session, self.dag), plot(self.dag), **box("graph-box")),
             self.pool,
             self.stream,
             pn.Row(left, right, margin=0, **wide),

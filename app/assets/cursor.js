@@ -1,6 +1,7 @@
 // The explorer's cursor. It moves here and now; the server hears of it when it has paused, and sends
 // pages: the words of the steps around it, and films of the figures that change with each.
 const PAUSE_MS = 300, MARGIN = 48;
+const LATER = ['times', 'time_band'];  // of a figure that may not be on the page yet
 
 async function unpacked(bytes) {
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -37,7 +38,7 @@ export function render({ model, view }) {
   }
   function show(sight) {
     for (const name of Object.keys(model.models)) seen[name] = named(name);
-    if (Object.values(seen).some((there) => !there)) return;
+    if (Object.keys(seen).some((name) => !seen[name] && !LATER.includes(name))) return;
     for (const name of ['times', 'where', 'slider']) follow(seen[name], name);
     if (seen.slider.value !== step) seen.slider.value = step;
     moveBands(seen, step);
@@ -46,7 +47,7 @@ export function render({ model, view }) {
     tell();
   }
   function follow(source, name) {
-    if (followed.has(source)) return;
+    if (!source || followed.has(source)) return;
     const { value, data } = source.properties;
     const act = name === 'slider' ? () => goTo(Math.round(source.value)) : () => show(false);
     (value || data).change.connect(act);

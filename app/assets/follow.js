@@ -3,8 +3,9 @@
 // The bands over the figures and the ring around a node; `view` has the models by their names.
 function moveBands(view, step) {
   for (const band of [view.map_band, view.held_band]) band.setv({ left: step, right: step + 1 });
-  const { start, stop } = view.times.data, { x, y, w, h } = view.where.data;
+  const { start, stop } = view.times ? view.times.data : { start: [] };
   if (step < start.length) view.time_band.setv({ left: start[step], right: stop[step] });
+  const { x, y, w, h } = view.where.data;
   if (step < x.length)
     view.ring.setv({ left: x[step] - w[step] / 2, right: x[step] + w[step] / 2,
       top: y[step] - h[step] / 2, bottom: y[step] + h[step] / 2 });

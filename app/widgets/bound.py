@@ -106,8 +106,10 @@ def bind_to(
 
 
 def said_in(pane: Any) -> Wrong:
-    """Errors are shown in a pane, which is otherwise empty."""
-    return lambda error: setattr(pane, "object", wrong_html(error) if error else "")
+    """Errors are shown in a pane, which is not there otherwise."""
+    return lambda error: pane.param.update(
+        object=wrong_html(error) if error else "", visible=error is not None
+    )
 
 
 def listen(widget: Any, act: Callable[[Any], object]) -> None:

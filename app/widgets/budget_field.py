@@ -17,7 +17,7 @@ from app.widgets.bound import bind_to, said_in
 from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import seen
-from app.widgets.style import BUDGET, COMPACT, TEXT, TICKS
+from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
@@ -84,7 +84,7 @@ class BudgetField(pn.viewable.Viewer):
         self.ticks = pn.pane.HTML(
             "",
             css_classes=["budget-ticks"],
-            stylesheets=[TEXT, TICKS],
+            stylesheets=[PLAIN, TICKS],
             sizing_mode="stretch_width",
             margin=(-4, 12, 0, 12),
             height=14,
@@ -95,12 +95,12 @@ class BudgetField(pn.viewable.Viewer):
         self.typed = pn.widgets.TextInput(
             placeholder="e.g. 256 KiB, 1.5MB",
             css_classes=["budget-typed"],
-            stylesheets=[COMPACT],
+            stylesheets=[FIELD],
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
         self.wrong = pn.pane.HTML(
-            "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[TEXT]
+            "", css_classes=["budget-wrong"], margin=(0, 8), stylesheets=[PLAIN]
         )
 
     def _make_ends(self) -> None:
@@ -179,7 +179,8 @@ class BudgetField(pn.viewable.Viewer):
         return place_of(size, self.sizes) if size else int(self.slider.value or 0)
 
     def __panel__(self) -> pn.Column:
-        return pn.Column(
+        return seen(
+            pn.Column,
             seen(pn.Row, *self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
             seen(pn.Row, *self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
             self.slider,
@@ -238,7 +239,7 @@ def size_button(name: str, about: str, act: Callable[[], object], **more: Any) -
         f"budget-{name.replace(' ', '-')}",
         act,
         description=about,
-        stylesheets=[COMPACT, BUDGET],
+        stylesheets=[SMALL, BUDGET],
         sizing_mode="stretch_width",
         margin=(2, 3),
         **more,

@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 from bokeh.models import Tooltip
 
-from app.widgets.style import COMPACT
+from app.widgets.style import SMALL
 
 
 def button(
@@ -18,7 +18,7 @@ def button(
 
     Without `act`, the browser acts by itself.
     """
-    chosen = {"margin": (0, 3), "stylesheets": [COMPACT], **more}
+    chosen = {"margin": (0, 3), "stylesheets": [SMALL], **more}
     if act is not None:
         chosen["on_click"] = lambda _event: act()
     return pn.widgets.Button(label=label, css_classes=[name], **chosen)

@@ -13,7 +13,7 @@ from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
 from app.model.state import UNITS
 from app.session.session import Session
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import CHOICES, LEGEND, PLAIN, TIP
 
 OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
     ONLY_HERE: (3.0, "solid", "solid"),
@@ -54,7 +54,7 @@ def map_legend() -> pn.pane.HTML:
     return pn.pane.HTML(
         legend_html(),
         css_classes=["map-legend"],
-        stylesheets=[TEXT],
+        stylesheets=[TIP, PLAIN, LEGEND],
         sizing_mode="stretch_width",
         margin=(2, 6),
     )
@@ -140,7 +140,7 @@ def timeline_legend() -> pn.pane.HTML:
     return pn.pane.HTML(
         lanes_legend_html(),
         css_classes=["lanes-legend"],
-        stylesheets=[TEXT],
+        stylesheets=[TIP, PLAIN, LEGEND],
         width=300,
         margin=(4, 6),
     )
@@ -169,7 +169,7 @@ def switch(
         value=getattr(session.look, name),
         css_classes=["switch", *classes],
         variant="outline",
-        stylesheets=[COMPACT],
+        stylesheets=[CHOICES],
         margin=(0, 6),
     )
     group.param.watch(lambda event: session.look.param.update(**{name: event.new}), "value")

@@ -14,7 +14,7 @@ from app.widgets.bound import bind
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.number_fields import NumberFields
-from app.widgets.style import COMPACT, LINK
+from app.widgets.style import FIELD, LINK, SMALL
 
 FOLLOWED = ["machine", "machine_fields"]
 
@@ -34,13 +34,13 @@ class MachineField(pn.viewable.Viewer):
             label="Machine",
             options=machines,
             css_classes=["machine"],
-            stylesheets=[COMPACT],
+            stylesheets=[FIELD],
             **wide,
         )
         bind(self.preset, session.problem, "machine", change=session.change)
         self.head = pn.widgets.Button(
             css_classes=["machine-numbers"],
-            stylesheets=[COMPACT, LINK],
+            stylesheets=[SMALL, LINK],
             on_click=lambda _e: self.open(not self.rest.visible),
             description="Bandwidths, latencies and energies: planned with what is typed here",
             **wide,
@@ -50,7 +50,7 @@ class MachineField(pn.viewable.Viewer):
         self.back = pn.widgets.Button(
             label="Back to the preset",
             css_classes=["machine-back"],
-            stylesheets=[COMPACT],
+            stylesheets=[SMALL],
             on_click=lambda _e: self._back(),
             **wide,
         )

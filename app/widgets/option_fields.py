@@ -11,17 +11,17 @@ import panel as pn
 from app.model.option_keys import brief, offered, read, title, type_of, typed
 from app.model.options import chosen
 from app.session.session import Session
-from app.widgets.bound import Wrong, bind_to
+from app.widgets.bound import bind_to, said_in
 from app.widgets.following import follow
 from app.widgets.later import seen
-from app.widgets.style import COMPACT, TEXT, wrong_html
+from app.widgets.style import FIELD, PLAIN
 from planners.core.options import Place, Spec
 
 ROW: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 WIDE: dict[str, Any] = {
     "sizing_mode": "stretch_width",
     "margin": (2, 8),
-    "stylesheets": [COMPACT],
+    "stylesheets": [FIELD],
 }
 IN_A_ROW, LONG = 2, 19
 """Fields that stand side by side, and the length of label from which on a field has its own row."""
@@ -49,13 +49,13 @@ class OptionFields:
             if spec.place != "none" and name not in own:
                 self._make(spec)
         self.why: dict[Place, Any] = {place: _faint("why-not") for place in ("front", "more")}
+        self._rule_out()
         front, rest = self._at("front"), self._at("more")
         self.first = self.widgets.get(front[0]) if front else None
         self.front = seen(pn.Column, *self._rows(front, self.first), self.why["front"], **ROW)
         self.rest = seen(pn.Column, *self._rows(rest), self.why["more"], **ROW)
         self.folds = bool(rest)
         follow(session.problem, ["options", "planner", "wishes"], lambda: self._rule_out())
-        self._rule_out()
 
     def unusual(self) -> list[str]:
         """Folded options that are not at their defaults, in a word or two each."""
@@ -85,7 +85,7 @@ class OptionFields:
 
         wrong = self._wrong.get(spec.name)
         bind_to(
-            widget, self.session.problem, fields, value, take, _said_in(wrong) if wrong else None
+            widget, self.session.problem, fields, value, take, said_in(wrong) if wrong else None
         )
 
     def _rows(self, names: Iterable[str], first: Any = None) -> list[Any]:
@@ -100,7 +100,7 @@ class OptionFields:
             if alone or not rows or len(rows[-1]) == IN_A_ROW or None in rows[-1]:
                 rows.append([])
             rows[-1] += [thing, None] if alone else [thing]
-        boxes = [pn.Row(*filter(None, row), **ROW) for row in rows]
+        boxes = [row[0] if None in row else pn.Row(*row, **ROW) for row in rows]
         return [*boxes, *(self._wrong[name] for name in names if name in self._wrong)]
 
     def _rule_out(self) -> None:
@@ -134,11 +134,5 @@ def _widget(spec: Spec, here: Sequence[Any]) -> Any:
     return pn.widgets.TextInput(value=typed(spec, spec.default), placeholder=spec.empty, **look)
 
 
-def _said_in(pane: pn.pane.HTML) -> Wrong:
-    return lambda error: pane.param.update(
-        object=wrong_html(error) if error else "", visible=error is not None
-    )
-
-
 def _faint(css: str, **look: Any) -> pn.pane.HTML:
-    return pn.pane.HTML("", css_classes=[css], margin=(0, 8), stylesheets=[TEXT], **look)
+    return pn.pane.HTML("", css_classes=[css], margin=(0, 8), stylesheets=[PLAIN], **look)

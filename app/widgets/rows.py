@@ -176,7 +176,14 @@ async function together(kind, only) {
   }
   return new Promise((done) => canvas.toBlob(done));
 }
+async function whole() {  // what is made when it comes near the window is made for a picture too
+  const detail = { parts: [] }, idle = () => Bokeh.documents[0].is_idle;
+  document.dispatchEvent(new CustomEvent('spillway-all', { detail }));
+  await Promise.all(detail.parts);
+  while (detail.parts.length && !idle()) await new Promise((done) => setTimeout(done, 50));
+}
 async function save(kind, name, only) {
+  await whole();
   keep(await together(kind, only), `${name}.${kind}`);
 }
 async function unpack(bytes, packed) {
@@ -250,6 +257,7 @@ export function render({ model, view }) {
     else setTimeout(nameAll, 200);
   };
   nameAll();
+  document.addEventListener('spillway-more', nameAll);
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {

@@ -71,13 +71,17 @@ TIP = """
 }
 """
 
-TEXT = (
-    TIP
-    + """
+PLAIN = """
 :host { font: 12px var(--sw-font); color: var(--sw-text); }
 h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
   letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
   padding-top: 7px; }
+.faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
+label { font-size: 11.5px; color: var(--sw-faint); }
+.wrong { color: var(--sw-alarm); font-weight: 600; }
+"""
+
+LEGEND = """
 .legend { display: flex; flex-wrap: wrap; gap: 2px 12px; }
 .legend span { white-space: nowrap; }
 .legend i { display: inline-block; width: 16px; height: 11px; margin-right: 5px;
@@ -85,23 +89,33 @@ h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
 .title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .title b, .legend b { font-size: 12.5px; }
 .title span { color: var(--sw-faint); margin-left: 8px; }
-h4.first { border-top: 0; }
-pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
-  white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
-.faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
-label { font-size: 11.5px; color: var(--sw-faint); }
-.wrong { color: var(--sw-alarm); font-weight: 600; }
-.notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
-  border-radius: 4px; line-height: 1.45; }
-.infeasible { border-left-color: #D55E00; }
+"""
+
+WORKING = """
 .working { line-height: 1.5; }
 .spin { display: inline-block; width: 9px; height: 9px; margin-right: 6px; border-radius: 50%;
   border: 2px solid #0072B2; border-right-color: transparent; animation: turn 1s linear infinite; }
-.glossary dt { font-weight: 650; margin-top: 7px; }
-.glossary dd { margin: 1px 0 0 0; line-height: 1.4; color: var(--sw-faint); }
 @keyframes turn { to { transform: rotate(360deg); } }
 """
+
+TEXT = (
+    TIP
+    + PLAIN
+    + LEGEND
+    + WORKING
+    + """
+h4.first { border-top: 0; }
+pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
+  white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
+.notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
+  border-radius: 4px; line-height: 1.45; }
+.infeasible { border-left-color: #D55E00; }
+.glossary dt { font-weight: 650; margin-top: 7px; }
+.glossary dd { margin: 1px 0 0 0; line-height: 1.4; color: var(--sw-faint); }
+"""
 )
+"""All that our words need. What is on every page takes the parts it needs: each is sent once more
+for each component that has it."""
 
 KEYS = """
 table { border: 0 !important; border-collapse: collapse; font-size: 12.5px; width: 100%; }
@@ -110,18 +124,37 @@ th, td { border: 0; border-bottom: 1px solid var(--sw-grid); padding: 3px 8px 3p
 code { color: var(--sw-text); background: var(--sw-hover); border-radius: 3px; padding: 1px 5px; }
 """
 
-COMPACT = """
+SMALL = """
+:host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
+.bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
+"""
+
+FIELD = """
 :host { --type-ramp-base-font-size: 12.5px; font-size: 12.5px; }
 label, .bk-input-group > label { font-size: 11.5px; margin: 0 0 1px 0; color: var(--sw-faint); }
 .bk-input, select.bk-input { min-height: 28px; height: 28px; padding: 2px 8px; font-size: 12.5px; }
 select.bk-input { text-overflow: ellipsis; padding-right: 22px; }
-.bk-btn { padding: 3px 8px; font-size: 12px; min-height: 28px; height: auto; line-height: 1.3; }
+"""
+
+CHOICES = (
+    SMALL
+    + """
 .bk-btn-group > button.bk-btn { padding: 2px 8px; min-height: 24px; font-size: 11.5px; }
 .bk-btn-group > button.bk-btn:not(:only-child):not(.bk-active) { color: var(--sw-faint); }
-.bk-input-group > button.bk-btn { padding: 0; min-height: 24px; font-size: 11.5px; }
-.bk-input-group > button.bk-btn > a { padding: 2px 8px; font-size: 11.5px; line-height: 1.4286; }
 .bk-input-group:has(> button.bk-btn) > label:empty { display: none; }
 """
+)
+
+COMPACT = (
+    FIELD
+    + CHOICES
+    + """
+.bk-input-group > button.bk-btn { padding: 0; min-height: 24px; font-size: 11.5px; }
+.bk-input-group > button.bk-btn > a { padding: 2px 8px; font-size: 11.5px; line-height: 1.4286; }
+"""
+)
+"""Widgets of any kind, denser than the template's; `SMALL` is for buttons, `FIELD` for fields,
+`CHOICES` for groups of buttons."""
 
 BUDGET = """
 .bk-btn { white-space: pre-line; text-align: center; padding: 2px 2px; font-size: 11.5px;

@@ -10,7 +10,7 @@ from app.model.sizes import plain_whole
 from app.model.state import Problem
 from app.session.session import Session
 from app.widgets.bound import bind, said_in
-from app.widgets.style import TEXT
+from app.widgets.style import PLAIN
 
 
 class WholeNumber:
@@ -19,7 +19,7 @@ class WholeNumber:
     def __init__(self, session: Session, name: str, label: str, css: str, **look: Any) -> None:
         self.field = pn.widgets.TextInput(label=label, css_classes=[css], **look)
         self.wrong = pn.pane.HTML(
-            "", css_classes=[f"{css}-wrong"], margin=(0, 8), stylesheets=[TEXT]
+            "", css_classes=[f"{css}-wrong"], margin=(0, 8), stylesheets=[PLAIN]
         )
         low, high = Problem.param[name].bounds
         bind(

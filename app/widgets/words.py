@@ -8,7 +8,7 @@ from app.kinds.registry import kind_of_planner
 from app.model.glossary import marked
 from app.session.session import Session
 from app.widgets.following import follow
-from app.widgets.style import TEXT
+from app.widgets.style import PLAIN, TIP
 
 BUDGET = "Of the scratchpad: MR, MH, MP or any size."
 BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
@@ -57,5 +57,9 @@ def planner_words(session: Session) -> pn.pane.HTML:
 
 def _pane(html: str, name: str) -> pn.pane.HTML:
     return pn.pane.HTML(
-        html, css_classes=[name], stylesheets=[TEXT], margin=(2, 8), sizing_mode="stretch_width"
+        html,
+        css_classes=[name],
+        stylesheets=[TIP, PLAIN],
+        margin=(2, 8),
+        sizing_mode="stretch_width",
     )

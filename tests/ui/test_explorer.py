@@ -75,11 +75,17 @@ def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
     at_step(page, start + 4)
     page.keyboard.press("ArrowLeft")
     at_step(page, start + 3)
+    assert models(page, BANDS) == [start + 2] * 2
+    page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
+    expect(page.locator(".lanes canvas").first).to_be_visible()
     bands = models(page, BANDS)
     assert bands.count(start + 2) == 2
     assert len(bands) == 3
+    page.keyboard.press("ArrowRight")
+    at_step(page, start + 4)
+    assert all(now > before for now, before in zip(models(page, BANDS), bands, strict=True))
     page.keyboard.press("]")
-    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 3} of")
+    expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 4} of")
     expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
 
 
@@ -256,6 +262,7 @@ def test_a_link_brings_back_problem_and_view(open_page: Any) -> None:
 def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> None:
     page = open_page("?v=1&model=densenet121")
     shows(page, "name", "densenet121")
+    page.locator(".pareto-box").scroll_into_view_if_needed()
     expect(page.locator(".sweep button")).to_be_enabled(timeout=PATIENCE_MS)
     page.locator(".sweep button").click()
     expect(page.locator(".sweep-stop button")).to_be_visible()

@@ -14,6 +14,7 @@ PICKED = "&swept=%5B%22cosma%22%2C%22fusion%22%5D"
 
 def test_what_more_memory_buys_is_two_clicks_away(open_page: Any) -> None:
     page = open_page(SMALL + PICKED)
+    page.locator(".pareto-box").scroll_into_view_if_needed()
     page.locator(".all-planners button").click()
     table = page.locator(".planners .buys")
     expect(page.locator(".planners .ask-more button")).to_be_in_viewport()  # the button is below

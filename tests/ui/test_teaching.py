@@ -89,6 +89,8 @@ def test_terms_are_explained_by_pointer_and_by_key(open_page: Any) -> None:
     shown, words = tip(page, spill)
     assert shown == "block"
     assert "non-compulsory traffic" in words
+    page.locator(".lanes").scroll_into_view_if_needed()
+    expect(page.locator(stall).first).to_be_visible()
     page.keyboard.press("Tab")
     page.locator(stall).first.focus()
     assert tip(page, stall)[0] == "block"

@@ -22,7 +22,7 @@ from app.widgets.board import Board, ways_out
 from app.widgets.buttons import button
 from app.widgets.later import seen
 from app.widgets.legends import switch
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import FIELD, LEGEND, PLAIN, SMALL, TEXT
 from planners.core.units import format_bytes
 
 NAMED = 2
@@ -39,19 +39,19 @@ class DagBar(pn.viewable.Viewer):
         self.search = pn.widgets.TextInput(
             placeholder="search by name or kind  ( / )",
             css_classes=["dag-search"],
-            stylesheets=[COMPACT],
+            stylesheets=[FIELD],
             width=185,
             margin=(0, 6),
         )
         self.search.param.watch(lambda event: self._find(event.new), "value")
-        self.found = pn.pane.HTML("", margin=(4, 2), stylesheets=[TEXT])
+        self.found = pn.pane.HTML("", margin=(4, 2), stylesheets=[PLAIN], visible=False)
         self.legend = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[TEXT]
+            "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[PLAIN, LEGEND]
         )
         self.what_if = pn.widgets.Button(
             label="What if…",
             css_classes=["open-what-if"],
-            stylesheets=[COMPACT],
+            stylesheets=[SMALL],
             description="wish something of what is selected, and see what it costs: w",
             on_click=lambda _e: session.look.param.update(panel="what if"),
             margin=(0, 3),
@@ -59,7 +59,7 @@ class DagBar(pn.viewable.Viewer):
         self.cut = pn.widgets.Button(
             label=CUT,
             css_classes=["cut"],
-            stylesheets=[COMPACT],
+            stylesheets=[SMALL],
             description="cut the network behind the selected operator, or no more: b",
             on_click=lambda _e: session.breaks.toggle(session.breaks.selected),
             margin=(0, 3),
@@ -76,18 +76,22 @@ class DagBar(pn.viewable.Viewer):
         """Select the next operator that matches, with its blocks opened."""
         hits = find_operators(self.session.work.shown, text)
         if not hits:
-            self.found.object = "<i>nothing found</i>" if text.strip() else ""
+            self._tell("<i>nothing found</i>" if text.strip() else "")
             return
         if self.session.what_if.picked(operator_selection(hits[0])):
             return
         self.session.cursor.to_operator(hits[0])
-        self.found.object = f"{len(hits)} found"
+        self._tell(f"{len(hits)} found")
+
+    def _tell(self, words: str) -> None:
+        """Say what became of a search."""
+        self.found.param.update(object=words, visible=bool(words))
 
     def _open_all(self) -> None:
         look, tree = self.session.look, self.session.work.shown.tree
         everything = sorted(tree.everything())
         full = everything == look.expanded and set(everything) != tree.names
-        self.found.object = "<i>too many at once: tap a block</i>" if full else ""
+        self._tell("<i>too many at once: tap a block</i>" if full else "")
         look.expanded = everything
 
     def _close_all(self) -> None:
@@ -106,7 +110,8 @@ class DagBar(pn.viewable.Viewer):
             self.legend.object = legend_html(self.dag.drawn.legend, self.dag.drawn.twins)
 
     def __panel__(self) -> pn.Row:
-        return pn.Row(
+        return seen(
+            pn.Row,
             self.search,
             self.found,
             switch(self.session, "colour", {c: c for c in COLOURS}, ["colour"]),
@@ -138,7 +143,7 @@ class Message(pn.viewable.Viewer):
             label="",
             color="primary",
             css_classes=["nearest"],
-            stylesheets=[COMPACT],
+            stylesheets=[SMALL],
             on_click=lambda _e: session.change(budget=nearest(session.work.infeasible)[1]),
             margin=(0, 6),
         )

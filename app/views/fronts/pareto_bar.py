@@ -14,7 +14,7 @@ from app.session.session import Session
 from app.widgets.buttons import button, to_the_left
 from app.widgets.following import follow
 from app.widgets.later import seen, show_in_row
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import FIELD, PLAIN, TIP
 
 SWEEP = "A sweep plans a dozen budgets: what does more memory buy?"
 FRONT_HTML = f"{term('Pareto front')}; faint points are {term('dominated')}."
@@ -41,7 +41,7 @@ class ParetoBar(pn.viewable.Viewer):
         about = "what more memory buys with each planner; a larger chart"
         self.open.description = to_the_left(about)
         self.state = pn.pane.HTML(
-            "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TEXT]
+            "", css_classes=["sweep-state"], margin=(2, 4), stylesheets=[TIP, PLAIN]
         )
         names = ["points", "sweeping", "sweep_progress", "sweep", "budgets"]
         follow(session.work, names, lambda: self._show())
@@ -91,7 +91,7 @@ def axis_select(session: Session, name: str) -> pn.widgets.Select:
         options={words: axis for words, axis in AXIS_NAMES.items() if axis in METRICS},
         value=getattr(session.look, name),
         css_classes=[f"axis-{name}"],
-        stylesheets=[COMPACT],
+        stylesheets=[FIELD],
         sizing_mode="stretch_width",
         margin=(0, 3),
     )

@@ -20,7 +20,7 @@ from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import SMALL, TEXT
 
 NARROW = (0, 2)
 RED = "#D0021B"  # for what is invalid, and nothing else
@@ -374,7 +374,7 @@ def hand_switch(session: Session) -> pn.widgets.Button:
     made = pn.widgets.Button(
         label="by hand",
         css_classes=["hand-switch"],
-        stylesheets=[COMPACT, ".bk-btn { white-space: nowrap; min-height: 24px; }"],
+        stylesheets=[SMALL, ".bk-btn { white-space: nowrap; min-height: 24px; }"],
         description="drag rectangles to other addresses; check judges at once: m",
         on_click=turn,
         margin=(0, 2),

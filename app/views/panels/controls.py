@@ -17,9 +17,10 @@ from app.widgets.bound import bind, said_in
 from app.widgets.budget_field import BudgetField
 from app.widgets.files_field import FilesField
 from app.widgets.following import follow
+from app.widgets.later import seen
 from app.widgets.machine_field import MachineField
 from app.widgets.model_field import ModelField
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import FIELD, PLAIN, SMALL
 from app.widgets.words import budget_words, planner_words
 from planners.core.caveats import caveats
 
@@ -50,7 +51,7 @@ class Controls(pn.viewable.Viewer):
         self.files = FilesField(session)
 
     def _make_problem(self) -> None:
-        wide = {"sizing_mode": "stretch_width", "margin": (2, 8), "stylesheets": [COMPACT]}
+        wide = {"sizing_mode": "stretch_width", "margin": (2, 8), "stylesheets": [FIELD]}
         self.model = ModelField(
             options=[*sp.models(), *TIMM],
             css_classes=["model"],
@@ -60,7 +61,7 @@ class Controls(pn.viewable.Viewer):
         )
         self.model.on_key(lambda name: self.session.change(model=name))
         self.caveats = pn.pane.HTML(
-            "", css_classes=["caveats"], margin=(0, 8), stylesheets=[TEXT, CAVEATS], visible=False
+            "", css_classes=["caveats"], margin=(0, 8), stylesheets=[PLAIN, CAVEATS], visible=False
         )
         self.shape = pn.widgets.TextInput(
             label="Input shape or batch",
@@ -69,7 +70,7 @@ class Controls(pn.viewable.Viewer):
             **wide,
         )
         self.wrong_shape = pn.pane.HTML(
-            "", css_classes=["shape-wrong"], margin=(0, 8), stylesheets=[TEXT]
+            "", css_classes=["shape-wrong"], margin=(0, 8), stylesheets=[PLAIN]
         )
         self.granularity = pn.widgets.Select(
             label="Granularity", options=list(GRANULARITIES), css_classes=["granularity"], **wide
@@ -118,7 +119,7 @@ class Controls(pn.viewable.Viewer):
             color="primary",
             on_click=lambda _e: self.session.plan(fresh=True),
             css_classes=["plan"],
-            stylesheets=[COMPACT],
+            stylesheets=[SMALL],
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
@@ -142,12 +143,13 @@ class Controls(pn.viewable.Viewer):
         def heading(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(
                 f"<h4>{text}</h4>",
-                stylesheets=[TEXT],
+                stylesheets=[PLAIN],
                 margin=(8, 8, 2, 8),
                 sizing_mode="stretch_width",
             )
 
-        return pn.Column(
+        return seen(
+            pn.Column,
             self.model,
             self.caveats,
             pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),

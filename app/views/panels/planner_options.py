@@ -17,7 +17,7 @@ from app.widgets.chips import CLEAR, PICK, TAKE, Chips
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.option_fields import ROW, WIDE, OptionFields
-from app.widgets.style import COMPACT, LINK, TEXT
+from app.widgets.style import CHOICES, FIELD, LINK, PLAIN, SMALL, TIP
 from app.widgets.whole_number import WholeNumber
 
 ALWAYS = '<span class="faint">Its plans always count parameters.</span>'
@@ -35,7 +35,7 @@ class PlannerOptions(pn.viewable.Viewer):
             css_classes=["planner"],
             **WIDE,
         )
-        look = {"width": 70, "margin": (2, 8, 2, 0), "stylesheets": [COMPACT]}
+        look = {"width": 70, "margin": (2, 8, 2, 0), "stylesheets": [FIELD]}
         self.limit = WholeNumber(session, "time_limit", "Limit (s)", "limit", **look)
         self.first, self.front, self.rest = (pn.Column(**ROW) for _ in range(3))
         self._forms: dict[str, OptionFields] = {}
@@ -64,7 +64,7 @@ class PlannerOptions(pn.viewable.Viewer):
             options={"automatic": False, "by hand": True},
             css_classes=["switch", "by-hand"],
             variant="outline",
-            stylesheets=[COMPACT],
+            stylesheets=[CHOICES],
             margin=(0, 4),
         )
         bind_to(
@@ -77,28 +77,27 @@ class PlannerOptions(pn.viewable.Viewer):
         self.chips = Chips(css_classes=["breaks"], sizing_mode="stretch_width", margin=(3, 8, 0, 8))
         self.chips.on_key(lambda key: self._tapped(key))
         self.about_breaks = pn.pane.HTML(
-            "", css_classes=["about-breaks"], margin=(0, 8), stylesheets=[TEXT]
+            "", css_classes=["about-breaks"], margin=(0, 8), stylesheets=[PLAIN]
         )
         title = pn.pane.HTML(
             f"<label>{term('Break nodes', 'break node')} ✂</label>",
             margin=(4, 8),
-            stylesheets=[TEXT],
+            stylesheets=[TIP, PLAIN],
         )
         head = pn.Row(title, self.by_hand, sizing_mode="stretch_width", margin=(3, 0))
-        self.breaks = seen(
-            pn.Column, head, self.chips, self.about_breaks, sizing_mode="stretch_width", margin=0
-        )
+        visible = cuts(self.session.problem)
+        self.breaks = seen(pn.Column, head, self.chips, self.about_breaks, visible=visible, **ROW)
 
     def _make_more(self) -> None:
         self.rest.visible = False
         self.more = pn.widgets.Button(
             css_classes=["more-options"],
-            stylesheets=[COMPACT, LINK],
+            stylesheets=[SMALL, LINK],
             on_click=lambda _e: self._open(not self.rest.visible),
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.always = pn.pane.HTML(ALWAYS, margin=(0, 8), stylesheets=[TEXT])
+        self.always = pn.pane.HTML(ALWAYS, margin=(0, 8), stylesheets=[PLAIN])
 
     def _fill(self) -> None:
         """Put the fields of the chosen planner in their places."""

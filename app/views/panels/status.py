@@ -16,12 +16,12 @@ from app.stories.notes import assumptions
 from app.views.panels.solver import progress_text, spark_svg
 from app.widgets.buttons import button
 from app.widgets.later import seen, show_in_row
-from app.widgets.style import COMPACT, TEXT
+from app.widgets.style import PLAIN, SMALL, TIP, WORKING
 from planners.core.units import format_bytes
 
 LOW: dict[str, Any] = {
     "margin": (0, 6),
-    "stylesheets": [COMPACT, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
+    "stylesheets": [SMALL, ".bk-btn { padding: 1px 8px; min-height: 22px; }"],
     "visible": False,
 }
 REST_TERMS = {"operators": "granularity"}
@@ -46,7 +46,7 @@ class Status(pn.viewable.Viewer):
         self.text = pn.pane.HTML(
             "",
             css_classes=["progress"],
-            stylesheets=[TEXT, CSS],
+            stylesheets=[TIP, PLAIN, WORKING, CSS],
             sizing_mode="stretch_width",
             margin=0,
         )

@@ -10,7 +10,7 @@ from app.widgets.buttons import button
 from app.widgets.component import Component
 from app.widgets.following import follow
 from app.widgets.later import seen
-from app.widgets.style import COMPACT
+from app.widgets.style import FIELD
 
 NEAR = (2, 2)
 CURSOR = "cursor-slider"
@@ -70,7 +70,7 @@ class TeachingBar(pn.viewable.Viewer):
             options=PACES,
             value=1.5,
             css_classes=["pace"],
-            stylesheets=[COMPACT],
+            stylesheets=[FIELD],
             width=66,
             margin=(2, 2),
         )

@@ -12,7 +12,7 @@ from app.views.panels.teaching import CURSOR, HEIGHTS, LARGE, TeachingBar
 from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.rows import BarRows, Words
-from app.widgets.style import BOX, TEXT
+from app.widgets.style import BOX, PLAIN, TIP
 
 
 class Stepper(pn.viewable.Viewer):
@@ -32,7 +32,11 @@ class Stepper(pn.viewable.Viewer):
             syncable=False,
         )
         self.title = Words(
-            part="now", css_classes=["step-title"], margin=(7, 4), width=105, stylesheets=[TEXT]
+            part="now",
+            css_classes=["step-title"],
+            margin=(7, 4),
+            width=105,
+            stylesheets=[TIP, PLAIN],
         )
         self.story = BarRows(
             part="story",

@@ -1,0 +1,56 @@
+"""Parts of the page that are made when they come near the window, or are wanted in a picture.
+
+What lies below the first screen is a third of the page: for the server to make, for the browser to
+build before the first plan is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import param
+
+from app.widgets.component import Component
+
+
+class Mark(Component):
+    """Holds the room of a part that is not made yet, and says when it is wanted."""
+
+    wanted = param.Boolean(default=False, doc="Whether it is near the window, or to be saved.")
+
+    _esm = """
+export function render({ model }) {
+  const mark = document.createElement('span');
+  const want = () => { watch.disconnect(); model.wanted = true; };
+  const near = { rootMargin: '80px', scrollMargin: '80px' };
+  const watch = new IntersectionObserver((seen) => {
+    if (seen.some((entry) => entry.isIntersecting)) want();
+  }, near);
+  requestAnimationFrame(() => watch.observe(mark.getRootNode().host));
+  const gone = new Promise((done) => { model.on('remove', done); });
+  const asked = (event) => { event.detail.parts.push(gone); want(); };
+  document.addEventListener('spillway-all', asked);
+  gone.then(() => {
+    watch.disconnect();
+    document.removeEventListener('spillway-all', asked);
+    setTimeout(() => document.dispatchEvent(new CustomEvent('spillway-more')), 100);
+  });
+  return mark;
+}
+"""
+
+
+def near(
+    kind: type[pn.Row | pn.Column], height: int, make: Callable[[], list[Any]], **params: Any
+) -> Any:
+    """A row or column that is empty and so high until it comes near the window."""
+    mark = Mark(height=height, sizing_mode="stretch_width", margin=0)
+    box = kind(mark, **params)
+
+    def fill(_event: Any) -> None:
+        box.objects = [pn.panel(thing) for thing in make()]
+
+    mark.param.watch(fill, "wanted")
+    return box
