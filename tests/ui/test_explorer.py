@@ -84,6 +84,7 @@ def test_the_cursor_moves_by_button_and_key_in_all_views(first: Page) -> None:
     page.keyboard.press("ArrowRight")
     at_step(page, start + 4)
     assert all(now > before for now, before in zip(models(page, BANDS), bands, strict=True))
+    page.evaluate("document.getElementById('main').scrollTop = 0")
     page.keyboard.press("]")
     expect(page.locator(".step-title .now")).not_to_contain_text(f"Step {start + 4} of")
     expect(page).to_have_url(re.compile(f"step={step(page) - 1}(&|$)"))
