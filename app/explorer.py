@@ -302,7 +302,6 @@ class Explorer(pn.viewable.Viewer):
             return {"css_classes": ["box", name], "stylesheets": [BOX], **wide}
 
         def lanes() -> list[Any]:
-            self.timeline.point(session.look.step)
             head = self.lanes_title, self.lanes_legend, serial_switch(session)
             return [pn.Row(*head, margin=0, **wide), plot(self.timeline)]
 

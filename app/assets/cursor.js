@@ -98,7 +98,7 @@ export function render({ model, view }) {
     if (button && !move(BUTTONS[button])) model.send_msg({ key: BUTTONS[button] });
   }
   const listening = { 'spillway-key': pressed, 'spillway-hello': tell, click: clicked,
-    pointerdown: report };
+    pointerdown: report, 'spillway-more': () => show(false) };
   for (const [name, act] of Object.entries(listening)) document.addEventListener(name, act, true);
   model.on('remove', () => {
     for (const [name, act] of Object.entries(listening))

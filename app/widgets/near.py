@@ -35,7 +35,7 @@ export function render({ model }) {
   gone.then(() => {
     watch.disconnect();
     document.removeEventListener('spillway-all', asked);
-    setTimeout(() => document.dispatchEvent(new CustomEvent('spillway-more')), 100);
+    document.dispatchEvent(new CustomEvent('spillway-more'));
   });
   return mark;
 }

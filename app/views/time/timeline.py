@@ -200,12 +200,6 @@ class TimelineView:
         for layer in self.layers:
             layer.look(line_color=line[0], line_width=line[1])
 
-    def point(self, step: int) -> None:
-        """Put the cursor's band where the browser has it: the figure comes to a page later."""
-        start, stop = self.times.data["start"], self.times.data["stop"]
-        if step < len(start):
-            self.cursor.update(left=start[step], right=stop[step])
-
     def highlight(self, shown: Shown, selection: str) -> None:
         """Outline the selected operators, and transfers of the selected tensors."""
         self.tensors = set(selected_tensors(shown.graph, selection))
