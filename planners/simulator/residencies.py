@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
 
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph
@@ -21,8 +20,10 @@ from planners.core.program import (
     piece_bytes,
 )
 from planners.simulator.columns.replay import Columns
-from planners.simulator.columns.residencies import residencies_of
+from planners.simulator.columns.residencies import stay_columns
+from planners.simulator.ground.made_once import MadeOnce
 from planners.simulator.ground.residency import Ending, Origin, Residency
+from planners.simulator.ground.stay_columns import StayColumns, columns_of_stays
 
 
 @dataclass(slots=True)
@@ -39,17 +40,22 @@ class Stay:
     stop_instruction: int = -1
 
 
-class Residencies(Sequence[Residency]):
+class Residencies(MadeOnce[Residency]):
     """The residencies of a valid program in program order, found when they are first asked for."""
 
-    def __init__(self, graph: Graph, program: Program, columns: Columns | None = None) -> None:
-        self._graph, self._program, self.columns = graph, program, columns
+    def __init__(self, graph: Graph, program: Program, replayed: Columns | None = None) -> None:
+        self._graph, self._program, self.replayed = graph, program, replayed
 
     @cached_property
-    def all(self) -> tuple[Residency, ...]:
-        """Every one of them."""
-        if self.columns is not None:
-            return tuple(residencies_of(self.columns))
+    def columns(self) -> StayColumns:
+        """The same as columns."""
+        if self.replayed is None:
+            return columns_of_stays(self.all)
+        return stay_columns(self.replayed)
+
+    def _make(self) -> tuple[Residency, ...]:
+        if self.replayed is not None:
+            return self.columns.residencies()
         spaces = AddressSpace(self._program.memories)
         stays = _stays(self._program, spaces)
         for stay in stays:  # A sum that is complete takes its own bytes.
@@ -57,25 +63,6 @@ class Residencies(Sequence[Residency]):
             own = region._replace(size_bytes=piece_bytes(self._graph, piece))
             stay.operand = Operand(piece, own)
         return _residencies(stays, spaces, frozenset(self._graph.outputs), len(self._program.steps))
-
-    def __len__(self) -> int:
-        return len(self.all)
-
-    @overload
-    def __getitem__(self, at: int) -> Residency: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Residency, ...]: ...
-    def __getitem__(self, at: int | slice) -> Residency | tuple[Residency, ...]:
-        return self.all[at]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self.all == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self.all)
-
-    def __reduce__(self) -> tuple[type[tuple[Residency, ...]], tuple[tuple[Residency, ...]]]:
-        return tuple, (self.all,)
 
 
 @no_collection()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planners.core.display import Displayed, Fact
@@ -18,6 +17,7 @@ from planners.simulator.columns.timing import timed, used_joules
 from planners.simulator.energy import energy
 from planners.simulator.given_times import seconds_of
 from planners.simulator.ground.interval import Interval
+from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
 from planners.simulator.residencies import Residencies
 from planners.simulator.spread import on_another
 from planners.simulator.timing import schedule
@@ -40,7 +40,7 @@ class Trace(Displayed):
     extent_bytes: int
     energy: Mapping[str, float]
     busy_s: Mapping[str, float]
-    intervals: tuple[Interval, ...]
+    intervals: Sequence[Interval]
     times: str = ""
 
     @property
@@ -50,10 +50,8 @@ class Trace(Displayed):
     @property
     def stall_s(self) -> Mapping[str, float]:
         """Seconds that each engine stood free because of a hazard."""
-        seconds: dict[str, float] = defaultdict(float)
-        for interval in self.intervals:
-            seconds[interval.engine] += interval.stall_s
-        return dict(seconds)
+        columns = columns_of_intervals(self.intervals)
+        return columns.by_engine(columns.stall_s)
 
     def facts(self) -> list[Fact]:
         whole = self.makespan_s or 1.0
@@ -88,24 +86,23 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
     given = plan.times if own else None
     program = plan.program if own else on_another(plan.program, plan.machine, machine)
     seconds = seconds_of(plan.program, plan.graph, given) if given else ()
-    columns = report.residencies.columns if isinstance(report.residencies, Residencies) else None
+    columns = report.residencies.replayed if isinstance(report.residencies, Residencies) else None
     known = columns is not None and program is plan.program and not (spreads(machine) and not own)
-    intervals = timed(columns, machine, serial, seconds) if columns and known else None
-    if intervals is None:
-        intervals = schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
-    busy: dict[str, float] = defaultdict(float)
-    for interval in intervals:
-        busy[interval.engine] += interval.stop_s - interval.start_s
+    found = timed(columns, machine, serial, seconds) if columns and known else None
+    if found is None:
+        found = columns_of_intervals(
+            schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
+        )
     return Trace(
         machine=machine.name,
         serial=serial,
-        makespan_s=max((interval.stop_s for interval in intervals), default=0.0),
+        makespan_s=found.makespan_s,
         traffic_bytes=report.traffic_bytes,
         peak_bytes=report.peak_bytes,
         extent_bytes=report.extent_bytes,
         energy=used_joules(columns, machine) if columns else energy(plan.program, machine),
-        busy_s=dict(busy),
-        intervals=intervals,
+        busy_s=found.by_engine(found.stop_s - found.start_s),
+        intervals=HeldIntervals(found),
         times=times_text(given, machine),
     )
 

@@ -34,6 +34,8 @@ from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
 from planners.simulator.columns.timing import timed, used_joules
 from planners.simulator.energy import energy
+from planners.simulator.ground.interval_columns import columns_of_intervals
+from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
 from planners.simulator.timing import schedule
 from tests.simulator.changed import Case, cases, changed, flat
@@ -76,6 +78,8 @@ def test_a_valid_program_is_known_to_be(name: str) -> None:
     expected = by_instructions((graph, flat(program), machine))
     assert report == expected
     assert tuple(report.residencies) == tuple(expected.residencies)
+    kept = columns_of_stays(tuple(report.residencies))
+    assert kept.residencies() == tuple(report.residencies)
 
 
 @pytest.mark.parametrize("name", cases())
@@ -88,8 +92,11 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
     for serial, times in product((False, True), ((), [0.5, None, 0.0, 2e-6])):
         told = timed(found.columns, machine, serial, times)
         same = schedule(program, machine, serial=serial, seconds=times)
+        assert columns_of_intervals(same).intervals() == same
         narrow = (found.columns.stays.wide == _own(found.columns)).all()
-        assert told == (same if narrow else None)  # Wide sums are left to the readable one.
+        assert (told and told.intervals()) == (
+            same if narrow else None
+        )  # Wide sums are left to the readable one.
     assert used_joules(found.columns, machine) == energy(program, machine)
 
 

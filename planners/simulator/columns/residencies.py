@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from planners.core.program import Span
-from planners.core.tables.boxes import pieces_of
 from planners.core.tables.table import SOURCE, STORE, WRITE
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.stays import FOREVER, PHASES
-from planners.simulator.ground.residency import Ending, Origin, Residency
-
-_ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
-_ENDINGS: tuple[Ending, ...] = ("drop", "spill", "dead", "output")
+from planners.simulator.ground.stay_columns import ENDINGS, ORIGINS, StayColumns
 
 
-def residencies_of(columns: Columns) -> Iterator[Residency]:
+def stay_columns(columns: Columns) -> StayColumns:
     """Every residency in program order, each with why it began and why it ended."""
     operands, stays = columns.operands, columns.stays
     graph, program = operands.graph, operands.program
@@ -31,46 +24,33 @@ def residencies_of(columns: Columns) -> Iterator[Residency]:
     stored[stays.of[sources]] = table.kind[table.instruction[sources]] == STORE  # By the last one.
     outputs = np.array([name in graph.outputs for name in table.tensors], np.bool_)
     spans = operands.spans(place, operands.own_bytes[place])
-    names = [memory.name for memory in program.memories]
-    every = [
-        Span(names[root], a, b)
-        for root, a, b in zip(
-            operands.root[place][spans.row].tolist(),
-            spans.start.tolist(),
-            spans.stop.tolist(),
-            strict=True,
-        )
-    ]
-    begins = np.searchsorted(spans.row, np.arange(len(place) + 1)).tolist()
     ended = stays.end < FOREVER
     stop = np.where(ended, stays.end // PHASES, -1)
-    until = np.where(ended, table.step[stop] + 1, len(program.steps))
-    rows = zip(
-        pieces_of(table, place),
-        operands.root[place].tolist(),
-        begins,
-        begins[1:],
-        table.step[stays.begin // PHASES].tolist(),
-        until.tolist(),
-        (stays.begin // PHASES).tolist(),
-        stop.tolist(),
-        np.where(table.role[place] == WRITE, 2, first).tolist(),
-        np.where(
-            last,
-            2 + (stored & outputs[table.tensor[place]]),
-            stored & ~outputs[table.tensor[place]],
-        ).tolist(),
-        strict=False,
+    begun = stays.begin // PHASES
+    loaded = np.where(first, ORIGINS.index("load"), ORIGINS.index("retrieve"))
+    done = np.where(
+        stored & outputs[table.tensor[place]], ENDINGS.index("output"), ENDINGS.index("dead")
     )
-    for piece, root, a, b, start_step, stop_step, start, end, origin, ending in rows:
-        yield Residency(
-            piece,
-            names[root],
-            tuple(every[a:b]),
-            start_step,
-            stop_step,
-            start,
-            end,
-            _ORIGINS[origin],
-            _ENDINGS[ending],
-        )
+    again = np.where(
+        stored & ~outputs[table.tensor[place]], ENDINGS.index("spill"), ENDINGS.index("drop")
+    )
+    return StayColumns(
+        tensors=table.tensors,
+        ranks=tuple(len(graph.tensors[name].shape) for name in table.tensors),
+        memories=tuple(memory.name for memory in program.memories),
+        tensor=table.tensor[place],
+        start=table.start[place],
+        stop=table.stop[place],
+        memory=operands.root[place],
+        first=np.searchsorted(spans.row, np.arange(len(place) + 1)),
+        span_start=spans.start,
+        span_stop=spans.stop,
+        start_step=table.step[begun],
+        stop_step=np.where(ended, table.step[stop] + 1, len(program.steps)),
+        start_instruction=begun,
+        stop_instruction=stop,
+        origin=np.where(table.role[place] == WRITE, ORIGINS.index("compute"), loaded).astype(
+            np.uint8
+        ),
+        ending=np.where(last, done, again).astype(np.uint8),
+    )

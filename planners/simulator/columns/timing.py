@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planners.core.engines import sharing
 from planners.core.machine import Machine
@@ -25,17 +27,11 @@ from planners.core.tables.table import (
 from planners.simulator.columns.replay import Columns
 from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
-from planners.simulator.ground.interval import Cause, Interval, shares
+from planners.simulator.ground.interval import Interval, shares
+from planners.simulator.ground.interval_columns import CAUSES, IntervalColumns, Seconds
 from planners.simulator.ground.joules import joules
 
-Seconds = NDArray[np.float64]
-CAUSES: tuple[Cause, ...] = (
-    "",
-    "read after write",
-    "write after write",
-    "write after read",
-    "barrier",
-)
+_SECONDS = ("start_s", "stop_s", "stall_s")
 
 
 def used_joules(columns: Columns, machine: Machine) -> Mapping[str, float]:
@@ -62,10 +58,10 @@ def used_joules(columns: Columns, machine: Machine) -> Mapping[str, float]:
 
 def timed(
     columns: Columns, machine: Machine, serial: bool, seconds: Sequence[float | None]
-) -> tuple[Interval, ...] | None:
+) -> IntervalColumns | None:
     """The intervals of `planners.simulator.timing.schedule`; None where transfers may choose."""
     try:
-        return tuple(_Timing(columns, machine, seconds).intervals(serial))
+        return _Timing(columns, machine, seconds).intervals(serial)
     except Unsure:
         return None
 
@@ -163,32 +159,79 @@ class _Timing:
 
     # ---- the scoreboard ----------------------------------------------------------------------
 
-    def intervals(self, serial: bool) -> Iterator[Interval]:
+    def intervals(self, serial: bool) -> IntervalColumns:
         """The intervals of all loads, stores and computes, in program order."""
         waits, table = self.waits, self.table
-        groups = np.diff(np.append(waits.head, len(table))).tolist()
-        heads = waits.head.tolist()
-        seconds = [self.taken[at] for at in heads]
-        transfers = ((table.kind == LOAD) | (table.kind == STORE)).tolist()
-        joined: dict[int, list[int]] = {}
-        for at in np.unique(waits.issue[self._follows()]).tolist():
-            items = range(heads[at], heads[at] + groups[at])
-            joined[at] = [item for item in items if transfers[item]]
-            seconds[at] = sum(self.taken[item] for item in joined[at])
-        board = _board(waits, self.engines, seconds, serial)
-        steps = table.step[waits.head].tolist()
-        labels = self._labels()
-        sizes = table.size[np.minimum(table.first[:-1], len(table.size) - 1)].tolist()
-        for at, (start, stop, stall, cause, blocker) in enumerate(board):
-            head = heads[at]
-            held = heads[blocker] if cause else None
-            rest = (stall, CAUSES[cause], held)
-            whole = Interval(self.engines[at], start, stop, head, steps[at], labels[head], *rest)
-            if at in joined:
-                parts = [(item, sizes[item], labels[item]) for item in joined[at]]
-                yield from shares(whole, seconds[at], parts)
-            else:
-                yield whole
+        head = waits.head
+        seconds = np.array(self.taken)[head]
+        joined = self._joined()
+        for at, items in joined.items():
+            seconds[at] = sum(self.taken[item] for item in items)
+        taken = seconds.tolist()
+        board = list(_board(waits, self.engines, taken, serial))
+        start, stop, stall, cause, blocker = zip(*board, strict=True) if board else ((),) * 5
+        causes, blockers = np.array(cause, np.uint8), np.array(blocker, np.int64)
+        names = {name: at for at, name in enumerate(dict.fromkeys(self.engines))}
+        whole = IntervalColumns(
+            engines=tuple(names),
+            labels=(*table.operators, *table.tensors),
+            engine=np.array([names[name] for name in self.engines], np.int64),
+            label=self._labels[head],
+            start_s=np.array(start, np.float64),
+            stop_s=np.array(stop, np.float64),
+            stall_s=np.array(stall, np.float64),
+            instruction=head,
+            step=table.step[head],
+            cause=causes,
+            blocker=np.where(causes > 0, head[blockers], -1) if len(head) else blockers,
+        )
+        return self._shared(whole, taken, joined) if joined else whole
+
+    def _joined(self) -> dict[int, list[int]]:
+        """By issue of several loads that are joined: these."""
+        table, head = self.table, self.waits.head
+        transfer = (table.kind == LOAD) | (table.kind == STORE)
+        bounds = np.append(head, len(table)).tolist()
+        return {
+            at: [item for item in range(bounds[at], bounds[at + 1]) if transfer[item]]
+            for at in np.unique(self.waits.issue[self._follows()]).tolist()
+        }
+
+    def _shared(
+        self, whole: IntervalColumns, taken: Sequence[float], joined: Mapping[int, list[int]]
+    ) -> IntervalColumns:
+        """The same where transfers of joined loads are their shares by bytes."""
+        table, labels = self.table, whole.labels
+        counts = np.ones(len(whole), np.int64)
+        counts[list(joined)] = [len(items) for items in joined.values()]
+        rows = np.repeat(np.arange(len(whole)), counts)
+        begins = (np.cumsum(counts) - counts).tolist()
+        columns: dict[str, Any] = {
+            name: getattr(whole, name)[rows]
+            for name in (*_SECONDS, "label", "instruction", "cause", "blocker")
+        }
+        for at, items in joined.items():
+            one = Interval(
+                engine=whole.engines[whole.engine[at]],
+                start_s=float(whole.start_s[at]),
+                stop_s=float(whole.stop_s[at]),
+                instruction=int(whole.instruction[at]),
+                step=int(whole.step[at]),
+                label=labels[whole.label[at]],
+                stall_s=float(whole.stall_s[at]),
+                cause=CAUSES[whole.cause[at]],
+                blocker=int(whole.blocker[at]),
+            )
+            sizes = table.size[table.first[items]].tolist()
+            parts = [(item, size, "") for item, size in zip(items, sizes, strict=True)]
+            for to, part in enumerate(shares(one, taken[at], parts), begins[at]):
+                for name in _SECONDS:
+                    columns[name][to] = getattr(part, name)
+                if part.instruction != one.instruction:
+                    columns["instruction"][to] = part.instruction
+                    columns["label"][to] = self._labels[part.instruction]
+                    columns["cause"][to], columns["blocker"][to] = 0, -1
+        return replace(whole, engine=whole.engine[rows], step=whole.step[rows], **columns)
 
     def _follows(self) -> Flags:
         """Loads that are joined to the one before."""
@@ -198,15 +241,12 @@ class _Timing:
         follows: Flags = transfer & ~starts
         return follows
 
-    def _labels(self) -> list[str]:
-        """What each instruction is called: a compute's operator, a transfer's tensor."""
+    @cached_property
+    def _labels(self) -> Numbers:
+        """What each instruction is called: a compute's operator, else a transfer's tensor."""
         table = self.table
-        tensor = table.tensor[np.minimum(table.first[:-1], len(table.tensor) - 1)].tolist()
-        operator = table.operator.tolist()
-        return [
-            table.operators[op] if op >= 0 else table.tensors[at]
-            for op, at in zip(operator, tensor, strict=True)
-        ]
+        tensor = table.tensor[np.minimum(table.first[:-1], len(table.tensor) - 1)]
+        return np.where(table.operator >= 0, table.operator, len(table.operators) + tensor)
 
 
 def _board(

@@ -1,0 +1,145 @@
+"""Residencies as columns: one row a stay, one a span of its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planners.core.program import Piece, Span
+from planners.core.tables.table import Numbers, Small
+from planners.simulator.ground.made_once import MadeOnce
+from planners.simulator.ground.residency import Ending, Origin, Residency
+
+ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
+ENDINGS: tuple[Ending, ...] = ("drop", "spill", "dead", "output")
+
+
+@dataclass(frozen=True)
+class StayColumns:
+    """Residencies in program order, as `Residency` has them.
+
+    `tensor` and `memory` are numbers of names, of which `ranks` has the axes of each tensor; boxes
+    are `start` and `stop` [n, axes] ([0, 1) on axes that a tensor has not); the spans of stay i are
+    rows `first[i]` to `first[i + 1]` of `span_start` and `span_stop`. `origin` and `ending` are
+    numbers of `ORIGINS` and `ENDINGS`.
+    """
+
+    tensors: tuple[str, ...]
+    ranks: tuple[int, ...]
+    memories: tuple[str, ...]
+    tensor: Numbers
+    start: Numbers
+    stop: Numbers
+    memory: Numbers
+    first: Numbers
+    span_start: Numbers
+    span_stop: Numbers
+    start_step: Numbers
+    stop_step: Numbers
+    start_instruction: Numbers
+    stop_instruction: Numbers
+    origin: Small
+    ending: Small
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    @property
+    def size_bytes(self) -> Numbers:
+        """Bytes of each stay."""
+        sizes = np.append(0, np.cumsum(self.span_stop - self.span_start))
+        found: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
+        return found
+
+    def residencies(self) -> tuple[Residency, ...]:
+        """Every stay as an object."""
+        names, memories = self.tensors, self.memories
+        both = np.stack((self.start, self.stop), axis=2).tolist()
+        boxes = [tuple([(a, b) for a, b in axes]) for axes in both]
+        tensors, firsts = self.tensor.tolist(), self.first.tolist()
+        homes = self.memory.tolist()
+        of_span = np.repeat(self.memory, np.diff(self.first)).tolist()
+        ends = zip(of_span, self.span_start.tolist(), self.span_stop.tolist(), strict=True)
+        spans = [Span(memories[at], a, b) for at, a, b in ends]
+        rows = zip(
+            [Piece(names[t], box[: self.ranks[t]]) for t, box in zip(tensors, boxes, strict=True)],
+            [memories[at] for at in homes],
+            [tuple(spans[a:b]) for a, b in zip(firsts, firsts[1:], strict=False)],
+            self.start_step.tolist(),
+            self.stop_step.tolist(),
+            self.start_instruction.tolist(),
+            self.stop_instruction.tolist(),
+            [ORIGINS[at] for at in self.origin.tolist()],
+            [ENDINGS[at] for at in self.ending.tolist()],
+            strict=True,
+        )
+        return tuple([Residency(*row) for row in rows])
+
+
+def columns_of_stays(stays: Iterable[Residency]) -> StayColumns:
+    """Residencies as columns."""
+    if isinstance(stays, HeldStays):
+        return stays.columns
+    some = list(stays)
+    tensors = {name: at for at, name in enumerate(dict.fromkeys(s.tensor for s in some))}
+    memories = {name: at for at, name in enumerate(dict.fromkeys(s.memory for s in some))}
+    ranks = {stay.tensor: len(stay.piece.box) for stay in some}
+    axes = max(ranks.values(), default=0)
+    boxes = [(*stay.piece.box, *((0, 1),) * (axes - len(stay.piece.box))) for stay in some]
+    ends = _numbers([[side for axis in box for side in axis] for box in boxes], 2 * axes)
+    spans = _numbers([(span.start, span.stop) for stay in some for span in stay.spans], 2)
+    rest = _numbers(
+        [
+            (
+                tensors[stay.tensor],
+                memories[stay.memory],
+                len(stay.spans),
+                stay.start_step,
+                stay.stop_step,
+                stay.start_instruction,
+                stay.stop_instruction,
+                ORIGINS.index(stay.origin),
+                ENDINGS.index(stay.ending),
+            )
+            for stay in some
+        ],
+        9,
+    )
+    tensor, memory, counts, start_step, stop_step, begun, ended, origin, ending = rest.T
+    return StayColumns(
+        tensors=tuple(tensors),
+        ranks=tuple(ranks[name] for name in tensors),
+        memories=tuple(memories),
+        tensor=tensor,
+        start=ends[:, ::2],
+        stop=ends[:, 1::2],
+        memory=memory,
+        first=np.append(0, np.cumsum(counts)),
+        span_start=spans[:, 0],
+        span_stop=spans[:, 1],
+        start_step=start_step,
+        stop_step=stop_step,
+        start_instruction=begun,
+        stop_instruction=ended,
+        origin=origin.astype(np.uint8),
+        ending=ending.astype(np.uint8),
+    )
+
+
+def _numbers(rows: Sequence[Sequence[int]], width: int) -> Numbers:
+    return np.array(rows, np.int64).reshape(len(rows), width)
+
+
+class HeldStays(MadeOnce[Residency]):
+    """Residencies that are held as columns."""
+
+    def __init__(self, columns: StayColumns) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def _make(self) -> tuple[Residency, ...]:
+        return self.columns.residencies()
