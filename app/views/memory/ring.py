@@ -10,7 +10,7 @@ from bokeh.model import Model
 from bokeh.models import ColumnDataSource, Label
 from bokeh.plotting import figure
 
-from app.kinds.bundles import coalesced
+from app.kinds.bundle_stays import coalesced
 from app.model.checked_plan import Shown
 from app.model.colours import ROLES, VERMILLION
 from app.model.pool import PoolRun, PoolRuns

@@ -189,7 +189,7 @@ class _Replay:
         moves = np.flatnonzero((table.kind == LOAD) | (table.kind == STORE))
         begins = table.first[moves]
         ways, _ = distinct(
-            table.kind[moves].astype(np.int64),
+            table.kind[moves],
             table.engine[moves],
             operands.memory[begins],
             operands.memory[begins + 1],

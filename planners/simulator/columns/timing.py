@@ -77,7 +77,7 @@ class _Timing:
     def _engines(self) -> list[str]:
         """The engine of each issue. Raises `Unsure` where one of several may take a transfer."""
         table, head = self.table, self.waits.head
-        every, which = distinct(table.kind[head].astype(np.int64), table.engine[head])
+        every, which = distinct(table.kind[head], table.engine[head])
         names = []
         for kind, engine in every.tolist():
             name = table.engines[engine]
@@ -106,7 +106,7 @@ class _Timing:
         """A value of the engine of each of these instructions."""
         table = self.table
         values: dict[tuple[int, int], float] = {}
-        every, which = distinct(table.kind[rows].astype(np.int64), table.engine[rows])
+        every, which = distinct(table.kind[rows], table.engine[rows])
         for kind, engine in every.tolist():
             own = table.engines[engine] or ("dma_in" if kind == LOAD else "dma_out")
             values[kind, engine] = getattr(self.machine.engine(own), name)

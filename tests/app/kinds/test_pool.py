@@ -15,7 +15,8 @@ import planners as sp
 from app.explorer import Explorer
 from app.jobs.handlers.code import can_write_code, has_generator
 from app.jobs.protocol import Answer
-from app.kinds.bundles import bundled, checked_bundled, coalesced, plan_text
+from app.kinds.bundle_stays import coalesced
+from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown, show
