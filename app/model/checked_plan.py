@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,14 +12,19 @@ import numpy as np
 
 import planners as sp
 from app.model.blocks import BlockTree
+from app.model.drawn import DrawnInstructions
 from app.model.moments import fullest, stop_of
 from app.model.packing import packed, unpacked
 from app.model.pool import PoolRuns, pool_of
+from app.model.program_facts import ProgramFacts, facts_of
 from app.model.stream import Stream, stream_of
 from app.model.waits import Stage, stages_of
-from planners.core.program import Compute, Instruction, Load, Region, Release, Store
+from planners.core.program import Instruction
 from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
+from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
+from planners.simulator.ground.stay_columns import ENDINGS, StayColumns, columns_of_stays
+from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
 
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
@@ -80,78 +85,59 @@ class Shown:
     @cached_property
     def serial_trace(self) -> sp.Trace:
         """Times with nothing overlapped: each instruction begins when the one before ends."""
-        at, intervals = 0.0, []
-        for item in self.trace.intervals:
-            stop = at + item.stop_s - item.start_s
-            alone = replace(item, stall_s=0.0, cause="", blocker=None)
-            intervals.append(replace(alone, start_s=at, stop_s=stop))
-            at = stop
-        return replace(self.trace, serial=True, makespan_s=at, intervals=tuple(intervals))
+        times = columns_of_intervals(self.trace.intervals)
+        ends = [0.0]
+        for start, stop in zip(times.start_s.tolist(), times.stop_s.tolist(), strict=True):
+            ends.append(ends[-1] + stop - start)
+        alone = replace(
+            times,
+            start_s=np.array(ends[:-1], np.float64),
+            stop_s=np.array(ends[1:], np.float64),
+            stall_s=np.zeros(len(times)),
+            cause=np.zeros_like(times.cause),
+            blocker=np.full(len(times), -1),
+        )
+        return replace(self.trace, serial=True, makespan_s=ends[-1], intervals=HeldIntervals(alone))
 
     @cached_property
-    def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(self.plan.program.instructions)
+    def instructions(self) -> Sequence[Instruction]:
+        """Those of the program; of a tensor that is read in pieces the box around them."""
+        return DrawnInstructions(self.plan.program)
 
     @cached_property
-    def by_step(self) -> tuple[tuple[int, ...], ...]:
+    def facts(self) -> ProgramFacts:
+        """What each step runs, reads, writes and moves. Raises `BadInput` for too long a one."""
+        return facts_of(self.plan.program)
+
+    @property
+    def by_step(self) -> Sequence[range]:
         """Positions of the instructions of each step."""
-        positions: list[list[int]] = [[] for _ in range(self.steps)]
-        for position, item in enumerate(self.instructions):
-            positions[item.step].append(position)
-        return tuple(map(tuple, positions))
+        return self.facts.by_step
 
-    @cached_property
-    def computes(self) -> tuple[tuple[int, int], ...]:
+    @property
+    def computes(self) -> Sequence[tuple[int, int]]:
         """First and last compute of each step; the step's bounds where it has none."""
-        spans = []
-        for positions in self.by_step:
-            runs = [p for p in positions if isinstance(self.instructions[p], Compute)]
-            bounds = runs or positions or (0,)
-            spans.append((bounds[0], bounds[-1]))
-        return tuple(spans)
+        return self.facts.computes
 
-    @cached_property
+    @property
     def ran(self) -> tuple[tuple[str, ...], ...]:
         """The operators that each step runs, or runs a part of."""
-        return tuple(
-            tuple(
-                dict.fromkeys(
-                    item.operator
-                    for position in positions
-                    if isinstance(item := self.instructions[position], Compute)
-                )
-            )
-            for positions in self.by_step
-        )
+        return self.facts.ran
 
-    @cached_property
+    @property
     def reads(self) -> Mapping[str, tuple[int, ...]]:
         """The steps that read each tensor, or a part of it."""
-        steps_of: dict[str, dict[int, None]] = {}
-        for item in self.instructions:
-            if isinstance(item, Compute):
-                for piece, _ in item.reads:
-                    steps_of.setdefault(piece.tensor, {})[item.step] = None
-        return {tensor: tuple(steps) for tensor, steps in steps_of.items()}
+        return self.facts.reads
 
-    @cached_property
+    @property
     def writes(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
         """Step and bytes of each write of a compute to each tensor."""
-        return _sizes(
-            (operand.piece.tensor, item.step, operand.region.size_bytes)
-            for item in self.instructions
-            if isinstance(item, Compute)
-            for operand in item.writes
-        )
+        return self.facts.writes
 
-    @cached_property
+    @property
     def releases(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
         """Step and bytes of each release of each tensor."""
-        return _sizes(
-            (item.piece.tensor, item.step, item.region.size_bytes)
-            for item in self.instructions
-            if isinstance(item, Release)
-        )
+        return self.facts.releases
 
     @cached_property
     def stays(self) -> Mapping[str, tuple[sp.Residency, ...]]:
@@ -225,9 +211,16 @@ class Shown:
         return next((g for g in self.groups if g.name == name), None)
 
     @cached_property
+    def stay_columns(self) -> StayColumns:
+        """The residencies as columns."""
+        found = self.report.residencies
+        return found.columns if isinstance(found, Residencies) else columns_of_stays(found)
+
+    @cached_property
     def memories(self) -> tuple[str, ...]:
         """On-chip memories in which something resides, the machine's own first."""
-        names = dict.fromkeys(r.memory for r in self.report.residencies)
+        stays = self.stay_columns
+        names = [stays.memories[at] for at in dict.fromkeys(stays.memory.tolist())]
         own = self.plan.machine.onchip
         return tuple(sorted(names, key=lambda name: name != own)) or (own,)
 
@@ -248,8 +241,9 @@ class Shown:
     @property
     def opening_step(self) -> int:
         """Where the cursor starts: the first spill, because that matters most, or else the peak."""
-        leaving = [r.stop_step - 1 for r in self.report.residencies if r.ending == "spill"]
-        return min(leaving, default=self.report.peak_step)
+        stays = self.stay_columns
+        leaving = stays.stop_step[stays.ending == ENDINGS.index("spill")]
+        return int(leaving.min()) - 1 if len(leaving) else self.report.peak_step
 
     def live(self, step: int) -> tuple[sp.Residency, ...]:
         """What is resident while a step computes, largest first; of a tile or row, at its fullest
@@ -280,12 +274,12 @@ class Shown:
     @cached_property
     def _sides(self) -> tuple[Any, Any]:
         """The first step of each stay, and the one after its last."""
-        sides = np.array(self._columns, dtype=np.int64).reshape(-1, 2)
-        return sides[:, 0], sides[:, 1]
-
-    @cached_property
-    def _columns(self) -> tuple[tuple[int, int], ...]:
-        return tuple(self.columns(r) for r in self.report.residencies)
+        stays, computes = self.stay_columns, np.array(self.computes, np.int64).reshape(-1, 2)
+        start, stop, ended = stays.start_step, stays.stop_step, stays.stop_instruction
+        left = start + (stays.start_instruction > computes[start, 1])
+        right = stop - ((ended >= 0) & (ended < computes[stop - 1, 0]))
+        empty = left >= right
+        return np.where(empty, start, left), np.where(empty, stop, right)
 
     @cached_property
     def peaks(self) -> tuple[int, ...]:
@@ -295,13 +289,7 @@ class Shown:
     @cached_property
     def moves(self) -> tuple[int, ...]:
         """The steps in which bytes cross the chip's edge."""
-        offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
-        steps = {
-            item.step
-            for item in self.instructions
-            if isinstance(item, (Load, Store)) and _other(item).memory in offchip
-        }
-        return tuple(sorted(steps))
+        return self.facts.moves
 
     @cached_property
     def step_seconds(self) -> tuple[tuple[float, float], ...]:
@@ -313,11 +301,14 @@ class Shown:
 
     def _seconds(self, trace: sp.Trace) -> tuple[tuple[float, float], ...]:
         """The time at which each step starts to compute and the time at which it stops."""
-        spans: dict[int, tuple[float, float]] = {}
-        for item in trace.intervals:
-            if isinstance(self.instructions[item.instruction], Compute):
-                start, stop = spans.get(item.step, (item.start_s, item.stop_s))
-                spans[item.step] = (min(start, item.start_s), max(stop, item.stop_s))
+        times = columns_of_intervals(trace.intervals)
+        rows = np.flatnonzero(self.facts.computing[times.instruction])
+        of = times.step[rows]
+        first, last_s = np.full(self.steps, np.inf), np.full(self.steps, -np.inf)
+        np.minimum.at(first, of, times.start_s[rows])
+        np.maximum.at(last_s, of, times.stop_s[rows])
+        every = zip(first.tolist(), last_s.tolist(), strict=True)
+        spans = {at: both for at, both in enumerate(every) if both[0] <= both[1]}
         last = (0.0, 0.0)
         seconds = []
         for step in range(self.steps):
@@ -328,21 +319,17 @@ class Shown:
     @cached_property
     def operator_seconds(self) -> Mapping[str, float]:
         """How long each operator computes."""
-        seconds: dict[str, float] = {}
-        for item in self.trace.intervals:
-            if isinstance(self.instructions[item.instruction], Compute):
-                seconds[item.label] = seconds.get(item.label, 0.0) + item.stop_s - item.start_s
-        return seconds
+        times = columns_of_intervals(self.trace.intervals)
+        rows = np.flatnonzero(self.facts.computing[times.instruction])
+        label = times.label[rows]
+        taken = np.bincount(label, (times.stop_s - times.start_s)[rows], len(times.labels))
+        return {times.labels[at]: float(taken[at]) for at in dict.fromkeys(label.tolist())}
 
     @cached_property
     def moved_bytes(self) -> Mapping[str, int]:
         """Non-compulsory off-chip bytes of each tensor: all transfers beyond the unavoidable
         ones."""
-        total: dict[str, int] = {}
-        offchip = {memory.name for memory in self.plan.program.memories if memory.offchip}
-        for item in self.instructions:
-            if isinstance(item, (Load, Store)) and _other(item).memory in offchip:
-                total[item.piece.tensor] = total.get(item.piece.tensor, 0) + item.source.size_bytes
+        total = dict(self.facts.crossed)
         for name in total:
             kind = self.graph.tensors[name].kind
             owed = (kind != "activation") + (name in self.graph.outputs)
@@ -356,19 +343,6 @@ def show(text: str, progress: ProgressCallback | None = None) -> Shown:
     plan = sp.Plan.from_json(data)
     report = sp.check(plan, progress)
     return Shown(plan, report, traced(plan, report, plan.machine), packed(text))
-
-
-def _sizes(entries: Iterable[tuple[str, int, int]]) -> Mapping[str, tuple[tuple[int, int], ...]]:
-    """Step and bytes by tensor."""
-    by_tensor: dict[str, list[tuple[int, int]]] = {}
-    for tensor, step, size in entries:
-        by_tensor.setdefault(tensor, []).append((step, size))
-    return {tensor: tuple(some) for tensor, some in by_tensor.items()}
-
-
-def _other(item: Load | Store) -> Region:
-    """The end of a transfer that is farther from the compute engine."""
-    return item.source if isinstance(item, Load) else item.target
 
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:

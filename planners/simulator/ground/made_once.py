@@ -30,6 +30,12 @@ class MadeOnce(Sequence[Row]):
     @overload
     def __getitem__(self, at: slice) -> tuple[Row, ...]: ...
     def __getitem__(self, at: int | slice) -> Row | tuple[Row, ...]:
+        if isinstance(at, slice) or "all" in self.__dict__ or not 0 <= at < len(self):
+            return self.all[at]
+        return self._one(at)
+
+    def _one(self, at: int) -> Row:
+        """One row, where it is cheaper to make than all of them."""
         return self.all[at]
 
     def __eq__(self, other: object) -> bool:

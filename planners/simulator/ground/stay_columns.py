@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from planners.simulator.ground.residency import Ending, Origin, Residency
 
 ORIGINS: tuple[Origin, ...] = ("retrieve", "load", "compute")
 ENDINGS: tuple[Ending, ...] = ("drop", "spill", "dead", "output")
+
+_OTHERS = ("tensors", "ranks", "memories", "first", "span_start", "span_stop")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ class StayColumns:
         sizes = np.append(0, np.cumsum(self.span_stop - self.span_start))
         found: Numbers = sizes[self.first[1:]] - sizes[self.first[:-1]]
         return found
+
+    def at(self, rows: Numbers) -> StayColumns:
+        """Some of the stays, in this order."""
+        counts = (self.first[1:] - self.first[:-1])[rows]
+        first = np.append(0, np.cumsum(counts))
+        span = np.arange(first[-1]) - np.repeat(first[:-1] - self.first[:-1][rows], counts)
+        some = {field.name: getattr(self, field.name) for field in fields(self)}
+        by_stay = {name: column[rows] for name, column in some.items() if name not in _OTHERS}
+        return replace(
+            self,
+            first=first,
+            span_start=self.span_start[span],
+            span_stop=self.span_stop[span],
+            **by_stay,
+        )
 
     def residencies(self) -> tuple[Residency, ...]:
         """Every stay as an object."""
@@ -133,13 +150,19 @@ def _numbers(rows: Sequence[Sequence[int]], width: int) -> Numbers:
 
 
 class HeldStays(MadeOnce[Residency]):
-    """Residencies that are held as columns."""
+    """Residencies that are held as columns; one that is asked for is made alone."""
 
     def __init__(self, columns: StayColumns) -> None:
         self.columns = columns
+        self._some: dict[int, Residency] = {}
 
     def __len__(self) -> int:
         return len(self.columns)
 
     def _make(self) -> tuple[Residency, ...]:
         return self.columns.residencies()
+
+    def _one(self, at: int) -> Residency:
+        if at not in self._some:
+            (self._some[at],) = self.columns.at(np.array([at])).residencies()
+        return self._some[at]
