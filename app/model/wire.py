@@ -20,7 +20,7 @@ from planners.simulator.ground.interval_columns import (
     IntervalColumns,
     columns_of_intervals,
 )
-from planners.simulator.ground.stay_columns import HeldStays, StayColumns, columns_of_stays
+from planners.simulator.ground.stay_columns import HeldStays, StayColumns
 
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
@@ -33,7 +33,7 @@ def to_wire(shown: Shown) -> dict[str, Any]:
     data: dict[str, Any] = {
         "packed": shown.packed,
         "report": {name: getattr(shown.report, name) for name in REPORT},
-        "stays": columns_text(columns_of_stays(shown.report.residencies)),
+        "stays": columns_text(shown.stay_columns),
         "trace": {name: getattr(shown.trace, name) for name in TRACE},
         "intervals": columns_text(columns_of_intervals(shown.trace.intervals)),
     }
