@@ -13,6 +13,7 @@ from app.model.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLI
 from app.model.units import seconds_text
 from app.stories.why import cause_text
 from planners.core.program import Compute
+from planners.simulator.ground.interval_columns import columns_of_intervals
 
 MOST = 1500  # bars at once: with more, those thinner than a line are drawn together
 ENDS_IN_SIGHT = 900  # what is closer than this part of the window cannot be distinguished
@@ -35,10 +36,9 @@ class Bars:
 
     def __init__(self, shown: Shown, trace: sp.Trace) -> None:
         self.shown, self.trace = shown, trace
-        self._begin = np.array([item.start_s for item in trace.intervals])
-        self._stop = np.array([item.stop_s for item in trace.intervals])
-        self._stall = np.array([item.stall_s for item in trace.intervals])
-        self._engine = np.array([item.engine for item in trace.intervals])
+        times = columns_of_intervals(trace.intervals)
+        self._begin, self._stop, self._stall = times.start_s, times.stop_s, times.stall_s
+        self._engine = np.array(times.engines)[times.engine]
         self._start = self._begin - self._stall
 
     def count(self, start: float, stop: float) -> int:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-import planners as sp
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS, stay_of
 from app.model.detail import Boxes
+from planners.core.tables.distinct import distinct
+from planners.core.tables.table import Numbers
 from planners.core.units import format_bytes
+from planners.simulator.ground.stay_columns import ENDINGS, ORIGINS
 
 REFILLED = "parameters in turn"
 MANY = "too many to tell apart"
@@ -24,11 +26,12 @@ class MapRows:
 
     def __init__(self, shown: Shown, memory: str) -> None:
         self.shown = shown
-        self.stays = [r for r in shown.report.residencies if r.memory == memory]
-        columns = [shown.columns(stay) for stay in self.stays]
-        self._left = np.array([left for left, _ in columns], dtype=np.int64)
-        self._right = np.array([right for _, right in columns], dtype=np.int64)
-        self._spans = [(i, span) for i, stay in enumerate(self.stays) for span in stay.spans]
+        every = shown.stay_columns
+        number = every.memories.index(memory) if memory in every.memories else -1
+        self._stays = np.flatnonzero(every.memory == number)
+        self._columns = every.at(self._stays)
+        self._left, self._right = (side[self._stays] for side in shown.sides)
+        self._of = np.repeat(np.arange(len(self._stays)), np.diff(self._columns.first))
         self.bundled = bool(shown.groups)
         size = shown.graph.size_bytes
         self._beside = {
@@ -51,22 +54,17 @@ class MapRows:
 
     def rows(self, start: float, stop: float) -> list[Row]:
         """A row for each span of each stay in a window."""
-        inside = np.flatnonzero(self._inside(start, stop))
-        return [
-            self._row(int(i), (span.start, span.stop))
-            for i in inside
-            for span in self.stays[i].spans
-        ]
+        return [self.row(int(k)) for k in np.flatnonzero(self._inside(start, stop)[self._of])]
 
     @cached_property
     def boxes(self) -> Boxes:
         """All rectangles as columns, with the number of each one's look."""
-        of = np.array([i for i, _ in self._spans], dtype=np.int64)
-        bottom, top = ([getattr(span, end) for _, span in self._spans] for end in ("start", "stop"))
+        of, stays = self._of, self._columns
         looks = {kind: number for number, kind in enumerate(STAYS)}
-        kinds = np.array([looks[self._kind(stay)] for stay in self.stays], dtype=np.int64)
-        low, high = (np.array(ends, dtype=np.int64) for ends in (bottom, top))
-        return Boxes(self._left[of], self._right[of], low, high, kinds[of])
+        every, which = distinct(stays.tensor, stays.origin, stays.ending)
+        kinds = np.array([looks[self._kind(*each)] for each in every.tolist()], dtype=np.int64)
+        low, high = stays.span_start, stays.span_stop
+        return Boxes(self._left[of], self._right[of], low, high, kinds[which][of])
 
     @property
     def looks(self) -> list[tuple[str, str, str]]:
@@ -75,12 +73,14 @@ class MapRows:
 
     def row(self, box: int) -> Row:
         """The row of a rectangle."""
-        i, span = self._spans[box]
-        return self._row(i, (span.start, span.stop))
+        where = int(self._columns.span_start[box]), int(self._columns.span_stop[box])
+        return self._row(int(self._of[box]), where)
 
     def of(self, names: Container[str]) -> list[int]:
         """The rectangles of some tensors."""
-        return [k for k, (i, _) in enumerate(self._spans) if self.stays[i].tensor in names]
+        those = np.array([name in names for name in self._columns.tensors], dtype=np.bool_)
+        found: list[int] = np.flatnonzero(those[self._columns.tensor][self._of]).tolist()
+        return found
 
     def placed(self, row: Row) -> Row:
         """A row that stands for several, given by the steps of the axis: these are its own."""
@@ -89,41 +89,55 @@ class MapRows:
     @cached_property
     def bundles(self) -> list[Row]:
         """A row for each line buffer, parameter and so on of each group: all stays, bundled."""
-        bundles: dict[tuple[int, str], list[int]] = {}
+        bundles: dict[tuple[int, str], list[Any]] = {}
         starts = [group.start_step for group in self.shown.groups]
-        group_of = np.searchsorted(starts, self._left, side="right") - 1
-        for i, stay in enumerate(self.stays):
-            group = max(0, int(group_of[i]))
-            bundles.setdefault((group, self._bundle(group, stay)), []).append(i)
-        return [self._of_bundle(name, members) for (_, name), members in bundles.items()]
+        group_of = np.maximum(np.searchsorted(starts, self._left, side="right") - 1, 0)
+        every, which = distinct(group_of, self._columns.tensor)
+        order = np.argsort(which, kind="stable")
+        bounds = np.searchsorted(which[order], np.arange(len(every) + 1))
+        found = sorted(range(len(every)), key=lambda at: int(order[bounds[at]]))
+        for at in found:
+            group, tensor = every[at].tolist()
+            name = self._bundle(group, self._columns.tensors[tensor])
+            bundles.setdefault((group, name), []).append(order[bounds[at] : bounds[at + 1]])
+        return [
+            self._of_bundle(name, np.sort(np.concatenate(members)))
+            for (_, name), members in bundles.items()
+        ]
 
     def _inside(self, start: float, stop: float) -> Any:
         return (self._left < stop) & (self._right > start)
 
-    def _kind(self, stay: sp.Residency) -> str:
-        return stay_of(stay.origin, stay.ending, stay.tensor in self.shown.graph.outputs)
+    def _kind(self, tensor: int, origin: int, ending: int) -> str:
+        """Of a tensor and of how a stay begins and ends, by their numbers."""
+        name = self._columns.tensors[tensor]
+        return stay_of(ORIGINS[origin], ENDINGS[ending], name in self.shown.graph.outputs)
+
+    def _kind_of(self, i: int) -> str:
+        stays = self._columns
+        return self._kind(int(stays.tensor[i]), int(stays.origin[i]), int(stays.ending[i]))
 
     def _row(self, i: int, where: tuple[int, int]) -> Row:
-        stay = self.stays[i]
+        stay = self.shown.report.residencies[int(self._stays[i])]
         place = int(self._left[i]), int(self._right[i])
-        row = row_of(place, where, self._kind(stay), stay.tensor)
+        row = row_of(place, where, self._kind_of(i), stay.tensor)
         row["what"] = describe(self.shown, stay.tensor)
         row["size"] = format_bytes(stay.size_bytes)
         return {**row, "ending": stay.ending, "origin": stay.origin}
 
-    def _bundle(self, group: int, stay: sp.Residency) -> str:
+    def _bundle(self, group: int, tensor: str) -> str:
         """The name a stay is bundled under: its tensor, or the largest parameter of its operator,
         whose channels lie side by side with those of the others."""
-        if stay.tensor in self.shown.groups[group].refilled:
+        if tensor in self.shown.groups[group].refilled:
             return REFILLED
-        return self._beside.get(stay.tensor, stay.tensor)
+        return self._beside.get(tensor, tensor)
 
-    def _of_bundle(self, name: str, found: Sequence[int]) -> Row:
-        stays = [self.stays[i] for i in found]
-        spans = [span for stay in stays for span in stay.spans]
+    def _of_bundle(self, name: str, found: Numbers) -> Row:
+        stays = self._columns.at(found)
         place = int(self._left[found].min()), int(self._right[found].max())
-        bytes_ = min(span.start for span in spans), max(span.stop for span in spans)
-        kinds = {self._kind(stay) for stay in stays}
+        bytes_ = int(stays.span_start.min()), int(stays.span_stop.max())
+        every, _ = distinct(stays.tensor, stays.origin, stays.ending)
+        kinds = {self._kind(*each) for each in every.tolist()}
         kind = next(kind for kind in ("output", "came back", "leaves", *STAYS) if kind in kinds)
         row = row_of(place, bytes_, kind, name)
         row["what"] = describe(self.shown, name) if name != REFILLED else "weight tiles"

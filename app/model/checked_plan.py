@@ -254,7 +254,7 @@ class Shown:
         return self._lived[step]
 
     def _live(self, step: int) -> tuple[sp.Residency, ...]:
-        left, right = self._sides
+        left, right = self.sides
         stays = self.report.residencies
         live = [stays[int(i)] for i in np.flatnonzero((left <= step) & (step < right))]
         if self.groups or self.pool:
@@ -272,7 +272,7 @@ class Shown:
         return {}
 
     @cached_property
-    def _sides(self) -> tuple[Any, Any]:
+    def sides(self) -> tuple[Any, Any]:
         """The first step of each stay, and the one after its last."""
         stays, computes = self.stay_columns, np.array(self.computes, np.int64).reshape(-1, 2)
         start, stop, ended = stays.start_step, stays.stop_step, stays.stop_instruction

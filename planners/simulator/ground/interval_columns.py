@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,8 @@ CAUSES: tuple[Cause, ...] = (
     "write after read",
     "barrier",
 )
+
+_NAMES = ("engines", "labels")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class IntervalColumns:
 
     def __len__(self) -> int:
         return len(self.engine)
+
+    def at(self, rows: Numbers) -> IntervalColumns:
+        """Some of the intervals, in this order."""
+        some = {field.name: getattr(self, field.name) for field in fields(self)}
+        columns = {name: found[rows] for name, found in some.items() if name not in _NAMES}
+        return replace(self, **columns)
 
     def intervals(self) -> tuple[Interval, ...]:
         """Every interval as an object."""
@@ -121,7 +129,7 @@ class _Numbered(defaultdict[str, int]):
 
 
 class HeldIntervals(MadeOnce[Interval]):
-    """Intervals that are held as columns."""
+    """Intervals that are held as columns; one that is asked for is made alone."""
 
     def __init__(self, columns: IntervalColumns) -> None:
         self.columns = columns
@@ -131,3 +139,6 @@ class HeldIntervals(MadeOnce[Interval]):
 
     def _make(self) -> tuple[Interval, ...]:
         return self.columns.intervals()
+
+    def _one(self, at: int) -> Interval:
+        return self.columns.at(np.array([at])).intervals()[0]

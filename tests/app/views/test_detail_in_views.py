@@ -61,9 +61,9 @@ def test_zooming_in_shows_each_piece(shown: Shown, memory_map: AddressMap, steps
 
 
 def test_a_selected_piece_is_outlined_as_it_is(shown: Shown, memory_map: AddressMap) -> None:
-    view, rows = memory_map, MapRows(shown, shown.memories[0])
+    view = memory_map
     drawn = set(view.source.data["tensor"])
-    hidden = next(stay for stay in rows.stays if stay.tensor not in drawn)
+    hidden = next(stay for stay in shown.report.residencies if stay.tensor not in drawn)
     view.highlight(shown, tensor_selection(hidden.tensor))
     place = shown.columns(hidden)
     found = zip(view.chosen.data["left"], view.chosen.data["right"], strict=True)
