@@ -6,11 +6,10 @@ Parts: `paint` (first paint of a warm server, beside that of a bare page with on
 (what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
 of each planner, with and without the server), `budgets` (from a typed budget to its plan, by
 planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of one visitor),
-`detail` (views of 20,000 rectangles, 5,000 operators and a long program,
-dragged and zoomed). Each figure is the median over repeats, with the
-worst. Chromium draws without a GPU; what else the machine does counts too, so each row names its
-load. The server begins with an empty cache: "planned before" is what it has planned itself. Prints
-Markdown, and writes JSON where a file is named.
+`detail` (views of 20,000 rectangles, 5,000 operators and a long program, dragged and zoomed).
+Each figure is the median over repeats, with the worst. Chromium draws without a GPU; what else the
+machine does counts too, so each row names its load. The server begins with an empty cache: "planned
+before" is what it has planned itself. Prints Markdown, and writes JSON where a file is named.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ PARTS_OF = {
     "streaming": "layers",
 }
 """What a card says of a plan of each planner."""
-LONG = {"model": "resnet152", "planner": "fusion", "budget": "256 KiB"}
+LONG = {"model": "resnet50", "planner": "fusion", "budget": "256 KiB"}
 BARE = "benchmarks/explorer_parts/bare.py"
 SEEN = {"v": "1", "parameters": "0"}
 NEXT = 2
