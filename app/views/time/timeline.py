@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from bokeh.core.properties import value as constant
 from bokeh.models import (
     ColumnDataSource,
@@ -147,7 +148,8 @@ class TimelineView:
         trace = shown.serial_trace if serial else shown.trace
         seconds = shown.serial_step_seconds if serial else shown.step_seconds
         self.bars, kind = None, kind_of(shown)
-        self.times.data = {"start": [a for a, _ in seconds], "stop": [b for _, b in seconds]}
+        starts, stops = np.array(seconds, float).reshape(-1, 2).T
+        self.times.data = {"start": starts, "stop": stops}  # as bytes, not as words
         engines = [lane_name(e) for e in reversed(kind.lanes(shown, trace))]
         self.lanes.factors = [*engines, *([GROUPS] if kind.banded else [])]
         self.groups.show(shown, second_places(shown, serial), {})
