@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -142,7 +143,9 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
         browser = Browser(width=0, height=0, margin=0)
         explorer, controls = pn.panel(Explorer(session, theme)), pn.panel(Controls(session))
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
-        header, modal = _header(page, session, browser, copy, ExportPanel(session, browser, theme))
+        header, modal = _header(
+            page, session, browser, copy, lambda: ExportPanel(session, browser, theme)
+        )
         _connect(session, browser, copy, begin)
         for area, things in (
             (page.main, [explorer]),
@@ -156,22 +159,29 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
 
 
 def _header(
-    page: Any, session: Session, browser: Browser, copy: CopyLink, exporting: ExportPanel
+    page: Any,
+    session: Session,
+    browser: Browser,
+    copy: CopyLink,
+    exporting: Callable[[], ExportPanel],
 ) -> tuple[list[Any], list[Any]]:
-    """What is in the header, and the windows that it opens."""
-    export = exporting.box
-    code = pn.pane.HTML("", width=640, visible=False, stylesheets=[TEXT])
-    text = help_pane()
+    """What is in the header, and the window that it opens; what is in that is made when opened."""
+    window = pn.Column(margin=0)
+    code, text = cache(code_pane), cache(help_pane)
+    export = cache(lambda: exporting().box)
 
-    def show(widget: Any) -> None:
-        for item in (code, text, export):
+    def show(what: Callable[[], Any]) -> None:
+        widget = what()
+        if widget not in window:
+            window.append(widget)
+        for item in window:
             item.visible = item is widget
         page.open_modal()
 
     def python(_event: Any = None) -> None:
         named = session.uploads.names.get(session.problem.model, "")
         lines = as_python(session.problem, named)
-        code.object = (
+        code().object = (
             f"<h4 class='first'>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
         )
         browser.copy(lines)
@@ -196,16 +206,21 @@ def _header(
         button("Copy as Python", "python", python),
         button("Keys and help  ?", "help", lambda _e: show(text)),
         browser,
-        tour_view(session),
+        seen(pn.Row, tour_view(session), margin=0),
         Connection(width=0, height=0, margin=0),
     ]
-    return header, [seen(pn.Column, code, text, exporting)]
+    return header, [window]
+
+
+def code_pane() -> pn.pane.HTML:
+    """A plan in Python."""
+    return pn.pane.HTML("", width=640, stylesheets=[TEXT])
 
 
 def help_pane() -> pn.Column:
     """Keys, how to read the views, and the glossary."""
     words = pn.pane.HTML(glossary_html(), width=640, stylesheets=[TEXT])
-    return pn.Column(pn.pane.Markdown(HELP, width=640, stylesheets=[KEYS]), words, visible=False)
+    return pn.Column(pn.pane.Markdown(HELP, width=640, stylesheets=[KEYS]), words)
 
 
 def press(session: Session, key: str, show_help: Any) -> None:

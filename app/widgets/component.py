@@ -7,6 +7,7 @@ scripts be loaded once.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -21,7 +22,14 @@ class Component(pn.custom.JSComponent):
 
     def _get_properties(self, doc: Any) -> dict[str, Any]:
         properties: dict[str, Any] = super()._get_properties(doc)
-        return {**properties, "bundle": named(properties["esm"])}
+        script = flat(properties["esm"])
+        return {**properties, "esm": script, "bundle": named(script)}
+
+
+@cache
+def flat(script: str) -> str:
+    """A script without indentation, which only people need."""
+    return re.sub(r"^ +", "", script, flags=re.MULTILINE)
 
 
 @cache

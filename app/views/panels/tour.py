@@ -171,9 +171,9 @@ export function render({ model }) {
 
 
 def tour_view(session: Session) -> TourView:
-    """The tour of a session on its page."""
-    view, tour = TourView(width=0, height=0, margin=0), session.tour
+    """The tour of a session on its page; not visible before there is one."""
+    view, tour = TourView(width=0, height=0, margin=0, visible=False), session.tour
     acts = {"next": tour.next, "back": tour.back, "done": tour.end}
     view.on_key(lambda key: acts[key]() if key in acts else None)
-    follow(tour, "callout", lambda: view.param.update(callout=tour.callout))
+    follow(tour, "callout", lambda: view.param.update(callout=tour.callout, visible=True))
     return view
