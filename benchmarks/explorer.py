@@ -127,7 +127,10 @@ def paint(bench: Bench) -> None:
 
 
 def visitors(bench: Bench) -> None:
-    """What a visitor costs the server: seconds of processor, and memory while the page is open."""
+    """What a visitor costs the server: seconds of processor, and memory while the page is open.
+
+    These visitors have no window: what lies below the first screen is never asked for.
+    """
     many = bench.repeats(15)
 
     async def come() -> tuple[list[float], float]:
