@@ -27,6 +27,8 @@ from planners.simulator.ground.stay_columns import ENDINGS, StayColumns, columns
 from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
 
+STEPS_HELD = 4
+"""Steps whose instructions are held: what is said of one looks at it, and at the one before."""
 WITH_GROUPS = 100  # nodes that may be visible at first where groups are drawn around them
 
 
@@ -103,6 +105,18 @@ class Shown:
     def instructions(self) -> Sequence[Instruction]:
         """Those of the program; of a tensor that is read in pieces the box around them."""
         return DrawnInstructions(self.plan.program)
+
+    def at(self, step: int) -> Sequence[Instruction]:
+        """The instructions of a step."""
+        if step not in self._at:
+            if len(self._at) >= STEPS_HELD:
+                self._at.pop(next(iter(self._at)))
+            self._at[step] = self.instructions[slice(*_ends(self.by_step[step]))]
+        return self._at[step]
+
+    @cached_property
+    def _at(self) -> dict[int, Sequence[Instruction]]:
+        return {}
 
     @cached_property
     def facts(self) -> ProgramFacts:
@@ -343,6 +357,10 @@ def show(text: str, progress: ProgressCallback | None = None) -> Shown:
     plan = sp.Plan.from_json(data)
     report = sp.check(plan, progress)
     return Shown(plan, report, traced(plan, report, plan.machine), packed(text))
+
+
+def _ends(positions: range) -> tuple[int, int]:
+    return positions.start, positions.stop
 
 
 def local_maxima(values: tuple[int, ...]) -> tuple[int, ...]:

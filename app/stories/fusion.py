@@ -19,7 +19,7 @@ NAMED = 2
 
 def tile_story(shown: Shown, step: int, group: FusedGroup) -> list[Sentence]:
     """What a tile did: its part of the group, then loads, operators, stores and released rows."""
-    items = [shown.instructions[position] for position in shown.by_step[step]]
+    items = shown.at(step)
     runs = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.source) for item in items if isinstance(item, Load)]
     stores = [Operand(item.piece, item.source) for item in items if isinstance(item, Store)]
@@ -55,7 +55,7 @@ def _kept(shown: Shown, step: int) -> Iterator[Sentence]:
 
 def kept_boxes(shown: Shown, step: int) -> dict[str, Box]:
     """By map the part that a tile reads and neither loads nor makes: it was on chip before."""
-    items = [shown.instructions[position] for position in shown.by_step[step]]
+    items = shown.at(step)
     runs = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
     fresh = boxes([*loads, *(Operand(p, o.region) for r in runs for p, o in _made(r))])
@@ -113,8 +113,7 @@ def again_boxes(shown: Shown, step: int) -> dict[str, set[Box]]:
 def _fresh_pieces(shown: Shown, step: int) -> dict[str, set[Box]]:
     """By map the pieces that a step loads or makes."""
     fresh: dict[str, set[Box]] = {}
-    for position in shown.by_step[step]:
-        item = shown.instructions[position]
+    for item in shown.at(step):
         pieces = item.made if isinstance(item, Compute) else ()
         for tensor, box in (item.piece,) if isinstance(item, Load) else pieces:
             if shown.graph.tensors[tensor].kind != "parameter":

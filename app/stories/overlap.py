@@ -18,7 +18,7 @@ NAMED = 2
 def pool_story(shown: Shown, step: int, pool: PoolRuns) -> list[Sentence]:
     """What a row did: its run, what was loaded, computed, stored and freed."""
     run = pool.run_at(step)
-    items = [shown.instructions[position] for position in shown.by_step[step]]
+    items = shown.at(step)
     computes = [item for item in items if isinstance(item, Compute)]
     loads = [Operand(item.piece, item.target) for item in items if isinstance(item, Load)]
     stores = [item for item in items if isinstance(item, Store)]

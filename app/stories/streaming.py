@@ -94,11 +94,7 @@ def _ran(shown: Shown, layer: StreamLayer, kernel: Stage | None) -> list[Sentenc
     """The kernel: its duration, and what it read and wrote besides its parameters."""
     graph = shown.graph
     operator = graph.operators[graph.index[layer.operator]]
-    run = next(
-        item
-        for position in shown.by_step[layer.number]
-        if isinstance(item := shown.instructions[position], Compute)
-    )
+    run = next(item for item in shown.at(layer.number) if isinstance(item, Compute))
     took = f" in {_took(kernel)}" if kernel else ""
     inputs, outputs = (_sizes(shown, names) for names in (operator.inputs, operator.outputs))
     part = f" ({layer.slice})" if layer.slice else ""

@@ -39,7 +39,7 @@ def whole_story(shown: Shown, step: int) -> list[Sentence]:
 
 def _ran(shown: Shown, step: int) -> list[Sentence]:
     """The operator with what it reads and writes; one that runs in parts is counted once."""
-    items = [shown.instructions[p] for p in shown.by_step[step]]
+    items = shown.at(step)
     runs = [item for item in items if isinstance(item, Compute)]
     if not runs:
         return []
@@ -56,8 +56,7 @@ def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
     """A sentence for each transfer of a step, with the position of its instruction."""
     moves: list[tuple[int, Sentence]] = []
     parameters: list[tuple[int, Sentence]] = []
-    for position in shown.by_step[step]:
-        item = shown.instructions[position]
+    for position, item in zip(shown.by_step[step], shown.at(step), strict=True):
         if isinstance(item, Load):
             sentence = _loaded(shown, step, position, item)
             first = sentence.text.endswith("a parameter, was loaded.")

@@ -82,8 +82,7 @@ def _meet(shown: Shown, stay: sp.Residency, steps: range) -> bool:
 def needs_bytes(shown: Shown, step: int) -> int:
     """Bytes on chip that the operators of a step read and write; shared addresses count once."""
     ranges: dict[str, list[tuple[int, int]]] = {}
-    for position in shown.by_step[step]:
-        item = shown.instructions[position]
+    for item in shown.at(step):
         for _, region in (*item.reads, *item.writes) if isinstance(item, Compute) else ():
             if region.offset is not None:
                 stop = region.offset + region.size_bytes

@@ -35,24 +35,39 @@ class ByPosition(Sequence[Instruction]):
     def __getitem__(self, position: slice) -> list[Instruction]: ...
     def __getitem__(self, position: int | slice) -> Instruction | list[Instruction]:
         if isinstance(position, slice):
-            return [self[at] for at in range(*position.indices(len(self)))]
+            start, stop, step = position.indices(len(self))
+            if step == 1:
+                return [item for item, _ in self._between(start, stop)]
+            return [self[at] for at in range(start, stop, step)]
         at = position + len(self) if position < 0 else position
         if not 0 <= at < len(self):
             raise IndexError(f"{position} of {len(self)} instructions")
-        return self._found(at)[0]
+        return next(item for item, _ in self._between(at, at + 1))
 
-    def _found(self, position: int) -> tuple[Instruction, tuple[int, ...]]:
-        """An instruction, and the numbers of the items, one in the other, in which it is."""
-        at = bisect_right(self._ends, position)
-        item = self.items[at]
-        if not isinstance(item, Repeat):
-            return item, (at,)
-        body = self._bodies.setdefault(at, ByPosition(item.body))
-        number, inside = divmod(position - (self._ends[at - 1] if at else 0), len(body))
-        found, path = body._found(inside)
-        move: Move = item.moves[path[0]]
-        for deeper in path[1:]:
-            move = moves_of(move)[deeper]
-        changed = moved(found, move, number)
-        assert not isinstance(changed, Repeat)
-        return changed, (at, *path)
+    def _between(self, start: int, stop: int) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+        """Instructions, and the numbers of the items, one in the other, in which each is."""
+        at = bisect_right(self._ends, start)
+        while start < stop:
+            item = self.items[at]
+            if isinstance(item, Repeat):
+                yield from self._rounds(at, item, start, min(stop, self._ends[at]))
+            else:
+                yield item, (at,)
+            start, at = max(start, self._ends[at]), at + 1
+
+    def _rounds(
+        self, at: int, loop: Repeat, start: int, stop: int
+    ) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
+        """Instructions of a loop, the item of that number, each moved to its round."""
+        body = self._bodies.setdefault(at, ByPosition(loop.body))
+        begun, size = (self._ends[at - 1] if at else 0), len(body)
+        for number in range((start - begun) // size, -(-(stop - begun) // size)):
+            first = begun + number * size
+            inside = body._between(max(start - first, 0), min(stop - first, size))
+            for found, path in inside:
+                move: Move = loop.moves[path[0]]
+                for deeper in path[1:]:
+                    move = moves_of(move)[deeper]
+                changed = moved(found, move, number)
+                assert not isinstance(changed, Repeat)
+                yield changed, (at, *path)
