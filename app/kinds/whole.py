@@ -22,6 +22,7 @@ from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
 from planners.core.units import format_bytes
+from planners.simulator.ground.interval_columns import columns_of_intervals
 
 SPILL = "non-compulsory traffic: bytes that leave or come back only for want of memory"
 OWED = "compulsory: each input loaded once, each output stored once"
@@ -139,7 +140,9 @@ class WholeKind:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""
         if sizes := {name: size for name, size in shown.moved_bytes.items() if size}:
             return largest_tensors(shown, sizes, "moved most for want of memory")
-        sizes = {r.tensor: r.size_bytes for r in shown.report.residencies}
+        stays = shown.stay_columns
+        names = (stays.tensors[at] for at in stays.tensor.tolist())
+        sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
         return largest_tensors(shown, sizes, "nothing is spilled; the largest on chip")
 
     def of_part(self, shown: Shown, selection: str, why: Mapping[str, Any]) -> list[Row] | None:
@@ -233,6 +236,7 @@ def latency_card(shown: Shown) -> Card:
 
 def engines_of(trace: sp.Trace) -> list[str]:
     """Engines that are used, compute first, in the order of `ENGINES`."""
-    used = dict.fromkeys(item.engine for item in trace.intervals)
+    times = columns_of_intervals(trace.intervals)
+    used = times.by_engine(times.stall_s)
     order = list(ENGINES)
     return sorted(used, key=lambda e: order.index(e) if e in order else len(order))

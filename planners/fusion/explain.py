@@ -7,14 +7,15 @@ would cost otherwise comes from the cost model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planners.core.boxes import around
 from planners.core.graph import Graph
+from planners.core.loops import expanded, items_of, round_of
 from planners.core.masks import bits
 from planners.core.plan import Plan
-from planners.core.program import Box, Compute, Load, Store
+from planners.core.program import Box, Compute, Instruction, Item, Load, Repeat, Store
 from planners.core.units import format_bytes
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.partition.cost_model import executable
@@ -85,21 +86,42 @@ def groups_of(plan: Plan) -> tuple[FusedGroup, ...]:
     if not readings:
         return ()
     offchip = {memory.name for memory in plan.program.memories if memory.offchip}
-    for item in plan.program.instructions:
+    for item, times in _counted(items_of(plan.program), of_step):
         group = of_step[item.step]
         if group is None:
             continue
         if isinstance(item, Compute):
             group.ran(item)
         elif isinstance(item, Load) and item.source.memory in offchip:
-            _add(group.loads, item.piece.tensor, item.source.size_bytes)
+            _add(group.loads, item.piece.tensor, times * item.source.size_bytes)
         elif isinstance(item, Store) and item.target.memory in offchip:
-            _add(group.stores, item.piece.tensor, item.source.size_bytes)
+            _add(group.stores, item.piece.tensor, times * item.source.size_bytes)
     for memory in plan.program.memories:
         match = LINES.fullmatch(memory.name)
         if match and match[1] in readings:
             readings[match[1]].lines[match[2]] = memory.size_bytes or 0
     return tuple(reading.group(plan.graph) for reading in readings.values())
+
+
+def _counted(
+    items: Iterable[Item], of_step: Sequence[_Reading | None], times: int = 1
+) -> Iterator[tuple[Instruction, int]]:
+    """Instructions, and how often each runs: of a loop within a group, after its first step, those
+    of one round."""
+    for item in items:
+        if not isinstance(item, Repeat):
+            yield item, times
+        elif item.count:
+            begin = min((each.step for each in expanded(round_of(item, 0))), default=0)
+            last = expanded(round_of(item, item.count - 1))
+            steps = range(begin, max((each.step for each in last), default=0) + 1)
+            group = of_step[begin]
+            alike = group is not None and begin > group.start_step
+            if alike and all(of_step[step] is group for step in steps):
+                yield from _counted(item.body, of_step, times * item.count)
+            else:
+                for number in range(item.count):
+                    yield from _counted(round_of(item, number), of_step, times)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar, overload
 
@@ -37,6 +37,9 @@ class MadeOnce(Sequence[Row]):
     def _one(self, at: int) -> Row:
         """One row, where it is cheaper to make than all of them."""
         return self.all[at]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.all)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self.all == tuple(other)
