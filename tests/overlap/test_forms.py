@@ -16,6 +16,7 @@ from planners.overlap.planner import finished, of_point
 from planners.overlap.search.chain import ChainWay
 from planners.overlap.search.front import FrontPoint
 from planners.overlap.search.join_layouts import turned
+from tests.overlap.test_loops import compared
 
 SHAPES = (
     BottleneckShape("residual", 5, 4, 12, 4, 3),
@@ -55,3 +56,14 @@ def test_every_form_of_a_bottleneck_is_a_program_that_holds(module: BottleneckSh
         plan = plan_of(graph, run)
         done = sp.check(plan)
         assert done.peak_bytes <= plan.claims.objective_bytes
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("channels", [(4, 8, 4), (3, 20, 5)])
+def test_rows_of_windows_are_written_as_loops(
+    kernel: int, stride: int, channels: tuple[int, int, int]
+) -> None:
+    graph = bottleneck(BottleneckShape("tall", 14, *channels, kernel, (1, stride, 1)))
+    for run in recomputing(graph, range(len(graph.operators))):
+        assert compared(plan_of(graph, run), False)

@@ -9,7 +9,7 @@ import pytest
 import planners as sp
 from planners.core.loops import expanded, items_of
 from planners.core.program import Repeat
-from planners.overlap.emit import line, whole
+from planners.overlap.emit import line, whole, window
 from planners.overlap.emit.program import emit
 from tests.overlap.random_nets import random_net
 from tests.overlap.small_nets import Builder
@@ -52,6 +52,7 @@ def compared(plan: sp.Plan, parameters: bool) -> int:
     program = emit(plan.graph, plan.machine, plan.details.pool.layout, parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(line, "LEAST_ROUNDS", 1 << 40)
+        patch.setattr(window, "LEAST_ROUNDS", 1 << 40)
         patch.setattr(whole, "LEAST_ROUNDS", 1 << 40)
         straight = emit(plan.graph, plan.machine, plan.details.pool.layout, parameters)
     items = list(items_of(program))

@@ -58,29 +58,17 @@ class AlikeRows:
             for name, readers in self.reach.items()
         }
 
-    def rounds(self) -> Numbers:
+    def rounds(self) -> list[int]:
         """Of each row: how many rows from it on do the same, itself among them."""
-        count = np.ones(self.rows, np.int64)
-        if not self._tabled():
-            return count
-        does = [self._does(row) for row in range(self.rows)]
-        for row in range(self.rows - 2, 0, -1):  # The first row begins with what dies at once.
-            if does[row] is not None and does[row] == does[row + 1]:
-                count[row] += count[row + 1]
-        return count
+        tabled = self._tabled()
+        return rounds_of([self._does(row) if tabled else None for row in range(self.rows)])
 
     def _tabled(self) -> bool:
         """Whether tables tell what each segment reads, and all read the same parameters."""
         every = (reach for readers in self.reach.values() for reach in readers.values())
-        return all(reach.separable for reach in every) and all(map(self._fixed, self.ops))
-
-    def _fixed(self, op: Operator) -> bool:
-        """Whether the first and the last segment read the same parameters: so do all between."""
-        output = op.outputs[0]
-        segments = self.pool.segments(output)
-        ends = (segments.box(0), segments.box(segments.count - 1))
-        first, last = (self.pool.constants(op, output, box) for box in ends)
-        return first == last
+        return all(reach.separable for reach in every) and all(
+            same_parameters(self.pool, op) for op in self.ops
+        )
 
     def _does(self, row: int) -> tuple[object, ...] | None:
         """What a row does, counted from where it begins; None where that tells no two apart.
@@ -134,3 +122,25 @@ class AlikeRows:
             for tensor, begin, upto in ((output, start, stop), (name, first, end))
         )
         return not ranges_meet(*written, *read, size)
+
+
+def same_parameters(pool: PoolOperands, op: Operator) -> bool:
+    """Whether the first and the last segment read the same parameters: so do all between."""
+    output = op.outputs[0]
+    segments = pool.segments(output)
+    first, last = (
+        pool.constants(op, output, segments.box(number)) for number in (0, segments.count - 1)
+    )
+    return first == last
+
+
+def rounds_of(does: Sequence[object]) -> list[int]:
+    """Of each row by what it does: how many rows from it on do the same, itself among them.
+
+    The first row begins with what dies at once; None does what no other does.
+    """
+    count = [1] * len(does)
+    for row in range(len(does) - 2, 0, -1):
+        if does[row] is not None and does[row] == does[row + 1]:
+            count[row] += count[row + 1]
+    return count

@@ -81,7 +81,7 @@ class _Line:
     def _rows(self) -> Iterator[Item]:
         """Pixel by pixel, a timestep for each row; rows that do the same are a loop."""
         alike = AlikeRows(self.pool, self.ops, self.reach, self.pull, self.dying)
-        rounds = alike.rounds().tolist()
+        rounds = alike.rounds()
         row = 0
         while row < alike.rows:
             if rounds[row] < LEAST_ROUNDS:

@@ -7,14 +7,27 @@ from collections.abc import Iterator
 from planners.core.details.pool import KernelRun
 from planners.core.errors import BadInput
 from planners.core.graph import Operator
-from planners.core.program import Compute, Instruction, Operand, Piece, Region, Release, piece_bytes
+from planners.core.loops import movement
+from planners.core.program import (
+    Compute,
+    Instruction,
+    Item,
+    Operand,
+    Piece,
+    Region,
+    Release,
+    Repeat,
+    piece_bytes,
+)
+from planners.overlap.emit.alike import rounds_of, same_parameters
 from planners.overlap.emit.pool import PoolOperands
+from planners.overlap.emit.whole import LEAST_ROUNDS
 from planners.overlap.kernels.bottleneck import BottleneckWindows, bottleneck
 
 
 def window_run(
     pool: PoolOperands, number: int, run: KernelRun, dying: frozenset[str], steps: list[str]
-) -> Iterator[Instruction]:
+) -> Iterator[Item]:
     """The instructions of a run in form `window`, `columns` or `tile`."""
     yield from _Window(pool, number, run, dying, steps).run()
 
@@ -40,15 +53,79 @@ class _Window:
         self.buffers = {buffer.tensor: buffer for buffer in run.buffers}
         self.gone = 0
 
-    def run(self) -> Iterator[Instruction]:
-        width = self.windows.out.grid[2]
-        for number in range(self.windows.out.count):
-            if number % width == 0:
-                self.steps.append(f"{'+'.join(self.layout_run.operators)} row {number // width}")
-            if not number and self.block.add is None:  # Pixels in front of all that is read.
-                yield from self._forget(int(self.still[0]))
-            yield from self._pixel(number)
+    def run(self) -> Iterator[Item]:
+        """A timestep for each row; rows that do the same are a loop."""
+        rows = self.windows.out.count // self.width
+        alike = all(same_parameters(self.pool, op) for op in self.ops)
+        rounds = rounds_of([self._does(row) if alike else None for row in range(rows)])
+        row = 0
+        while row < rows:
+            if rounds[row] < LEAST_ROUNDS:
+                yield from self._row(row)
+            else:
+                first, second = (tuple(self._row(row + k)) for k in (0, 1))
+                moves = movement(first, second)
+                if moves is None:
+                    raise AssertionError(f"row {row} of {self.block.last.name} moves otherwise")
+                yield Repeat(rounds[row], first, moves)
+                self.steps += map(self._title, range(row + 2, row + rounds[row]))
+                self.gone += (rounds[row] - 2) * self._moves_on(row)
+            row += rounds[row] if rounds[row] >= LEAST_ROUNDS else 1
         yield from self._forget(len(self.pool.whole(self.block.a)))
+
+    @property
+    def width(self) -> int:
+        return self.windows.out.grid[2]
+
+    @property
+    def ops(self) -> list[Operator]:
+        return [self.pool.operators[name] for name in self.layout_run.operators]
+
+    def _title(self, row: int) -> str:
+        return f"{'+'.join(self.layout_run.operators)} row {row}"
+
+    def _row(self, row: int) -> Iterator[Instruction]:
+        self.steps.append(self._title(row))
+        if not row and self.block.add is None:  # Pixels in front of all that is read.
+            yield from self._forget(int(self.still[0]))
+        for number in range(row * self.width, (row + 1) * self.width):
+            yield from self._pixel(number)
+
+    def _begun(self, row: int) -> int:
+        """The first pixel of A that lies under the first window of a row."""
+        source = self.windows.source
+        first: int = source.rows[self.windows.reach.rows[row][0]][0]
+        return first * source.source.grid[2]
+
+    def _moves_on(self, row: int) -> int:
+        """By how many pixels of A the next row is further."""
+        return self._begun(row + 1) - self._begun(row)
+
+    def _does(self, row: int) -> tuple[object, ...] | None:
+        """What a row does, counted from where it begins in A; None where no row need be alike.
+
+        Two rows of which this is the same do the same, moved by their strides.
+        """
+        reach, source = self.windows.reach, self.windows.source
+        top, bottom = reach.rows[row]
+        if (
+            row + 1 >= len(reach.rows)
+            or bottom <= top
+            or reach.rows[row + 1][0] >= len(source.rows)
+        ):
+            return None
+        begun, wide = self._begun(row), source.source.grid[2]
+        under = row * self.block.depthwise.stride[0]
+        first, end = row * self.width, (row + 1) * self.width
+        still = [int(low) - begun for low in self.still[first : end + 1]]
+        read = [(a - begun // wide, b - begun // wide) for a, b in source.rows[top:bottom]]
+        does = (top - under, bottom - under, tuple(read), tuple(still), self._moves_on(row))
+        if self.block.add is None:
+            return does
+        out, a = (self.pool.pitch(name) for name in (self.block.last.outputs[0], self.block.a))
+        if self.width * (out - a) % self.pool.layout.pool_bytes:
+            return None
+        return (*does, first - begun)
 
     @property
     def step(self) -> int:
