@@ -19,7 +19,6 @@ SOURCE = "all.find(m => m.type === 'ColumnDataSource' && m.data.{} && m.data.{}.
 FRONT = SOURCE.format("fields", "fields")
 LAYERS = SOURCE.format("story", "story")
 WORDS = "all.find(m => m.type === 'CustomJSHover').args.words.data.text"
-BARS = "all.find(m => m.type === 'ColumnDataSource' && m.data.cause && m.data.kind?.length)"
 SWEPT = SOURCE.format("where", "where")
 
 
@@ -46,7 +45,11 @@ def test_layers_are_stepped_through_and_seen_in_their_rings(open_page: Any) -> N
     page = stream_page(open_page, "&budget=150+MiB&pipeline=async&step=83")
     story = page.locator(".story tr")
     expect(story.first).to_contain_text(re.compile("read in .*; copied in "))
-    assert "copy" in models(page, f"[...new Set({BARS}.data.lane)]")
+    page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
+    page.wait_for_function(
+        "() => [...Bokeh.documents[0]._all_models.values()].some("
+        "m => m.data?.cause && m.data.kind?.length && [...m.data.lane].includes('copy'))"
+    )
     page.locator(".map-memory button", has_text="CPU ring").click()
     expect(page).to_have_url(re.compile("memory=cpu"))
     page.wait_for_timeout(500)
