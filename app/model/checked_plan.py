@@ -119,6 +119,11 @@ class Shown:
         return {}
 
     @cached_property
+    def told(self) -> dict[tuple[int, str, str], tuple[str, list[Any], list[Any]]]:
+        """By step, memory and unit: the title, what is live and the sentences, once written."""
+        return {}
+
+    @cached_property
     def facts(self) -> ProgramFacts:
         """What each step runs, reads, writes and moves. Raises `BadInput` for too long a one."""
         return facts_of(self.plan.program)

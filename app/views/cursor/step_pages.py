@@ -67,9 +67,14 @@ def step_rows(
     key, unit = looks
     memory = kind_of(shown).memory(shown, key)
     for step in steps:
-        numbers["title"].append(live_title(shown, step, memory))
-        numbers["live"].append(book.numbers(live_rows(shown, step, unit)))
-        numbers["story"].append(book.numbers(story_rows(shown, step)))
+        told = shown.told.get((step, memory, unit))
+        if told is None:
+            tables = live_rows(shown, step, unit), story_rows(shown, step)
+            told = shown.told[step, memory, unit] = (live_title(shown, step, memory), *tables)
+        title, live, story = told
+        numbers["title"].append(title)
+        numbers["live"].append(book.numbers(live))
+        numbers["story"].append(book.numbers(story))
         if step % 50 == 0:
             ahead((step - steps.start) / len(steps))
     return numbers
