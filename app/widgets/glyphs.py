@@ -68,7 +68,7 @@ class GlyphLayer:
         both: tuple[dict[str, Any], ...] = self.source.data, self.beside.data
         if self.only is not None:
             column, value = self.only
-            return value in both[0][column]
+            return value in both[0].get(column, ())  # Not filled yet: it has no such column.
         return any(len(column) for data in both for column in data.values())
 
     def look(self, **look: Any) -> None:

@@ -299,6 +299,7 @@ def test_a_name_that_no_list_has_is_tried_and_the_page_says_so(open_page: Any) -
     field.press_sequentially("vgg11")
     field.press("Enter")
     shows(page, "name", re.compile("vgg11"))
+    expect(page.locator(".step-title .now")).to_contain_text("of 17")  # the words come after it
     before = step(page)
     page.keyboard.press("ArrowRight")
     at_step(page, before + 1)
