@@ -116,8 +116,10 @@ def program_from_json(data: Any) -> Program:
         if row[0] != "repeat":
             return instruction(row)
         _, count, body, moves = row
-        if type(count) is not int or count < 1 or deep >= MOST_DEEP:
-            raise ValueError(f"a repeat has rounds, and at most {MOST_DEEP} lie in one another")
+        if type(count) is not int or count < 1 or not body or deep >= MOST_DEEP:
+            raise ValueError(
+                f"a repeat has rounds and a body, and at most {MOST_DEEP} lie in one another"
+            )
         items = tuple(item(each, deep + 1) for each in body)
         return Repeat(count, items, _moves(items, moves))
 

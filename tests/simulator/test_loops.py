@@ -108,6 +108,7 @@ BAD = {
     "a number too few": lambda row: row[3][0].pop(),
     "a word": lambda row: row[3][0].__setitem__(0, "1"),
     "too many rounds": lambda row: row.__setitem__(1, 10**12),
+    "nothing, without end": lambda row: row.__setitem__(slice(1, 4), [10**15, [], []]),
 }
 
 
