@@ -49,7 +49,7 @@ class ByPosition(Sequence[Instruction]):
         at = bisect_right(self._ends, start)
         while start < stop:
             item = self.items[at]
-            if isinstance(item, Repeat):
+            if isinstance(item, Repeat):  # One of nothing ends where it begins.
                 yield from self._rounds(at, item, start, min(stop, self._ends[at]))
             else:
                 yield item, (at,)
@@ -60,7 +60,7 @@ class ByPosition(Sequence[Instruction]):
     ) -> Iterator[tuple[Instruction, tuple[int, ...]]]:
         """Instructions of a loop, the item of that number, each moved to its round."""
         body = self._bodies.setdefault(at, ByPosition(loop.body))
-        begun, size = (self._ends[at - 1] if at else 0), len(body)
+        begun, size = (self._ends[at - 1] if at else 0), max(len(body), 1)
         for number in range((start - begun) // size, -(-(stop - begun) // size)):
             first = begun + number * size
             inside = body._between(max(start - first, 0), min(stop - first, size))

@@ -13,6 +13,7 @@ NESTED: list[tuple[Item, ...]] = [
     (),
     (Barrier(3),),
     (Repeat(0, (Barrier(1),), ((1,),)), Barrier(9)),
+    (Barrier(8), Repeat(3, (), ()), Barrier(9), Repeat(2, (), ())),
     (
         Barrier(0),
         Repeat(
