@@ -23,7 +23,6 @@ from app.model.packing import packed
 from planners.core.progress import ProgressCallback
 from planners.core.tables.making import MOST_ROWS, table_of
 from planners.simulator.ground.interval_columns import columns_of_intervals
-from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
 
@@ -54,12 +53,11 @@ def bundled(shown: Shown) -> Shown:
     table = replayed.operands.table if replayed else table_of(program)
     if table is None:
         raise sp.BadInput(f"a program of over {MOST_ROWS:,} instructions is not drawn")
-    columns = found.columns if isinstance(found, Residencies) else columns_of_stays(found)
     shorter, place = bundled_program(program, table)
     drawn = Shown(replace(shown.plan, program=shorter), shown.report, shown.trace, shown.packed)
     firsts = [0, *np.searchsorted(_steps(drawn), np.arange(1, drawn.steps + 1)).tolist()]
     bounds = np.searchsorted(table.step, np.arange(drawn.steps + 1))
-    stays = tuple(bundled_stays(drawn, columns, bounds, firsts))
+    stays = tuple(bundled_stays(drawn, shown.stay_columns, bounds, firsts))
     times = tuple(bundled_intervals(columns_of_intervals(shown.trace.intervals), place))
     return replace(
         drawn,

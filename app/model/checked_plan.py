@@ -24,7 +24,6 @@ from planners.core.progress import ProgressCallback
 from planners.fusion.explain import FusedGroup, groups_of
 from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
 from planners.simulator.ground.stay_columns import ENDINGS, StayColumns, columns_of_stays
-from planners.simulator.residencies import Residencies
 from planners.simulator.simulate import traced
 
 STEPS_HELD = 4
@@ -232,8 +231,7 @@ class Shown:
     @cached_property
     def stay_columns(self) -> StayColumns:
         """The residencies as columns."""
-        found = self.report.residencies
-        return found.columns if isinstance(found, Residencies) else columns_of_stays(found)
+        return columns_of_stays(self.report.residencies)
 
     @cached_property
     def memories(self) -> tuple[str, ...]:

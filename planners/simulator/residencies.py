@@ -50,7 +50,7 @@ class Residencies(MadeOnce[Residency]):
     def columns(self) -> StayColumns:
         """The same as columns."""
         if self.replayed is None:
-            return columns_of_stays(self.all)
+            return columns_of_stays(list(self.all))
         return stay_columns(self.replayed)
 
     def _make(self) -> tuple[Residency, ...]:

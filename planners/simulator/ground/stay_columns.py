@@ -97,8 +97,9 @@ class StayColumns:
 
 def columns_of_stays(stays: Iterable[Residency]) -> StayColumns:
     """Residencies as columns."""
-    if isinstance(stays, HeldStays):
-        return stays.columns
+    held = getattr(stays, "columns", None)
+    if isinstance(held, StayColumns):  # They are held so, or were found so.
+        return held
     some = list(stays)
     tensors = {name: at for at, name in enumerate(dict.fromkeys(s.tensor for s in some))}
     memories = {name: at for at, name in enumerate(dict.fromkeys(s.memory for s in some))}
