@@ -52,6 +52,7 @@ from planners.simulator.unfinished import Unfinished
 
 TOLD_EVERY_S = 0.2
 FEW_ROUNDS = 4  # of which nothing is gained
+STAKE = 20_000  # instructions' worth that attempts to prove loops may cost before any has succeeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +197,7 @@ class Replay(ReplayState):
         self.fetched: dict[str, dict[Box, None]] = defaultdict(dict)
         self.operators = {op.name: op for op in graph.operators}
         self.loaded = self.stored = self.macs = 0
+        self._spared = STAKE  # instructions that loops have not had replayed, less their attempts
         self._place_at_home()
 
     def _place_at_home(self) -> None:
@@ -223,10 +225,16 @@ class Replay(ReplayState):
             self.run_one(item)
 
     def _loop(self, loop: Repeat) -> None:
-        """The first round as it is; the others from the second, where that decides them."""
+        """The first round as it is; the others from the second, where that decides them.
+
+        No more is staked on that than it has spared: an attempt looks at all that is resident, and
+        rings whose rows differ are never decided.
+        """
         self._run(loop.body)
         effects, size = None, size_of(loop.body)
-        if loop.count >= FEW_ROUNDS and size:
+        stake = size + len(self.resident)
+        if loop.count >= FEW_ROUNDS and size and stake <= self._spared:
+            self._spared -= stake
             around = Around(self, self.operators, self.engines, self.program.counts_parameters)
             with suppress(NotProven, InvalidPlan):
                 effects = later_rounds(around, loop)
@@ -239,6 +247,7 @@ class Replay(ReplayState):
     def _jump(self, effects: LoopEffects, size: int) -> None:
         """Do what rounds of a loop do, without running them."""
         self.index += effects.rounds * size
+        self._spared += effects.rounds * size
         self.step = effects.step
         self.loaded += effects.loaded
         self.stored += effects.stored

@@ -158,3 +158,22 @@ def test_what_one_round_does_not_decide_is_replayed(monkeypatch: pytest.MonkeyPa
     expected = replay(graph, program)
     monkeypatch.setattr(check, "later_rounds", never)
     assert replay(graph, program) == expected
+
+
+def test_attempts_end_where_none_spares_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rings whose rows differ would be looked at again at every loop."""
+    graph, program = cases()["rows"]
+    tried = 0
+
+    def never(*_: Any) -> None:
+        nonlocal tried
+        tried += 1
+        raise NotProven("asked not to")
+
+    monkeypatch.setattr(check, "later_rounds", never)
+    items = tuple(items_of(program))
+    replay(graph, program)
+    every, tried = tried, 0
+    monkeypatch.setattr(check, "STAKE", 1 + max(size_of(loop.body) for loop in loops(items)))
+    replay(graph, program)
+    assert every > tried
