@@ -26,6 +26,8 @@ from fractions import Fraction
 from math import floor, prod
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from planners.core.boxes import Box
 
 Shape: TypeAlias = tuple[int, ...]
@@ -95,10 +97,16 @@ def broadcast(shape: Shape, out: Shape, box: Box) -> Box:
 
 
 def window(axis: tuple[int, int], size: int, k: int, s: int, p: int, d: int) -> tuple[int, int]:
-    """Input range of an output range: t·S + K − S for K without dilation (Optimus, eq. 4)."""
-    start = min(max(0, axis[0] * s - p), size)
-    stop = min(max(0, (axis[1] - 1) * s - p + d * (k - 1) + 1), size)
-    return start, max(start, stop)
+    """Input range of an output range: t·S + K − S for K without dilation (Optimus, eq. 4).
+
+    Of whole columns of ranges where `axis` holds such.
+    """
+    first, last = axis[0] * s - p, (axis[1] - 1) * s - p + d * (k - 1) + 1
+    if isinstance(first, np.ndarray):
+        start = np.clip(first, 0, size)
+        return start, np.maximum(start, np.clip(last, 0, size))
+    start = min(max(0, first), size)
+    return start, max(start, min(max(0, last), size))
 
 
 def _same(c: _Call) -> list[Box | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy as np
 from planners.core.tables.table import COMPUTE, Numbers
 from planners.simulator.columns.operands import Operands, Spans
 from planners.simulator.columns.stays import FOREVER, PHASES, Stays
-from planners.simulator.columns.unsure import Unsure, require
+from planners.simulator.columns.unsure import require
 
-CELLS_A_SPAN = 12
-"""Stretches between ends of spans that a span has, on average, where they are listed one by one."""
+BLOCK = 4096
+"""Spans that are placed at once: many meet few cells, as groups lay out the memory anew."""
 
 
 class Owners(NamedTuple):
@@ -47,8 +46,7 @@ def placed(operands: Operands, stays: Stays) -> Owners:
     for each in np.unique(root).tolist():
         rows = np.flatnonzero(root == each)
         some = Spans(spans.row[rows], spans.start[rows], spans.stop[rows])
-        by_cell = _by_cell(some, begins[rows], ends[rows])
-        span, before = _by_sweep(some, begins[rows], ends[rows]) if by_cell is None else by_cell
+        span, before = _owners(some, begins[rows], ends[rows])
         found.append((rows[span], spans.row[rows[before]]))
     pairs = [np.concatenate(column) for column in zip(*found, strict=True)]
     span, owner = pairs or [np.zeros(0, np.int64)] * 2
@@ -56,51 +54,43 @@ def placed(operands: Operands, stays: Stays) -> Owners:
     return Owners(spans, span[order], owner[order])
 
 
-def _by_cell(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numbers] | None:
-    """Spans, in order of time, each with those that lay there before it; None for too many cells.
+def _owners(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+    """Spans, in order of time, each with those that lay there before it.
 
-    Cells are the stretches between ends of spans: in each, spans come one after the other.
+    Block by block: the ends of a block's spans cut the memory into cells, in each of which spans
+    come one after the other; the first of a block takes what the blocks before it left there.
     """
+    require(spans.start < spans.stop)
     edges = np.unique(np.concatenate((spans.start, spans.stop)))
     low, high = np.searchsorted(edges, spans.start), np.searchsorted(edges, spans.stop)
-    counts = high - low
-    if int(counts.sum()) > CELLS_A_SPAN * len(counts):
-        return None
-    span = np.repeat(np.arange(len(counts)), counts)
-    cell = np.arange(len(span)) - (np.cumsum(counts) - counts)[span] + low[span]
-    order = np.argsort(cell.astype(np.uint16) if len(edges) <= 1 << 16 else cell, kind="stable")
-    follows = np.flatnonzero(cell[order[1:]] == cell[order[:-1]])
-    before = np.full(len(span), -1)
-    before[order[follows + 1]] = span[order[follows]]
-    fresh = before >= 0  # Most cells of a span were those of one other.
-    fresh[1:] &= (before[1:] != before[:-1]) | (span[1:] != span[:-1])
-    after, before = span[fresh], before[fresh]
+    left = np.full(len(edges), -1)  # by stretch between ends of any spans: who lay there last
+    found = []
+    for first in range(0, len(low), BLOCK):
+        some = slice(first, first + BLOCK)
+        ends_here = np.unique(np.concatenate((low[some], high[some])))
+        span, cell = _expanded(*(np.searchsorted(ends_here, x[some]) for x in (low, high)))
+        order = np.argsort(cell.astype(np.uint16), kind="stable")
+        span, cell = span[order] + first, cell[order]
+        changes = np.flatnonzero(cell[1:] != cell[:-1])
+        begun, over = np.append(0, changes + 1), np.append(changes, len(cell) - 1)
+        within, at = _expanded(ends_here[cell[begun]], ends_here[cell[begun] + 1])
+        follows = np.flatnonzero(cell[1:] == cell[:-1])
+        after = np.concatenate((span[begun][within], span[follows + 1]))
+        before = np.concatenate((left[at], span[follows]))
+        left[at] = span[over][within]
+        fresh = before >= 0  # Most cells of a span were those of one other.
+        fresh[1:] &= (before[1:] != before[:-1]) | (after[1:] != after[:-1])
+        found.append(np.unique(after[fresh] * len(low) + before[fresh]))
+    after, before = np.divmod(np.concatenate(found), len(low))
     require(ends[before] <= begins[after])
-    pairs = np.unique(after * len(counts) + before)
-    return pairs // max(1, len(counts)), pairs % max(1, len(counts))
+    return after, before
 
 
-def _by_sweep(spans: Spans, begins: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
-    """The same, span by span: each range of addresses remembers which span took it last."""
-    edges, owners = [-1], [-1]
-    after: list[int] = []
-    before: list[int] = []
-    until, since = ends.tolist(), begins.tolist()
-    pairs = zip(spans.start.tolist(), spans.stop.tolist(), strict=True)
-    for at, (start, stop) in enumerate(pairs):
-        first, last = bisect_right(edges, start) - 1, bisect_left(edges, stop)
-        here = owners[first:last]
-        for owner in dict.fromkeys(here):
-            if owner >= 0:
-                if until[owner] > since[at]:
-                    raise Unsure
-                after.append(at)
-                before.append(owner)
-        left = [edges[first]] if edges[first] < start else []
-        right = [stop] if last == len(edges) or edges[last] > stop else []
-        edges[first:last] = [*left, start, *right]
-        owners[first:last] = [*here[: len(left)], at, *here[-1:][: len(right)]]
-    return np.array(after, np.int64), np.array(before, np.int64)
+def _expanded(first: Numbers, stop: Numbers) -> tuple[Numbers, Numbers]:
+    """All numbers of some ranges, each with the position of its range before it."""
+    counts = stop - first
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - (np.cumsum(counts) - counts)[which] + first[which]
 
 
 def extent(operands: Operands, stays: Stays, spans: Spans) -> int:

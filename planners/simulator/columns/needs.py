@@ -1,15 +1,16 @@
-"""What computes need, all those of an operator at once: axis by axis, where that is how it reads.
+"""What computes need, all those of an operator at once, by columns or axis by axis.
 
 Windows, products and element-wise operators read, on each axis of an operand, what follows from
-the range of one axis of the output (or of the channels that are summed). So `needs` is asked once
-for each range of each axis, and never for each box.
+the range of one axis of the output (or of the channels that are summed). So `needs` is asked for
+whole columns of boxes where the operator's kind says how it reads, where its calls do once for each
+range of each axis, and seldom for each box.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,8 +51,21 @@ class NeedsAsked:
 
     def needed(self) -> Iterator[Needed]:
         """What each box needs of each tensor, as `planners.core.access.needs` says it."""
+        if not detailed(self.op):
+            yield from self._at_once()
+            return
         found = self._by_axis() if _reads_by_axis(self.op) else None
         yield from self._by_box() if found is None else found
+
+    def _at_once(self) -> Iterator[Needed]:
+        """All boxes as one, whose bounds are columns: these rules compute with them as they are."""
+        rows = np.arange(len(self.start))
+        box: Any = tuple(zip(self.start.T, self.stop.T, strict=True))
+        sums: Any = None if self.sums is None else (self.sums[:, 0], self.sums[:, 1])
+        box = box[: len(self.graph.tensors[self.output].shape)]
+        for name, read in needs(self.graph, self.op, self.output, box, sums, self.last):
+            sides = [[np.broadcast_to(end, len(rows)) for end in both] for both in read]
+            yield Needed(rows, name, *(_columns(sides, side, len(rows)) for side in (0, 1)))
 
     def _ends(self) -> list[tuple[Numbers, Numbers]]:
         """The range of each axis of the output, and of the channels summed where there are sums."""
@@ -139,8 +153,6 @@ def _columns(axes: list[list[Numbers]], side: int, count: int) -> Numbers:
 
 def _reads_by_axis(op: Operator) -> bool:
     """Whether each axis of an operand follows one axis of the output, by the kinds of its calls."""
-    if not detailed(op):
-        return True
     words = {str(part.relation[0]) if part.relation else "" for part in op.parts}
     reads = [name for part in op.parts for name in part.reads]
     if not words <= _BY_AXIS | {""}:
