@@ -50,6 +50,15 @@ class Homes:
         _, start, stop = merged(np.zeros_like(rows), table.start[rows], table.stop[rows])
         require(not uncovered(all_of, boxes_of(start, stop, len(all_of))))
 
+    def _in_one(self, stored: Numbers, reads: Numbers) -> bool:
+        """Whether all is stored before any of these reads, makes one box, and they lie in it."""
+        if not len(stored) or stored[-1] > reads[0]:
+            return False
+        table = self.table
+        _, start, stop = merged(np.zeros_like(stored), table.start[stored], table.stop[stored])
+        inside = (table.start[reads] >= start[0]) & (table.stop[reads] <= stop[0])
+        return len(start) == 1 and bool(inside.all())
+
     def _check_reads(self, rows: Numbers, tensor: str) -> None:
         """In the order of the program: what is read was stored before."""
         table, operands = self.table, self.operands
@@ -60,7 +69,7 @@ class Homes:
         first = np.full(int(operands.piece.max()) + 1, len(table.role))
         np.minimum.at(first, operands.piece[stored], stored)
         others = rows[reads][first[operands.piece[rows[reads]]] > rows[reads]]
-        if not len(others):
+        if not len(others) or self._in_one(stored, others):
             return
         rank = len(operands.graph.tensors[tensor].shape)
         cover: list[Box] = []
