@@ -48,13 +48,13 @@ from planners.cosma.model.constraints import (
     require_counted,
     turned_round,
 )
-from planners.cosma.model.problem import ScheduleProblem, TensorStay
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of
 from planners.cosma.options import AUTO, CosmaOptions
 from planners.cosma.order.divide_and_conquer import solve_parts
 from planners.cosma.order.joint import solve_all_orders
 from planners.cosma.order.peak import minimum_peak
 from planners.cosma.place.placement import lifetimes
-from planners.cosma.replace.optimal import Solution, cost_of, solve_fixed
+from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.cosma.replace.relaxation import relax
 from planners.simulator.account import Account
 

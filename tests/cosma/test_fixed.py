@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import planners as sp
 from planners.core.progress import Clock, Progress
-from planners.cosma.model.problem import ScheduleProblem, TensorStay, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of, runs
 from planners.cosma.order.peak import Footprints, minimum_peak, order_peak
 from planners.cosma.place.joint_addresses import solve_jointly
-from planners.cosma.replace.optimal import cost_of, solve_fixed
+from planners.cosma.replace.optimal import solve_fixed
 from planners.cosma.replace.relaxation import relax
 from planners.cosma.replace.repair import repair
 from tests.cases import cases

@@ -10,11 +10,11 @@ from planners.cosma.ilp.model import build
 from planners.cosma.ilp.solve import Solved, solve, usable
 from planners.cosma.ilp.variables import Ilp, Kind
 from planners.cosma.model.constraints import NO_WISHES
-from planners.cosma.model.problem import ScheduleProblem, TensorStay
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of
 from planners.cosma.order.joint import no_plan
 from planners.cosma.place.placement import settle
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
-from planners.cosma.replace.optimal import Solution, cost_of
+from planners.cosma.replace.optimal import Solution
 
 # Shares of the time left: solvers overrun a little, and one that is killed returns nothing.
 SOLVER_SHARE, PEAK_SHARE = 0.85, 0.5

@@ -158,3 +158,17 @@ def runs(problem: ScheduleProblem, dropped: frozenset[UseGap]) -> tuple[TensorSt
                 first = after
         stays.append(TensorStay(i, first, line.uses[-1]))
     return tuple(stays)
+
+
+def cost_of(problem: ScheduleProblem, stays: dict[TensorStay, int]) -> int:
+    """Non-compulsory bytes of stays: each but the first is a load; one store where needed."""
+    count: dict[int, int] = {}
+    for run in stays:
+        count[run.line] = count.get(run.line, 0) + 1
+    total = 0
+    for i, n in count.items():
+        line = problem.lines[i]
+        total += (n - 1) * line.size_bytes
+        if n > 1 and not line.host_copy:
+            total += line.size_bytes
+    return total

@@ -1,6 +1,7 @@
 """Optimal replacement and addresses for a fixed schedule (III-E2), with a proof or a true gap.
 
-First what Belady's rule makes of it: a plan at once. Then the capacity relaxation: where its runs
+First the better of what Belady's rule and hill climbing make of it: a plan at once. Then the
+capacity relaxation: where its runs
 can be packed, they are optimal. Where they cannot, addresses join the model within windows around
 the steps that are fullest, and the bound rises; a few dozen steps are mostly enough to settle what
 a network of a thousand costs. Last, replacement and addresses are searched in one model.
@@ -15,7 +16,7 @@ from typing import TypeVar
 
 from planners.allocation import cp_sat
 from planners.core.progress import Clock
-from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, runs
+from planners.cosma.model.problem import ScheduleProblem, TensorStay, UseGap, cost_of, runs
 from planners.cosma.place.joint_addresses import JointAddresses, solve_jointly
 from planners.cosma.place.placement import place
 from planners.cosma.replace.immediate import plan_at_once, with_last_means
@@ -194,17 +195,3 @@ def _merged(windows: Iterable[range]) -> list[range]:
         else:
             merged.append(window)
     return merged
-
-
-def cost_of(problem: ScheduleProblem, stays: dict[TensorStay, int]) -> int:
-    """Non-compulsory bytes of stays: each but the first is a load; one store where needed."""
-    count: dict[int, int] = {}
-    for run in stays:
-        count[run.line] = count.get(run.line, 0) + 1
-    total = 0
-    for i, n in count.items():
-        line = problem.lines[i]
-        total += (n - 1) * line.size_bytes
-        if n > 1 and not line.host_copy:
-            total += line.size_bytes
-    return total
