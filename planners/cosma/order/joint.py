@@ -52,16 +52,18 @@ MAX_ORDERS = 1000
 # Seconds for a schedule on the way. Shares of the time left: for one at most, for that of least
 # peak, a beam, the tails.
 QUICK_S = 1.5
-FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.1, 0.2, 0.6
+FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.2, 0.2, 0.6
 
 
 def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
-    """The best plan over all schedules, starting from the problem's own, as time allows."""
+    """The best plan over all schedules, as time allows; no worse than what the problem's own and
+    that of least peak have in their shares of it."""
     best = _first(problem, clock.share(FIXED_SHARE, bounds=False))
     if best[1].cost_bytes == 0:
         return best
     hunt = _Hunt(problem, best, clock)
-    for attempt in (hunt.plainly, hunt.by_largest, hunt.by_beams, hunt.by_tails):
+    attempts = (hunt.by_least_peak, hunt.plainly, hunt.by_largest, hunt.by_beams, hunt.by_tails)
+    for attempt in attempts:
         attempt()
         if hunt.proven or clock.expired():
             break
@@ -74,7 +76,7 @@ def _first(problem: ScheduleProblem, clock: Clock) -> Candidate:
     None where that has no place either. Raises `BudgetTooSmall` where that is proven for any order.
     """
     try:
-        return _solved(problem, problem.schedule, clock, quick=True)
+        return _solved(problem, problem.schedule, clock, quick=False)
     except BudgetTooSmall:
         if not problem.wished.keep:
             raise
@@ -109,6 +111,13 @@ class _Hunt:
         """Whether no schedule costs less by sizes than the best; its addresses may be open."""
         return self.bound_bytes >= self.route.cost_bytes
 
+    def by_least_peak(self) -> None:
+        """The schedule of least peak, with the effort that it would have by itself."""
+        graph, parameters = self.problem.graph, self.problem.parameters
+        clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
+        peak = minimum_peak(graph, parameters, clock=clock, before=before)
+        self._try(peak.schedule, quick=False, share=FIXED_SHARE)
+
     def plainly(self) -> None:
         self._search(self.net, None, FIRST_STATES)
 
@@ -118,13 +127,7 @@ class _Hunt:
                 self._beam(self.net, width, live_weight)
 
     def by_largest(self) -> None:
-        """Bounds from the largest tensors: strong where large branches compete for the room.
-
-        What they have to beat is at least the plan for the schedule of least peak.
-        """
-        graph, parameters = self.problem.graph, self.problem.parameters
-        clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
-        self._try(minimum_peak(graph, parameters, clock=clock, before=before).schedule)
+        """Bounds from the largest tensors: strong where large branches compete for the room."""
         space, largest = OrderSpace(self.net), _largest(self.net)
         at_once = largest(space.settle(space.start(), []))
         good = at_once * self.net.unit > GOOD_SHARE * self.route.cost_bytes
@@ -256,10 +259,10 @@ class _Hunt:
             if not self.proven:
                 self._try(route.schedule)
 
-    def _try(self, schedule: Order, *, quick: bool = True) -> Solution:
-        """Replacement and addresses for a schedule; at once, or as time allows."""
+    def _try(self, schedule: Order, *, quick: bool = True, share: float = 1.0) -> Solution:
+        """Replacement and addresses for a schedule; at once, or in a share of the time."""
         left_s = max(self.clock.left_s, 1e-9)
-        share = min(FIXED_SHARE, QUICK_S / left_s) if quick else 1.0
+        share = min(FIXED_SHARE, QUICK_S / left_s) if quick else share
         clock = self.clock.share(share, bounds=False)
         try:
             solved = _solved(self.problem, schedule, clock, quick=quick)
