@@ -100,7 +100,7 @@ def _infeasible(problem: ScheduleProblem, solver: str) -> SpillwayError:
 def _without(
     problem: ScheduleProblem, bound_bytes: int, how: str, clock: Clock
 ) -> tuple[ScheduleProblem, Solution]:
-    """What there is without a solution: a scheme's plan, or an error where that breaks the rules."""
+    """What there is without a solution: a scheme's plan, or an error where it breaks the rules."""
     if problem.paper_strict:
         raise SpillwayError(
             "the ILP has no plan in the time given, and no other keeps the paper's equations: "
