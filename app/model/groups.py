@@ -10,7 +10,7 @@ from app.model.checked_plan import Shown
 from app.model.state import TENSOR, selected_group, selected_operators
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
-from planners.fusion.tile.rows import Axes
+from planners.fusion.tile.axes import Axes
 
 NAMED = 2
 

@@ -12,7 +12,7 @@ from planners.core.boxes import around
 from planners.core.program import Box, Compute, Load, Operand, Piece, Release, Store, piece_bytes
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
-from planners.fusion.tile.rows import Axes
+from planners.fusion.tile.axes import Axes
 
 NAMED = 2
 

@@ -16,6 +16,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.cost_model import Partition, require_singles
 from planners.fusion.partition.lattice import count_downsets
+from planners.fusion.partition.orders import prefixes
 from planners.fusion.partition.shortest import (
     NEVER,
     Bytes,
@@ -25,7 +26,7 @@ from planners.fusion.partition.shortest import (
 )
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.candidates import Candidates
-from planners.fusion.search.exact import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS, prefixes
+from planners.fusion.search.exact import MOST_DOWNSETS, MOST_GROUPS, MOST_STEPS
 from planners.fusion.search.offers import Offers
 from planners.fusion.search.online import SizeTable, online_partition, size_table
 

@@ -2,15 +2,18 @@
 
 The whole method, in the order in which it decides (Cai, Wang, Zhang; sections of the paper):
 
-1. How a group can run: `tile/rows` and `tile/strips` say which rows each operator needs and holds,
-   `tile/strip_ways`, `tile/bands`, `tile/passes` and `tile/advance` (ISOA) all ways to cut it into
-   tiles, and `tile/ways` which of them are worth it.
+1. How a group can run: `tile/axes`, `tile/cuts` and `tile/rows` say how each operator can be cut,
+   `tile/strips` which rows a group needs and holds, `tile/strip_ways`, `tile/bands`, `tile/passes`
+   and `tile/advance` (ISOA) all ways to cut it into tiles, `tile/ways` which of them are worth it.
 2. What it costs: `cost/group` gives each group its staircase, off-chip bytes against the buffer;
-   `cost/floor`, `cost/refills` and `cost/boundary` bound it before it is worked out.
+   `cost/floor`, `cost/refills` and `cost/boundary` bound it before it is worked out, and
+   `cost/growing` does so for thousands of groups at once.
 3. Which groups: operators that have run are downsets of the graph (`partition/lattice`), groups are
-   edges, and the best partition is a shortest path (`partition/shortest`). `search/exact` grows the
-   groups that fit (`search/candidates`), costs those that may matter (`search/offers`), and proves
-   the rest away (`search/bound`); `search/wide` takes graphs with too many downsets, by prices.
+   edges, and the best partition is a shortest path (`partition/shortest`). `search/exact` betters
+   what it knows in larger and larger spaces (`search/anytime`): of the groups that are worth it by
+   the rules of `search/bounded`, and else of all that fit (`search/candidates`), it costs those
+   that may matter (`search/offers`) and proves the rest away (`search/bound`); `search/wide` takes
+   graphs with too many downsets, by prices.
    `search/online` is the paper's section 6, without proof; `baselines/` what it is compared with;
    `search/constrained` respects wishes.
 4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and

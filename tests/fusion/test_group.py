@@ -16,7 +16,7 @@ from planners.fusion.emit.layout import Arranger, Room
 from planners.fusion.emit.program import emit, lay_out
 from planners.fusion.partition.cost_model import executable
 from planners.fusion.partition.lattice import Dag
-from planners.fusion.tile.rows import box_of, rows_in, rows_of
+from planners.fusion.tile.axes import box_of, rows_in, rows_of
 from planners.fusion.tile.strips import Group, flow, heights
 from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.check import replay

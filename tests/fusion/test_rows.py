@@ -8,7 +8,8 @@ from torch import nn
 
 import planners as sp
 from planners.core.access import needs
-from planners.fusion.tile.rows import RowTables, box_of, rows_in, rows_of
+from planners.fusion.tile.axes import box_of, rows_in, rows_of
+from planners.fusion.tile.rows import RowTables
 
 
 @pytest.mark.parametrize("name", ["maxvit_t", "swin_t", "vit_b_16", "squeezenet1_1"])

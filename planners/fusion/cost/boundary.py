@@ -8,15 +8,9 @@ from typing import NamedTuple
 
 from planners.core.access import detailed
 from planners.core.graph import Graph, Operator
-from planners.fusion.tile.rows import (
-    OperatorRows,
-    RowTables,
-    RowWindow,
-    channels_of,
-    channels_read,
-    columns_of,
-    rows_of,
-)
+from planners.fusion.tile.axes import RowWindow, channels_of, columns_of, rows_of
+from planners.fusion.tile.cuts import channels_read
+from planners.fusion.tile.rows import OperatorRows, RowTables
 
 
 class BoundaryRead(NamedTuple):

@@ -17,11 +17,12 @@ import numpy as np
 
 from planners.core.graph import Graph, Tensor
 from planners.core.masks import positions
-from planners.fusion.tile.rows import Counts, OperatorRows, RowTables, channels_of, rows_of
+from planners.fusion.tile.axes import Counts, channels_of, rows_of
+from planners.fusion.tile.rows import OperatorRows, RowTables
 
 
 @dataclass(frozen=True, slots=True)
-class _Needs:
+class Needs:
     """What one operator needs of a buffer: rows of tensors by number, of which it needs or makes
     all channels at once, the pair of which one must have all, and bytes of parameters."""
 
@@ -45,16 +46,16 @@ class Floors:
         self._number = {name: k for k, name in enumerate(graph.tensors)}
         rows = [_row_bytes(graph, tensor) for tensor in graph.tensors.values()]
         channels = [channels_of(tensor) for tensor in graph.tensors.values()]
-        self._few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
-        self._rest = [row - few for row, few in zip(rows, self._few)]
-        self._needs = [self._of(tables[i]) for i in range(len(graph.operators))]
+        self.few = [row // n * min(n, least_channels) for row, n in zip(rows, channels)]
+        self.rest = [row - few for row, few in zip(rows, self.few)]
+        self.needs = [self._of(tables[i]) for i in range(len(graph.operators))]
 
     def __call__(self, mask: int) -> int:
         """A lower bound in bytes on the buffer of this group and of larger ones."""
-        members = [self._needs[i] for i in positions(mask)]
+        members = [self.needs[i] for i in positions(mask)]
         rows = _least_rows(members)
-        rest = {tensor: count * self._rest[tensor] for tensor, count in rows.items()}
-        total = sum([count * self._few[tensor] for tensor, count in rows.items()])
+        rest = {tensor: count * self.rest[tensor] for tensor, count in rows.items()}
+        total = sum([count * self.few[tensor] for tensor, count in rows.items()])
         for tensor in {tensor for member in members for tensor in member.whole}:
             total += rest.pop(tensor)
         for member in members:
@@ -72,11 +73,11 @@ class Floors:
         """Bytes of line buffers for one image, the same bound where these tensors have so many
         rows: a row of `rows` for each, and a column for each case.
         """
-        members = [self._needs[i] for i in positions(mask)]
+        members = [self.needs[i] for i in positions(mask)]
         least = _least_rows(members)
         rows = np.maximum(rows, np.array([least[t] for t in tensors], dtype=np.int64)[:, None])
-        total = np.array([self._few[t] for t in tensors], dtype=np.int64) @ rows
-        rest = np.array([self._rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
+        total = np.array([self.few[t] for t in tensors], dtype=np.int64) @ rows
+        rest = np.array([self.rest[t] for t in tensors], dtype=np.int64)[:, None] * rows
         place = {tensor: k for k, tensor in enumerate(tensors)}
         whole = [place[t] for t in {t for member in members for t in member.whole}]
         if whole:
@@ -91,7 +92,7 @@ class Floors:
                 b -= paid
         return np.asarray(total, dtype=np.int64)
 
-    def _of(self, member: OperatorRows) -> _Needs:
+    def _of(self, member: OperatorRows) -> Needs:
         number = self._number
         # What is made and not read here is a row at least.
         rows = [(number[name], 1) for name in member.op.outputs]
@@ -111,10 +112,10 @@ class Floors:
         if member.reduced:
             sums = min(self._least, member.reduced) * member.reduced_bytes + member.rest_bytes
             parameters = min(parameters, sums)
-        return _Needs(tuple(rows), tuple(whole), pair, parameters)
+        return Needs(tuple(rows), tuple(whole), pair, parameters)
 
 
-def _least_rows(members: list[_Needs]) -> dict[int, int]:
+def _least_rows(members: list[Needs]) -> dict[int, int]:
     """The most rows of each tensor that one of these needs."""
     rows: dict[int, int] = {}
     for member in members:

@@ -18,9 +18,11 @@ from planners.fusion.cost.boundary import Crossing
 from planners.fusion.partition.cost_model import Traits
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.tile.advance import candidates, least_buffer
+from planners.fusion.tile.axes import channels_of
 from planners.fusion.tile.bands import bands
+from planners.fusion.tile.cuts import wider
 from planners.fusion.tile.passes import channel_row, pass_ways, sum_row
-from planners.fusion.tile.rows import OperatorRows, RowTables, channels_of, wider
+from planners.fusion.tile.rows import OperatorRows, RowTables
 from planners.fusion.tile.strip_ways import strip_ways
 from planners.fusion.tile.strips import Flow, Group, flow, heights
 from planners.fusion.tile.ways import GroupPlan, GroupWays, Staircase, cheapest, undominated
@@ -62,6 +64,11 @@ class GroupModel:
         """What a search may take for granted of these costs."""
         return Traits(least_channels=self._least_channels, bands=self._most_bands)
 
+    @property
+    def frees_local_layers(self) -> bool:
+        """Whether some operators alone are taken to move nothing."""
+        return self._free
+
     def group(self, mask: int) -> Group:
         """The operators of a mask and the tensors around them."""
         return Group.of(self.graph, self.tables, bits(mask))
@@ -83,6 +90,16 @@ class GroupModel:
         if mask & (mask - 1) == 0:
             return True
         return not mask & self._alone and all((mask & m).bit_count() < 2 for m in self._sharing)
+
+    @property
+    def apart(self) -> Sequence[int]:
+        """For each operator those that it cannot be in a group with, itself too where it must be
+        alone."""
+        alone = [self._alone if self._alone >> i & 1 else 0 for i in range(self._dag.count)]
+        for sharing in self._sharing:
+            for i in bits(sharing):
+                alone[i] |= sharing & ~(1 << i)
+        return alone
 
     def least_traffic(self, mask: int) -> int:
         """Bytes that cross however a group runs: maps around it, as far as read, and parameters."""

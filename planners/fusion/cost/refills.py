@@ -19,7 +19,8 @@ from planners.core.graph import Graph
 from planners.core.masks import positions
 from planners.fusion.cost.floor import Floors
 from planners.fusion.partition.shortest import NEVER
-from planners.fusion.tile.rows import Counts, RowTables, RowWindow, rows_of
+from planners.fusion.tile.axes import Counts, RowWindow, rows_of
+from planners.fusion.tile.rows import RowTables
 
 
 class Pace(NamedTuple):
@@ -36,7 +37,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _RefillRead:
+class RefillRead:
     tensor: int
     upto: Counts
     start: Counts
@@ -51,14 +52,14 @@ class Refills:
         number = {name: k for k, name in enumerate(graph.tensors)}
         members = [tables[i] for i in range(len(graph.operators))]
         self._outs = [number[m.op.outputs[0]] for m in members]
-        self._rows = [rows_of(graph.tensors[m.op.outputs[0]]) for m in members]
+        self.heights = [rows_of(graph.tensors[m.op.outputs[0]]) for m in members]
         shapes = [graph.tensors[m.op.outputs[0]].shape for m in members]
-        self._images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
+        self.images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
         self._by_image = [m.by_image for m in members]
         self._parameters = [m.parameter_bytes for m in members]
-        self._reads = [[_read(number[w.tensor], w) for w in m.windows] for m in members]
-        self._levels = _levels(max(self._rows, default=1))
-        self._fewest = np.concatenate(([1], self._levels[:-1] + 1))
+        self.reads = [[_read(number[w.tensor], w) for w in m.windows] for m in members]
+        self.levels = _levels(max(self.heights, default=1))
+        self._fewest = np.concatenate(([1], self.levels[:-1] + 1))
         self._known: dict[int, dict[int, Pace]] = {0: {}}
 
     def __call__(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
@@ -70,7 +71,7 @@ class Refills:
         holders = [i for i in members if self._parameters[i]]
         sizes = np.array([self._parameters[i] for i in holders], dtype=np.int64)
         turns = _turns([paces[self._outs[i]] for i in holders]) if holders else rows[:0]
-        images = max(self._images[i] for i in members)
+        images = max(self.images[i] for i in members)
         apart = all(self._by_image[i] for i in members)
         least: Counts = np.full(len(budgets), NEVER, dtype=np.int64)
         limits = np.array(budgets, dtype=np.int64)[:, None]
@@ -97,15 +98,20 @@ class Refills:
             self._known[larger] = self._with(self._known[larger & (larger - 1)], first)
         return self._known[todo[0] if todo else mask]
 
+    def sink(self, i: int) -> Pace:
+        """The pace of an operator's output where nothing in the group reads it."""
+        rows = self.heights[i]
+        most = np.minimum(-(-rows // self._fewest) + 1, rows)
+        return Pace(-(-rows // self.levels), most, most, rows, 0)
+
     def _with(self, paces: dict[int, Pace], i: int) -> dict[int, Pace]:
         """The paces with an operator that none of the others comes before."""
         extended = dict(paces)
-        out, rows = self._outs[i], self._rows[i]
+        out = self._outs[i]
         if out not in extended:
-            most = np.minimum(-(-rows // self._fewest) + 1, rows)
-            extended[out] = Pace(-(-rows // self._levels), most, most, rows, 0)
+            extended[out] = self.sink(i)
         made = extended[out]
-        for read in self._reads[i]:
+        for read in self.reads[i]:
             pace = Pace(
                 read.upto[made.least],
                 read.upto[made.first],
@@ -136,12 +142,12 @@ def _levels(rows: int) -> Counts:
     return np.array(sorted(n for n in levels if n <= rows), dtype=np.int64)
 
 
-def _read(tensor: int, window: RowWindow) -> _RefillRead:
+def _read(tensor: int, window: RowWindow) -> RefillRead:
     rows = len(window.upto) - 1
     gains = np.zeros(rows + 1, dtype=np.int64)
     for count in range(1, rows + 1):
         gains[count] = (window.upto[count:] - window.upto[: rows + 1 - count]).max()
-    return _RefillRead(tensor, window.upto, window.start, gains)
+    return RefillRead(tensor, window.upto, window.start, gains)
 
 
 def _turns(paces: Sequence[Pace]) -> Counts:

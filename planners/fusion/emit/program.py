@@ -37,8 +37,9 @@ from planners.core.program import (
 from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
+from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.cuts import parameter_boxes
 from planners.fusion.tile.passes import input_channels, pass_ranges
-from planners.fusion.tile.rows import Axes, box_of, parameter_boxes, rows_in, rows_of
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 

@@ -23,7 +23,7 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.fusion.tile.rows import channels_of, rows_in, rows_of
+from planners.fusion.tile.axes import channels_of, rows_in, rows_of
 
 
 @dataclass(frozen=True)

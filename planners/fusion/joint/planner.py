@@ -31,7 +31,7 @@ from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
 from planners.fusion.search.offers import Offers
-from planners.fusion.tile.rows import parameter_bytes
+from planners.fusion.tile.cuts import parameter_bytes
 
 # Of the time that is left: for groups alone, over all downsets, along one order.
 ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3

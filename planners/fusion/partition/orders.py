@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate
+
 from planners.core.masks import bits
 from planners.fusion.partition.lattice import Dag
 
@@ -31,3 +34,13 @@ def by_depth(dag: Dag) -> list[int]:
                 stack.append((i, True))
                 stack += [(j, False) for j in bits(dag.predecessors[i])]
     return order
+
+
+def prefixes(dag: Dag) -> list[int]:
+    """The downsets of the default order of operators."""
+    return downsets_of(range(dag.count))
+
+
+def downsets_of(order: Iterable[int]) -> list[int]:
+    """What has run after each operator of an order, and before the first."""
+    return [0, *accumulate((1 << i for i in order), int.__or__)]

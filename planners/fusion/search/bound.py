@@ -8,7 +8,7 @@ from planners.core.access import CONVOLUTIONS, POOLS, detailed
 from planners.core.graph import Graph, Operator
 from planners.fusion.cost.boundary import least_read_bytes
 from planners.fusion.search.candidates import Candidates
-from planners.fusion.tile.rows import parameter_bytes
+from planners.fusion.tile.cuts import parameter_bytes
 
 
 def compulsory_bytes(graph: Graph) -> int:

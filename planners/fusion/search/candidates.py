@@ -45,12 +45,12 @@ class Candidates:
         self.evaluated = 0
         self.model, self.traits = model, traits
         lines = traits.footprint == "lines"
-        self._floors: Floors | None = None
-        self._refills: Refills | None = None
+        self.floors: Floors | None = None
+        self.refills: Refills | None = None
         if lines:
-            tables = RowTables(graph)
-            self._floors = Floors(graph, tables, traits.least_channels, traits.bands)
-            self._refills = Refills(graph, tables, self._floors)
+            tables = self.tables = RowTables(graph)
+            self.floors = Floors(graph, tables, traits.least_channels, traits.bands)
+            self.refills = Refills(graph, tables, self.floors)
         self._looks = looks(graph)
         self._known: dict[object, Steps] = {}
         self._low: dict[object, int] = {}
@@ -105,7 +105,7 @@ class Candidates:
 
     def room(self, mask: int, budget_bytes: int) -> bool:
         """Whether the budget rules out neither a group nor the larger ones."""
-        if self._floors:
+        if self.floors:
             return self.floor(mask) <= budget_bytes and self._can_be_one(mask)
         return self.fits(mask, budget_bytes)
 
@@ -123,7 +123,7 @@ class Candidates:
             return False
         if self.traits.footprint == "any":
             return True
-        if not self._floors:
+        if not self.floors:
             return self._may_go_on(mask, layer) and self.fits(mask, budget_bytes)
         low = self.floor(mask) <= budget_bytes
         return low and self._may_go_on(mask, layer) and self._can_be_one(mask)
@@ -142,20 +142,20 @@ class Candidates:
 
     def floor(self, mask: int) -> int:
         """A lower bound in bytes on a group's buffer, computed once for all of equal looks."""
-        if self._floors is None or mask.bit_count() == 1:
+        if self.floors is None or mask.bit_count() == 1:
             return 0
         key = self.key(mask)
         floor = self._low.get(key)
         if floor is None:
-            floor = self._low[key] = self._floors(mask)
+            floor = self._low[key] = self.floors(mask)
         return floor
 
     def least_traffic(self, mask: int, budgets: Sequence[int]) -> list[int | None]:
         """A lower bound on a group's traffic within each budget; None where it cannot fit."""
         least = self.model.least_traffic(mask)
-        if self._refills is None or mask.bit_count() == 1:
+        if self.refills is None or mask.bit_count() == 1:
             return [least] * len(budgets)
-        again = self._refills(mask, budgets)
+        again = self.refills(mask, budgets)
         return [None if extra is None else least + extra for extra in again]
 
     def _can_be_one(self, mask: int) -> bool:

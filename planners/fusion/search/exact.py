@@ -10,13 +10,15 @@ any other group are convex, no path joins them, and apart they cost no more.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
+from typing import TypeGuard
 
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.cost.growing import one_batch
 from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import (
     GroupCosts,
@@ -28,9 +30,11 @@ from planners.fusion.partition.cost_model import (
     traits_of,
 )
 from planners.fusion.partition.lattice import Dag, count_downsets
-from planners.fusion.partition.orders import by_depth, by_levels
+from planners.fusion.partition.orders import by_depth, by_levels, downsets_of, prefixes
 from planners.fusion.partition.shortest import Bytes, lattice
+from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bound import compulsory_bytes, forced_bytes
+from planners.fusion.search.bounded import ALL_RULES, Dominance
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.offers import Offers
 from planners.fusion.search.set_partition import PartitionFound
@@ -56,6 +60,7 @@ def best_partition(
     cap: int | None = None,
     traits: Traits | None = None,
     wished: WishedGroups | None = None,
+    rules: Dominance | None = ALL_RULES,
 ) -> Partition:
     """The partition of least traffic within a budget, in groups of at most `cap` operators.
 
@@ -63,7 +68,11 @@ def best_partition(
     `feasible`, with a bound, and `cap` says up to which size of group nothing is better. Of those
     that respect what is `wished`, if there are any: else some operator is alone that should not be.
     Raises `BudgetTooSmall` where an operator alone does not fit, `BadInput` for a cap below 1.
+    With `rules` None all groups that fit are looked at, else those that these leave where the model
+    is of that kind.
     """
+    if rules and not wished and _goes_by_lines(model, traits):
+        return _in_rising_spaces(model, [budget_bytes], clock, cap, rules)[0]
     offers = find_groups(model, graph, [budget_bytes], clock, cap=cap, traits=traits, wished=wished)
     return settle(offers, graph, clock)[0]
 
@@ -76,13 +85,43 @@ def sweep_partitions(
     *,
     cap: int | None = None,
     traits: Traits | None = None,
+    rules: Dominance | None = ALL_RULES,
 ) -> list[Partition]:
     """The best partition for each budget, as `best_partition`; groups are found and costed once.
 
     Raises `BudgetTooSmall` where an operator alone does not fit the smallest budget.
     """
+    if rules and _goes_by_lines(model, traits):
+        return _in_rising_spaces(model, budgets, clock, cap, rules)
     offers = find_groups(model, graph, budgets, clock, cap=cap, traits=traits)
     return settle(offers, graph, clock)
+
+
+def _goes_by_lines(model: GroupCosts, traits: Traits | None) -> TypeGuard[GroupModel]:
+    """Whether the bounds of `cost/growing` hold for a model: it is this planner's own."""
+    if not isinstance(model, GroupModel) or model.frees_local_layers:
+        return False
+    return (traits or model.traits) == model.traits and one_batch(model.graph)
+
+
+def _in_rising_spaces(
+    model: GroupModel, budgets: Sequence[int], clock: Clock, cap: int | None, rules: Dominance
+) -> list[Partition]:
+    """The best partition for each budget: no fusion, runs in some orders, all groups."""
+    graph = model.graph
+    _require(model, graph, budgets, cap)
+    known = Anytime(model, graph, budgets, rules)
+    clock.report("no fusion", max(known.below), compulsory_bytes(graph))
+    complete = known.look_at_runs(cap, clock)
+    if not known.one_order and count_downsets(known.dag) <= MOST_DOWNSETS:
+        complete = known.look_at_all(cap, clock, MOST_GROUPS, MOST_STEPS)
+    proven = [
+        _judged(best, complete, known.compulsory_bytes, known.considered) for best in known.best
+    ]
+    if complete is None or cap is not None:
+        return proven
+    offers = find_groups(model, graph, budgets, clock)
+    return [_better(one, other) for one, other in zip(settle(offers, graph, clock), proven)]
 
 
 def find_groups(
@@ -99,9 +138,7 @@ def find_groups(
 
     Raises as `sweep_partitions`.
     """
-    if cap is not None and cap < 1:
-        raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
-    require_singles(model, graph, min(budgets))
+    _require(model, graph, budgets, cap)
     candidates = Candidates(model, graph, traits or traits_of(model), wished)
     alone = [candidates.cost(1 << i) for i in range(len(graph.operators))]
     # Progress is reported for one budget; of several, for the largest.
@@ -117,13 +154,24 @@ def find_groups(
     return offers
 
 
+def _require(model: GroupCosts, graph: Graph, budgets: Sequence[int], cap: int | None) -> None:
+    if cap is not None and cap < 1:
+        raise BadInput(f"cap must be operators in a group, 1 or more, not {cap}")
+    require_singles(model, graph, min(budgets))
+
+
 def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     """The best partition into these groups for each of their budgets."""
     candidates = offers.candidates
     banded = candidates.traits.bands > 1
     covers = solve(offers, clock.part(BANDED_SHARE * clock.left_s) if banded else clock)
     judged = [
-        _judged(cover, candidates, forced_bytes(graph, candidates, budget), len(offers.groups))
+        _judged(
+            cover,
+            candidates.complete,
+            forced_bytes(graph, candidates, budget),
+            len(offers.groups),
+        )
         for cover, budget in zip(covers, offers.budgets, strict=True)
     ]
     if not banded or all(partition.status == "optimal" for partition in judged):
@@ -136,13 +184,13 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     return [_better(one, other) for one, other in zip(judged, others, strict=True)]
 
 
-def _better(found: Partition, other: PartitionFound) -> Partition:
-    """A partition, or a cheaper cover of which nothing is proven."""
-    if other.groups is None or other.objective >= found.objective_bytes:
+def _better(found: Partition, other: Partition | PartitionFound) -> Partition:
+    """A partition, or a cheaper one of which nothing is proven."""
+    cost = other.objective if isinstance(other, PartitionFound) else other.objective_bytes
+    if other.groups is None or cost >= found.objective_bytes:
         return found
-    proven = other.objective == found.bound_bytes
-    status: Status = "optimal" if proven else "feasible"
-    return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
+    status: Status = "optimal" if cost == found.bound_bytes else "feasible"
+    return replace(found, groups=other.groups, objective_bytes=cost, status=status)
 
 
 def solve(offers: Offers, clock: Clock) -> list[PartitionFound]:
@@ -181,29 +229,19 @@ def _covers(
     ]
 
 
-def prefixes(dag: Dag) -> list[int]:
-    """The downsets of the default order of operators."""
-    return downsets_of(range(dag.count))
+def _judged(cover: PartitionFound, complete: int | None, forced: int, considered: int) -> Partition:
+    """What was found, with the bound that it deserves and how far it is proven.
 
-
-def downsets_of(order: Iterable[int]) -> list[int]:
-    """What has run after each operator of an order, and before the first."""
-    return [0, *accumulate((1 << i for i in order), int.__or__)]
-
-
-def _judged(
-    cover: PartitionFound, candidates: Candidates, forced: int, considered: int
-) -> Partition:
-    """What was found, with the bound that it deserves and how far it is proven."""
+    `complete`: up to which size of groups the bound of the cover holds; None for all.
+    """
     assert cover.groups is not None
-    everything = candidates.complete is None
     proven = cover.bound == cover.objective
-    bound = min(cover.objective, max(forced, cover.bound) if everything else forced)
+    bound = min(cover.objective, max(forced, cover.bound) if complete is None else forced)
     return Partition(
         groups=cover.groups,
         objective_bytes=cover.objective,
         bound_bytes=bound,
         status="optimal" if bound == cover.objective else "feasible",
-        cap=candidates.complete if proven and not everything else None,
+        cap=complete if proven else None,
         considered=considered,
     )

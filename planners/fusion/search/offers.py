@@ -26,6 +26,7 @@ from planners.fusion.search.candidates import Candidates
 # Of the groups nearest to a best way, so many have bounds sharpened and costs computed at once.
 SHARPENED = 1024
 ASKED = 48
+BOUNDED_ASKED = 6  # where bounds are good already
 LAST_LOOKS = 6
 # Cost of an operator alone that wishes want in a group: so many times all operators alone.
 DEAR = 64
@@ -38,29 +39,42 @@ def _alone(mask: int) -> bool:
 class Offers:
     """All groups found within some budgets, in rows, with their least traffic, in columns.
 
-    `costs` are lower bounds where not `known`, and `NEVER` where a group does not fit.
+    `costs` are lower bounds where not `known`, and `NEVER` where a group does not fit. `bounded`:
+    other groups than the candidates found, with bounds that are not to be sharpened.
     """
 
-    def __init__(self, candidates: Candidates, budgets: Sequence[int]) -> None:
+    def __init__(
+        self,
+        candidates: Candidates,
+        budgets: Sequence[int],
+        bounded: tuple[Sequence[int], Bytes] | None = None,
+    ) -> None:
         self.candidates, self.budgets = candidates, budgets
-        self.groups = [
-            m
-            for m in candidates.masks
-            if candidates.floor(m) <= max(budgets) and (_alone(m) or self.allows(m))
-        ]
+        self.groups = list(bounded[0]) if bounded else self._found()
         self._alike: dict[object, list[int]] = {}
         for row, mask in enumerate(self.groups):
             self._alike.setdefault(candidates.key(mask), []).append(row)
-        self.costs: Bytes = np.empty((len(self.groups), len(budgets)), dtype=np.int64)
-        for rows in self._alike.values():
-            mask = self.groups[rows[0]]
-            least, floor = candidates.model.least_traffic(mask), candidates.floor(mask)
-            self.costs[rows] = [least if floor <= budget else NEVER for budget in budgets]
+        self.costs: Bytes = bounded[1].copy() if bounded else self._crossing()
         self.known = np.zeros(len(self.groups), dtype=bool)
-        self.sharp = np.zeros(len(self.groups), dtype=bool)
+        self.sharp = np.full(len(self.groups), bounded is not None)
+        self._asked = BOUNDED_ASKED if bounded else ASKED
         self.ask(row for row, mask in enumerate(self.groups) if _alone(mask))
         if candidates.wished:
             self._make_dear()
+
+    def _found(self) -> list[int]:
+        """All groups among the candidates that may fit and be wanted."""
+        found, most = self.candidates, max(self.budgets)
+        return [m for m in found.masks if found.floor(m) <= most and (_alone(m) or self.allows(m))]
+
+    def _crossing(self) -> Bytes:
+        """What crosses around each group, where its floor is within the budget."""
+        costs: Bytes = np.empty((len(self.groups), len(self.budgets)), dtype=np.int64)
+        for rows in self._alike.values():
+            mask = self.groups[rows[0]]
+            least, floor = self.candidates.model.least_traffic(mask), self.candidates.floor(mask)
+            costs[rows] = [least if floor <= budget else NEVER for budget in self.budgets]
+        return costs
 
     def allows(self, mask: int) -> bool:
         """Whether wishes let a partition have this group."""
@@ -92,20 +106,28 @@ class Offers:
                 self._set(row, self.candidates.least_traffic(self.groups[row], self.budgets))
                 self.sharp[self._like(row)] = True
 
-    def settle(self, rows: Sequence[int], most: int = ASKED) -> None:
+    def settle(self, rows: Sequence[int], most: int | None = None) -> None:
         """Sharpen the bounds of these groups; cost the first of those already sharp."""
+        most = self._asked if most is None else most
         sharp = [row for row in rows if self.sharp[row] and not self.known[row]]
         self.sharpen(rows)
         self.ask(sharp[:most])
 
-    def shortest(self, way: Lattice, clock: Clock) -> tuple[Bytes, list[list[int]], Bytes]:
+    def shortest(
+        self, way: Lattice, clock: Clock, below: Sequence[int] | None = None
+    ) -> tuple[Bytes, list[list[int]], Bytes]:
         """The cheapest way in each column, its groups by row, and what none is cheaper than.
 
-        Where the clock ends, the cheapest of the groups whose cost is known.
+        Where the clock ends, the cheapest of the groups whose cost is known. Ways that cost no less
+        than `below` are of no interest.
         """
         while True:
             least, paths = shortest_paths(way, self.costs)
-            open_ = [k for k, path in enumerate(paths) if not all(self.known[path])]
+            open_ = [
+                k
+                for k, path in enumerate(paths)
+                if not all(self.known[path]) and (below is None or least[k] < below[k])
+            ]
             if not open_:
                 return least, paths, least
             if clock.expired():

@@ -23,7 +23,7 @@ from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import solve
 from planners.fusion.search.offers import Offers
-from planners.fusion.tile.rows import parameter_bytes
+from planners.fusion.tile.cuts import parameter_bytes
 from planners.fusion.tile.ways import Steps
 
 # Refilled more often, parameters are taken to cost more than fusion saves: a quarter of the height

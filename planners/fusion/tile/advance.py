@@ -14,7 +14,8 @@ from heapq import heappop, heappush
 
 from planners.core.graph import Graph
 from planners.fusion.partition.lattice import Dag
-from planners.fusion.tile.rows import OperatorRows, channels_of
+from planners.fusion.tile.axes import channels_of
+from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import Group
 
 

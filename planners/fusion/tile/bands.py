@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planners.core.graph import Graph
-from planners.fusion.tile.rows import columns_of
+from planners.fusion.tile.axes import columns_of
 from planners.fusion.tile.strips import Group
 
 Range = tuple[int, int]

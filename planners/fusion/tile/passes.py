@@ -17,7 +17,7 @@ import numpy as np
 from planners.core.access import needs
 from planners.core.graph import Graph, Operator
 from planners.core.integers import least_parts
-from planners.fusion.tile.rows import Counts, box_of, channels_in, channels_of, rows_of
+from planners.fusion.tile.axes import Counts, box_of, channels_in, channels_of, rows_of
 from planners.fusion.tile.strips import Group, flow, heights
 from planners.fusion.tile.ways import GroupPlan, GroupWays
 

@@ -1,4 +1,4 @@
-"""Tensors as rows and channels, and which rows of its inputs an operator needs for its own.
+"""Which rows of its inputs an operator needs for its own, and how else it can be cut.
 
 All of it is read off `planners.core.access`, so what is planned here is what `check` requires:
 windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, section 2.3).
@@ -8,100 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cache
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from planners.core.access import detailed, is_local, needs, needs_of_all, reduced
-from planners.core.boxes import around
+from planners.core.access import needs, needs_of_all
 from planners.core.graph import Graph, Operator, Tensor
-from planners.core.program import Box, Piece, piece_bytes, whole
-
-Counts: TypeAlias = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Axes:
-    """Which axes of a shape are images, rows and channels; None where it has none.
-
-    N×C×H×W and N×C×D×H×W have rows along their third axis, N×T×F along its second.
-    """
-
-    row: int | None
-    channel: int | None
-
-    @staticmethod
-    def of(shape: tuple[int, ...]) -> Axes:
-        if len(shape) >= 4:
-            return Axes(2, 1)
-        return Axes(*{3: (1, 2), 2: (None, 1)}.get(len(shape), (None, None)))
-
-
-def rows_of(tensor: Tensor) -> int:
-    """Rows of a tensor: one where it has no axis of rows."""
-    return _rows(tensor.shape)
-
-
-@cache
-def _rows(shape: tuple[int, ...]) -> int:
-    axis = Axes.of(shape).row
-    return 1 if axis is None else shape[axis]
-
-
-def channels_of(tensor: Tensor) -> int:
-    """Channels of a tensor: one where it has no axis of channels."""
-    axis = Axes.of(tensor.shape).channel
-    return 1 if axis is None else tensor.shape[axis]
-
-
-def columns_of(tensor: Tensor) -> int:
-    """Columns of a tensor: one where it has no axis of columns."""
-    return tensor.shape[3] if len(tensor.shape) == 4 else 1
-
-
-def box_of(
-    tensor: Tensor,
-    rows: tuple[int, int],
-    channels: tuple[int, int] | None = None,
-    images: tuple[int, int] | None = None,
-    columns: tuple[int, int] | None = None,
-) -> Box:
-    """The box of these rows, of all channels, images and columns unless some are given."""
-    axes = Axes.of(tensor.shape)
-    box = [(0, n) for n in tensor.shape]
-    if axes.row is not None:
-        box[axes.row] = rows
-    if channels is not None and axes.channel is not None:
-        box[axes.channel] = channels
-    if images is not None and tensor.shape:
-        box[0] = images
-    if columns is not None and len(box) == 4:
-        box[3] = columns
-    return tuple(box)
-
-
-def rows_in(tensor: Tensor, box: Box) -> tuple[int, int]:
-    """The rows of a box."""
-    axis = Axes.of(tensor.shape).row
-    return (0, 1) if axis is None else box[axis]
-
-
-def channels_in(tensor: Tensor, box: Box) -> tuple[int, int]:
-    """The channels of a box."""
-    axis = Axes.of(tensor.shape).channel
-    return (0, 1) if axis is None else box[axis]
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindow:
-    """Rows of an input by rows of the output: `upto[k]` are needed for the first k of them,
-    and none before `start[k]` for those from k on. Or columns by columns."""
-
-    tensor: str
-    upto: Counts
-    start: Counts
+from planners.fusion.tile.axes import Counts, RowWindow, box_of, columns_of, rows_in, rows_of
+from planners.fusion.tile.cuts import content_of, cuts_of, wider
 
 
 @dataclass(frozen=True)
@@ -149,33 +62,6 @@ class OperatorRows:
         return bool(self.reduced) and any(self.sums(t) for t in self.op.inputs if t in sliced)
 
 
-def parameter_boxes(
-    graph: Graph,
-    op: Operator,
-    channels: tuple[int, int] | None = None,
-    sums: tuple[int, int] | None = None,
-    last: bool = True,
-) -> dict[str, Box]:
-    """What an operator reads of its parameters for all rows, images and columns.
-
-    It may be a part of them: of a table of positions, those that the sequence has.
-    """
-    read: dict[str, Box] = {}
-    for name in op.outputs:
-        out = graph.tensors[name]
-        box = box_of(out, (0, rows_of(out)), channels)
-        for tensor, part in needs(graph, op, name, box, sums, last):
-            if tensor in op.parameters:
-                read[tensor] = around(part, read.get(tensor))
-    return read
-
-
-def parameter_bytes(graph: Graph, op: Operator, only: str = "") -> int:
-    """Bytes that an operator reads of its parameters, or only of one."""
-    boxes = parameter_boxes(graph, op).items()
-    return sum(piece_bytes(graph, Piece(name, box)) for name, box in boxes if only in ("", name))
-
-
 MOST_KNOWN = 2000
 """Tables that are kept, over all graphs: the largest, of 25,000 rows, takes 400 KB."""
 _known: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
@@ -200,30 +86,27 @@ class RowTables:
 
     def _make(self, position: int) -> OperatorRows:
         graph, op = self.graph, self.graph.operators[position]
-        out = graph.tensors[op.outputs[0]]
-        content = _content(graph, op)
+        content = content_of(graph, op)
         windows = self._windows(op, content, 2)
         with_columns = self._with_columns and _has_columns(graph, op)
         columns = self._windows(op, content, 3) if with_columns else ()
-        sliced, channels = _sliced(graph, op, out)
-        size = parameter_bytes(graph, op)
+        cuts = cuts_of(graph, op, windows)
+        size, sliced = cuts.parameter_bytes, cuts.sliced
         adds = self._wide_sums or not wider(graph, op)
-        summed, summed_bytes = _reduced(graph, op, out) if adds else (0, 0)
         return OperatorRows(
             position=position,
             op=op,
             windows=windows,
             columns=columns,
-            alone=_alone(graph, op, out, windows),
+            alone=f"{op.name} ({op.kind}) {cuts.alone}" if cuts.alone else "",
             sliced=sliced,
-            channels=channels,
+            channels=cuts.channels,
             parameter_bytes=size,
-            channel_bytes=size // channels if sliced else size,
-            # With parameters that come in one piece only, channels cannot come apart.
-            by_channel=_by_channel(graph, op, out) if sliced or not size else frozenset(),
-            reduced=summed,
-            reduced_bytes=summed_bytes,
-            by_image=_by_image(graph, op, out),
+            channel_bytes=size // cuts.channels if sliced else size,
+            by_channel=frozenset(op.inputs[k] for k in cuts.by_channel),
+            reduced=cuts.reduced if adds else 0,
+            reduced_bytes=cuts.reduced_bytes if adds else 0,
+            by_image=cuts.by_image,
             content=self._numbers.setdefault(content, len(self._numbers)),
         )
 
@@ -237,15 +120,6 @@ class RowTables:
                 _known.clear()
             _known[key] = _tables(self.graph, op, self.graph.tensors[op.outputs[0]], axis)
         return tuple(RowWindow(name, *table) for name, table in zip(op.inputs, _known[key]))
-
-
-def _content(graph: Graph, op: Operator) -> tuple[object, ...]:
-    shapes = tuple(
-        tuple(graph.tensors[name].shape for name in names)
-        for names in (op.inputs, op.outputs, op.parameters)
-    )
-    window = (op.kernel, op.stride, op.padding, op.dilation, op.groups, op.macs)
-    return (op.kind, op.look, shapes, window, graph.types_of(op))
 
 
 def _has_columns(graph: Graph, op: Operator) -> bool:
@@ -279,103 +153,3 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
         upto[:, y + 1] = [high for _, high in needed((0, y + 1))]
         start[:, y] = [low for low, _ in needed((y, size))]
     return list(zip(upto, start, strict=True))
-
-
-def _alone(graph: Graph, op: Operator, out: Tensor, windows: tuple[RowWindow, ...]) -> str:
-    """Why an operator cannot be computed row by row in a group; empty where it can."""
-    if len(op.outputs) > 1:
-        return f"{op.name} ({op.kind}) writes several tensors at once"
-    if op.kind == "conv1d":
-        return f"{op.name} ({op.kind}) has no rows"
-    if is_local(graph, op, out):
-        return ""
-    tall = [w for w in windows if rows_of(graph.tensors[w.tensor]) > 1]
-    if rows_of(out) == 1:
-        return f"{op.name} ({op.kind}) needs all rows of its input at once" if tall else ""
-    if not tall or any(w.upto[1] == w.upto[-1] and not w.start[-2] for w in tall):
-        return f"{op.name} ({op.kind}) needs all of its input for each row"
-    return ""
-
-
-def _sliced(graph: Graph, op: Operator, out: Tensor) -> tuple[bool, int]:
-    """Whether output channels can be made one by one, each with its part of every parameter."""
-    axis = Axes.of(out.shape).channel
-    if not op.parameters or axis is None or len(op.outputs) > 1 or not _adds_up(graph, op):
-        return False, 1
-    channels = out.shape[axis]
-    if channels == 1:
-        return True, 1
-    if any(graph.tensors[name].shape[:1] != (channels,) for name in op.parameters):
-        return False, channels
-    whole_boxes = parameter_boxes(graph, op)
-    if whole_boxes.keys() != set(op.parameters):
-        return False, channels  # of one of them nothing is read
-    # Calls that move elements may give channels another order.
-    for c in range(channels if detailed(op) else 1):
-        boxes = parameter_boxes(graph, op, (c, c + 1))
-        if any(boxes.get(name) != ((c, c + 1), *whole_boxes[name][1:]) for name in op.parameters):
-            return False, channels
-    return True, channels
-
-
-def wider(graph: Graph, op: Operator) -> bool:
-    """Whether sums of an operator take more bytes until they are complete."""
-    return bool(op.inputs) and graph.sum_bytes(op, 1) > graph.bytes_of(op.outputs[0], 1)
-
-
-def _adds_up(graph: Graph, op: Operator) -> bool:
-    """Whether bytes of slices of the parameters add up: not those of elements below a byte."""
-    return all(graph.whole_bytes(name) for name in op.parameters)
-
-
-def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
-    """Inputs of which each channel of the output needs the same one, and no other."""
-    axis = Axes.of(out.shape).channel
-    if axis is None or len(op.outputs) > 1 or out.shape[axis] == 1:
-        return frozenset()
-    channels = out.shape[axis]
-    names = {name for name in op.inputs if channels_of(graph.tensors[name]) == channels}
-    half = channels // 2
-    parts = {(0, 1), (0, half), (half, channels), (channels - 1, channels)}
-    if detailed(op):  # Calls that move elements may give channels another order.
-        parts |= {(c, c + 1) for c in range(channels)}
-    for part in sorted(parts):
-        boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
-        own = {t for t in names & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
-        names &= own
-    return frozenset(names)
-
-
-def channels_read(graph: Graph, op: Operator, tensor: str) -> int:
-    """Channels of an input that some channel of the output needs."""
-    read: set[int] = set()
-    for name in op.outputs:
-        out = graph.tensors[name]
-        for c in range(channels_of(out)):
-            boxes = dict(needs(graph, op, name, box_of(out, (0, rows_of(out)), (c, c + 1))))
-            if tensor in boxes:
-                read.update(range(*channels_in(graph.tensors[tensor], boxes[tensor])))
-    return len(read)
-
-
-def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
-    """Input channels that can be summed one after the other, and bytes of parameters of each."""
-    channels = reduced(graph, op) if _adds_up(graph, op) else None
-    if channels is None or channels == 1 or channels_of(graph.tensors[op.inputs[0]]) != channels:
-        return 0, 0
-    boxes = dict(needs(graph, op, out.name, whole(out).box, sums=(0, 1), last=False))
-    data = graph.tensors[op.inputs[0]]
-    if channels_in(data, boxes.pop(data.name)) != (0, 1):
-        return 0, 0  # They are not the channels of the rows that are planned here.
-    return channels, sum(piece_bytes(graph, Piece(name, box)) for name, box in boxes.items())
-
-
-def _by_image(graph: Graph, op: Operator, out: Tensor) -> bool:
-    """Whether an image of the output needs the same image of each input, and no other."""
-    tensors = [graph.tensors[name] for name in (*op.inputs, *op.outputs)]
-    if len(op.outputs) > 1 or any(len(t.shape) < 2 for t in tensors) or out.shape[0] == 1:
-        return False
-    if any(t.shape[0] != out.shape[0] for t in tensors):
-        return False
-    boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), images=(0, 1))))
-    return all(boxes.get(name, ((0, 1),))[0] == (0, 1) for name in op.inputs)

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planners.core.graph import Graph
+from planners.fusion.tile.axes import Counts, channels_of, columns_of, rows_of
 from planners.fusion.tile.bands import Bands
 from planners.fusion.tile.passes import batch_sizes, channel_row, sum_row
-from planners.fusion.tile.rows import Counts, OperatorRows, channels_of, columns_of, rows_of
+from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import Flow, Group
 from planners.fusion.tile.ways import GroupPlan, GroupWays
 

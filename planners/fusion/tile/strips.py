@@ -15,7 +15,8 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.integers import least_parts
-from planners.fusion.tile.rows import Counts, OperatorRows, RowTables, rows_of
+from planners.fusion.tile.axes import Counts, rows_of
+from planners.fusion.tile.rows import OperatorRows, RowTables
 
 
 @dataclass(frozen=True)

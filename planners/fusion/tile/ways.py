@@ -8,7 +8,7 @@ from typing import TypeAlias, overload
 
 import numpy as np
 
-from planners.fusion.tile.rows import Counts
+from planners.fusion.tile.axes import Counts
 
 Steps: TypeAlias = tuple[tuple[int, int], ...]  # (buffer, traffic) in bytes, from small to large
 

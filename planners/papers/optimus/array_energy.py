@@ -22,7 +22,7 @@ from math import ceil, prod
 
 from planners.core.access import CONVOLUTIONS
 from planners.core.graph import Graph, Operator
-from planners.fusion.tile.rows import Axes
+from planners.fusion.tile.axes import Axes
 
 # Of one 16-bit access, with a MAC as 1: the constants of the authors' public artefact.
 REGISTER_FILE = {32: 0.05, 64: 0.1, 128: 0.5, 512: 1.0}  # by bytes

@@ -20,7 +20,7 @@ from planners.core.integers import least_parts
 from planners.core.machine import load_machine
 from planners.core.masks import bits
 from planners.fusion.cost.group import GroupModel
-from planners.fusion.tile.rows import Axes, rows_of
+from planners.fusion.tile.axes import Axes, rows_of
 
 Counts = NDArray[np.int64]
 

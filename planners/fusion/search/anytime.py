@@ -1,0 +1,127 @@
+"""The best partition known so far, bettered in larger and larger spaces until it is proven.
+
+First no fusion; then runs of operators that follow each other in an order of all, for a few orders
+(Efficient-S and more); then all groups. Each space is searched for what is better than the best so
+far only, so that a longer search is never worse, and with the rules of `search/bounded`, so that
+few groups are costed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from planners.core.graph import Graph
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.cost.growing import Growing
+from planners.fusion.partition.cost_model import least_traffic
+from planners.fusion.partition.lattice import Dag, count_downsets
+from planners.fusion.partition.orders import by_depth, by_levels, downsets_of
+from planners.fusion.partition.shortest import cheapest_through, lattice
+from planners.fusion.search.bounded import Bounded, Dominance, Grower
+from planners.fusion.search.candidates import Candidates
+from planners.fusion.search.offers import Offers
+from planners.fusion.search.set_partition import PartitionFound
+
+# Of the time that is left: for the runs of one order, and for growing all groups.
+RUNS_SHARE, GROWTH_SHARE = 0.5, 0.6
+
+
+class Anytime:
+    """The best partitions known for some budgets, and spaces to look for better ones in."""
+
+    def __init__(
+        self,
+        model: GroupModel,
+        graph: Graph,
+        budgets: Sequence[int],
+        rules: Dominance,
+    ) -> None:
+        self.candidates = Candidates(model, graph, model.traits)
+        self.dag: Dag = self.candidates.dag
+        self.model, self.graph, self.budgets, self.rules = model, graph, budgets, rules
+        self._alone = [1 << i for i in range(self.dag.count)]
+        steps = [self.candidates.cost(mask) for mask in self._alone]
+        costs = [[least_traffic(step, budget) for budget in budgets] for step in steps]
+        self._alone_costs = np.array(costs, dtype=np.int64).reshape(-1, len(budgets))
+        self._apart = model.apart
+        self.considered = self.dag.count
+        self.compulsory_bytes = 0
+        self.best = [
+            PartitionFound(tuple(self._alone), int(total), 0)
+            for total in self._alone_costs.sum(axis=0)
+        ]
+
+    @property
+    def below(self) -> list[int]:
+        """What a partition must cost less than, for each budget."""
+        return [found.objective for found in self.best]
+
+    def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
+        """Runs of operators in some orders. Where there is one order only these are all groups: up
+        to which size they were looked at, as `look_at_all`."""
+        seen = []
+        complete: int | None = 1
+        for order in (list(range(self.dag.count)), by_levels(self.dag), by_depth(self.dag)):
+            if order not in seen and not clock.expired():
+                seen.append(order)
+                part = clock.part(RUNS_SHARE * clock.left_s)
+                found = self._grower(order).runs(part, cap)
+                self._better(found, downsets_of(order), part, 1 << 62)
+                complete = found.complete
+                self.considered = max(self.considered, self.dag.count + len(found.groups))
+        clock.report(f"runs in {len(seen)} orders", max(self.below))
+        return complete if self.one_order else 1
+
+    @property
+    def one_order(self) -> bool:
+        """Whether operators can follow each other in one way only."""
+        return count_downsets(self.dag) == self.dag.count + 1
+
+    def look_at_all(
+        self, cap: int | None, clock: Clock, most_groups: int, most_steps: int
+    ) -> int | None:
+        """All groups of at most `cap` operators. Up to which size they were looked at; None where
+        no larger one is worth it."""
+        part = clock.part(GROWTH_SHARE * clock.left_s)
+        found = self._grower(range(self.dag.count)).every(part, cap, most_groups)
+        self.considered = self.dag.count + len(found.groups)
+        clock.report(f"{self.considered} groups", max(self.below))
+        if not self._better(found, self.dag.downsets(), clock, most_steps):
+            return 1
+        return found.complete
+
+    def _grower(self, order: Sequence[int]) -> Grower:
+        found = self.candidates
+        assert found.floors is not None
+        assert found.refills is not None
+        growing = Growing(self.graph, self.dag, found.tables, found.floors, found.refills, order)
+        self.compulsory_bytes = growing.compulsory_bytes
+        return Grower(growing, self._apart, self.budgets, self.below, self.rules)
+
+    def _better(self, found: Bounded, downsets: list[int], clock: Clock, most_steps: int) -> bool:
+        """Look for better partitions into these groups; whether there was room to."""
+        groups = [*self._alone, *found.groups]
+        costs = np.concatenate([self._alone_costs, found.costs(len(self.budgets))])
+        way = lattice(self.dag, downsets, groups, most_steps)
+        if way is None:
+            return False
+        if self.rules.through:
+            through = cheapest_through(way, costs)
+            near = np.asarray((through < np.array(self.below)).any(axis=1), dtype=bool)
+            near[: self.dag.count] = True
+            groups = [groups[row] for row in np.flatnonzero(near)]
+            costs = costs[near]
+            way = lattice(self.dag, downsets, groups, most_steps)
+            assert way is not None, "fewer groups have fewer steps"
+        offers = Offers(self.candidates, self.budgets, (groups, costs))
+        least, paths, bounds = offers.shortest(way, clock, self.below)
+        for k, best in enumerate(self.best):
+            if least[k] < best.objective and offers.known[paths[k]].all():
+                masks = tuple(groups[row] for row in paths[k])
+                best = PartitionFound(masks, int(least[k]), 0)
+            bound = min(int(bounds[k]), best.objective)
+            self.best[k] = PartitionFound(best.groups, best.objective, bound)
+        return True
