@@ -28,8 +28,8 @@ class Component(pn.custom.JSComponent):
 
 @cache
 def flat(script: str) -> str:
-    """A script without indentation, which only people need."""
-    return re.sub(r"^ +", "", script, flags=re.MULTILINE)
+    """A script without indentation and comments, which only people need."""
+    return re.sub(r"^ *//.*\n|^ +|  // .*$", "", script, flags=re.MULTILINE)
 
 
 @cache
