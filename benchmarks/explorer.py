@@ -4,9 +4,10 @@
 
 Parts: `paint` (first paint of a warm server, beside that of a bare page with one plot), `visitors`
 (what a page costs the server), `moves` (cursor and selection), `steps` (arrow keys through a plan
-of each planner, with and without the server), `budgets` (from a typed budget to its plan, by
-planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of one visitor),
-`detail` (views of 20,000 rectangles, 5,000 operators and a long program, dragged and zoomed).
+of each planner and taps on its rows, with and without the server), `budgets` (from a typed budget
+to its plan, by planner), `sessions` (20 visitors at once), `memory` (the server after 50 plans of
+one visitor), `detail` (views of 20,000 rectangles, 5,000 operators and a long program, dragged and
+zoomed).
 Each figure is the median over repeats, with the worst. Chromium draws without a GPU; what else the
 machine does counts too, so each row names its load. The server begins with an empty cache: "planned
 before" is what it has planned itself. Prints Markdown, and writes JSON where a file is named.
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from explorer_parts.browser import Screen, chromium
+from explorer_parts.browser import Followed, Screen, chromium
 from explorer_parts.graphs import many_rectangles
 from explorer_parts.server import Server
 from explorer_parts.visitors import Visitor
@@ -175,7 +176,8 @@ def moves(bench: Bench) -> None:
 
 
 def steps(bench: Bench) -> None:
-    """Fifty arrow keys through a plan of each planner; then while the server hears nothing."""
+    """Fifty arrow keys through a plan of each planner and taps on rows of what is live; then while
+    the server hears nothing."""
     with chromium() as context:
         for planner, (model, size) in STEPPED.items():
             query = {**SEEN, "model": model, "planner": planner, "budget": size}
@@ -189,12 +191,19 @@ def steps(bench: Bench) -> None:
                 screen.follow("Home")  # or from the end the keys would lead nowhere
                 keys = ["ArrowRight", "ArrowRight", "ArrowLeft"] * 17
                 found = [screen.follow(key) for key in keys[: bench.repeats(50)]]
-                moved = [f for f in found if f.moved]
-                bench.add("steps", f"{planner}: {name}, all views", [f.ms for f in moved])
-                bench.add("steps", f"{planner}: {name}, frames", [f.frames for f in moved], "")
-                prompt = sum(f.frames <= NEXT for f in moved) / len(found)
-                bench.add("steps", f"{planner}: {name}, in the next frame", [100 * prompt], "%")
+                prompt(bench, f"{planner}: {name}", found)
+                taps = [screen.follow_tap(k % 2) for k in range(bench.repeats(15))]
+                prompt(bench, f"{planner}: {name.replace('→', 'row tapped')}", taps)
             screen.close()
+
+
+def prompt(bench: Bench, name: str, found: list[Followed]) -> None:
+    """How long all views took to follow, and how often that was in the next frame."""
+    moved = [f for f in found if f.moved]
+    bench.add("steps", f"{name}, all views", [f.ms for f in moved])
+    bench.add("steps", f"{name}, frames", [f.frames for f in moved], "")
+    share = sum(f.frames <= NEXT for f in moved) / len(found)
+    bench.add("steps", f"{name}, in the next frame", [100 * share], "%")
 
 
 def budgets(bench: Bench) -> None:

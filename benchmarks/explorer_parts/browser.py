@@ -107,6 +107,17 @@ class Screen:
         """Press a key: until all views are where they stay, in milliseconds and frames."""
         self.page.evaluate(f"bench.follow({QUIET_MS})")
         self.page.keyboard.press(key)
+        return self._followed()
+
+    def follow_tap(self, number: int) -> Followed:
+        """Tap a row of what is live at the cursor: until all views are where they stay."""
+        row = self.page.locator(".live tr.tap").nth(number)
+        row.scroll_into_view_if_needed()
+        self.page.evaluate(f"bench.follow({QUIET_MS}, 'click')")
+        row.click()
+        return self._followed()
+
+    def _followed(self) -> Followed:
         self.page.wait_for_function("bench.stepped", timeout=PATIENCE_MS, polling=50)
         found: Any = self.page.evaluate("bench.stepped")
         return Followed(found["ms"], found["frames"], found["moved"])

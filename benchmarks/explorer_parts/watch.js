@@ -73,8 +73,8 @@ const bench = {
     return hits;
   },
 
-  // From the next key to the frame in which all views are where they stay, and how many frames.
-  follow(quiet) {
+  // From the next key or tap to the frame in which all views are where they stay, and how many frames.
+  follow(quiet, event = 'keydown') {
     bench.stepped = null;
     const go = (event) => {
       const frames = [], inked = [], began = event.timeStamp;
@@ -100,7 +100,7 @@ const bench = {
       look();
     };
     const views = bench.views();
-    document.addEventListener('keydown', go, { capture: true, once: true });
+    document.addEventListener(event, go, { capture: true, once: true });
   },
 
   // What went wrong, in the page's words.
