@@ -11,11 +11,12 @@ from bokeh.models import CustomJS, Range1d
 from app.kinds.registry import kind_of
 from app.model.aligning import warp
 from app.model.glossary import term
-from app.model.state import group_selection, operator_selection, tensor_selection
 from app.outputs.tables import differences_csv
 from app.session.live import group_of
 from app.session.session import Session
+from app.session.teaching import spoken_tensors
 from app.views.cursor.client import CursorPages
+from app.views.cursor.handles import handles
 from app.views.dag.bars import DagBar, Message
 from app.views.dag.view import DagView
 from app.views.fronts.pareto import Pareto, draw
@@ -62,25 +63,25 @@ class Explorer(pn.viewable.Viewer):
         super().__init__(**params)
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
-        self.dag = DagView(theme, self._tap_node, self._close_block, self._select_group)
+        self.dag = DagView(theme)
         self.map = AddressMap(
-            theme,
-            self.steps,
-            self._select_tensor,
-            self._select_group,
-            self._select_operator,
-            lambda number, offset: session.moving.drop(number, offset),
+            theme, self.steps, lambda number, offset: session.moving.drop(number, offset)
         )
         self.occupancy = Occupancy(theme, self.steps)
-        self.timeline = TimelineView(theme, self._select_label, self._select_group)
+        self.timeline = TimelineView(theme)
         self.pareto = Pareto(theme, session.sweeps.tap)
         self.planners = ParetoPanel(session, theme, self.pareto.looks)
-        self.compare = Comparison(session, lambda key: self._choose(key), differences_csv)
-        self.pool = PoolPanel(session, theme, self._choose)
+        self.compare = Comparison(session, differences_csv)
+        self.pool = PoolPanel(session, theme)
         self.stream = StreamPanel(session, theme)
         self.stepper = Stepper(session)
+        views = handles(self.dag, self.map, self.occupancy, self.timeline)
         self.cursor = CursorPages(
-            session, self._client_models(), self.map.pool, lambda: self.pool.ring
+            session,
+            {**views, "slider": self.stepper.slider},
+            self.map.pool,
+            lambda: (self.pool.ring, self.pool.bars),
+            lambda key: self._choose(key),
         )
         go = CustomJS(args={"slider": self.stepper.slider}, code=GO_THERE)
         for plot in (self.map.figure, self.occupancy.figure):
@@ -94,13 +95,13 @@ class Explorer(pn.viewable.Viewer):
         )
         self.live = BarRows(
             part="live",
+            selects=True,
             css_classes=["live"],
             head=[term("live", "lifetime") + " at the cursor", "bytes", term("address")],
             empty="nothing is on chip",
             height=128,
             sizing_mode="stretch_width",
         )
-        self.live.on_key(lambda key: self._choose(key))
         self.lanes_title = pn.pane.HTML(
             "", margin=(3, 6), stylesheets=[TIP, PLAIN, LEGEND], sizing_mode="stretch_width"
         )
@@ -111,20 +112,7 @@ class Explorer(pn.viewable.Viewer):
         self.corner = Corner(session, lambda key: self._choose(key))
         self._follow()
         above = self.map, self.occupancy, self.timeline  # the split view draws after them
-        self.split = SplitView(session, theme, above, lambda key: self._choose(key))
-
-    def _client_models(self) -> dict[str, Any]:
-        """What the client moves when the cursor moves."""
-        return {
-            "map_band": self.map.cursor,
-            "held_band": self.occupancy.cursor,
-            "time_band": self.timeline.cursor,
-            "times": self.timeline.times,
-            "where": self.dag.where,
-            "ring": self.dag.ring,
-            "dag_range": self.dag.x_range,
-            "slider": self.stepper.slider,
-        }
+        self.split = SplitView(session, theme, above, self.cursor.compare)
 
     def _follow(self) -> None:
         """Each view is redrawn when what it shows changes, and only then."""
@@ -139,7 +127,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "pinned", lambda: self._show_pinned())
         follow(work, ["points", "infeasible"], lambda: draw(self.pareto, self.session))
         follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
-        follow(look, ["selection", "spoken"], lambda: self._highlight())
+        follow(look, ["selection", "teaching", "step"], lambda: self._seek())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, ["memory", "aligned"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
@@ -177,7 +165,6 @@ class Explorer(pn.viewable.Viewer):
         self._show_dag(refit=True)
         self._show_timeline()
         draw(self.pareto, self.session)
-        self._highlight()
 
     def _show_pinned(self) -> None:
         self._show_memory()
@@ -195,7 +182,7 @@ class Explorer(pn.viewable.Viewer):
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         kind, key = kind_of(shown), self.session.look.memory
         self.map.show(shown, kind.memory(shown, key), pinned, kind.region(shown, key), by)
-        self.map.highlight(shown, self.session.look.lit)
+        self._seek()
         self.occupancy.show(shown, pinned, by)
         self._show_by_hand()
         comparing = pinned is not None
@@ -217,7 +204,6 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
-        self.dag.highlight(shown, look.expanded, look.lit)
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
         self._show_wishes()
@@ -238,59 +224,32 @@ class Explorer(pn.viewable.Viewer):
         self.lanes_title.object = heading(
             term("Timeline", "timeline"), timeline_title(shown, look.serial)
         )
-        self.timeline.highlight(shown, look.lit)
 
-    def _highlight(self) -> None:
+    def _seek(self) -> None:
+        """Where the drawing merges pieces, the browser has to be told those of the selection."""
         shown, look = self.session.work.shown, self.session.look
-        self.map.highlight(shown, look.lit)
-        self.timeline.highlight(shown, look.lit)
-        self.dag.highlight(shown, look.expanded, look.lit)
+        if shown is None:
+            return
+        if look.teaching and not look.selection:
+            self.map.seek(spoken_tensors(shown, look.step))
+        else:
+            self.map.seek(kind_of(shown).drawn(shown, look.selection))
 
     def _set_unit(self, unit: str) -> None:
         self.map.set_unit(unit)
         self.occupancy.set_unit(unit)
 
     def _choose(self, selection: str) -> None:
-        """Select; a second tap on the same thing deselects it."""
+        """Select, or take for the wish that waits; a second time on the same thing deselects it.
+
+        This is for the server: the browser does it by itself as long as no wish waits.
+        """
         look = self.session.look
         if self.session.what_if.picked(selection):
             return
         if look.panel == "solver":
             look.panel = "details"
         look.selection = "" if look.selection == selection else selection
-
-    def _select_tensor(self, name: str) -> None:
-        self._choose(tensor_selection(name))
-
-    def _select_operator(self, name: str) -> None:
-        self._choose(operator_selection(name))
-
-    def _select_group(self, number: int) -> None:
-        """Select a fused group, and bring the cursor to its first tile."""
-        groups = self.session.work.shown.groups
-        if number < len(groups):
-            self._choose(group_selection(groups[number].name))
-            self.session.look.step = groups[number].start_step
-
-    def _select_label(self, kind: str, name: str, step: int) -> None:
-        self.session.look.step = step
-        self._choose(operator_selection(name) if kind == "operator" else tensor_selection(name))
-
-    def _tap_node(self, name: str, is_block: bool) -> None:
-        look, shown = self.session.look, self.session.work.shown
-        if is_block:
-            look.expanded = sorted(shown.tree.expand(look.expanded, name))
-            return
-        waited = bool(self.session.work.picking)
-        self._choose(operator_selection(name))
-        if waited:
-            return
-        if (step := shown.first_step(name)) is not None:
-            look.step = step
-
-    def _close_block(self, block: str) -> None:
-        look, shown = self.session.look, self.session.work.shown
-        look.expanded = sorted(shown.tree.collapse(look.expanded, block))
 
     def __panel__(self) -> pn.Column:
         session, wide = self.session, {"sizing_mode": "stretch_width"}

@@ -258,8 +258,6 @@ def press(session: Session, key: str, show_help: Any) -> None:
             look.by_hand = not look.by_hand
         case "undo":
             session.what_if.undo()
-        case "g":
-            session.cursor.to_next_group()
         case "p":
             session.pins.pin()
         case "c":

@@ -1,7 +1,9 @@
-// The explorer's cursor. It moves here and now; the server hears of it when it has paused, and sends
-// pages: the words of the steps around it, and films of the figures that change with each.
+// The explorer's cursor and selection. They move here and now; the server hears of it when they have
+// paused, and sends pages: the words of the steps around the cursor, and films of the figures that
+// change with each; and of each plan, once it is on screen, which operators and tensors belong together.
 const PAUSE_MS = 300, MARGIN = 48;
-const LATER = ['times', 'time_band'];  // of a figure that may not be on the page yet
+const NEEDED = ['map_band', 'held_band', 'where', 'ring', 'dag_range', 'slider'];
+const OUTLINED = ['nodes', 'curves', 'rects', 'pieces', 'lanes', 'map_groups', 'lane_groups', 'bars'];
 
 async function unpacked(bytes) {
   const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
@@ -9,17 +11,35 @@ async function unpacked(bytes) {
 }
 
 export function render({ model, view }) {
-  const page = view.model.document, named = (name) => page.get_model_by_id(model.models[name]);
-  const seen = {}, followed = new Map();
-  let pages = null, step = model.step, known = step, due = 0, asked = null, count = 0;
+  const page = view.model.document;
+  const seen = {}, below = {}, followed = new Set();
+  const known = { step: model.step, selection: model.selected };  // by the server
+  let pages = null, plan = null, pinned = null, marks = null, marked = '';
+  let step = known.step, selection = known.selection, tapped = false;
+  let due = 0, said = model.heard, asked = null, wanted = 0, waiting = [], stale = false;
 
+  // ---- what the server hears ---------------------------------------------------------------
   const report = () => {
     clearTimeout(due);
     due = 0;
-    if (known !== step) model.send_msg({ step });
-    known = step;
+    const news = {};
+    if (known.step !== step) news.step = step;
+    if (known.selection !== selection) Object.assign(news, { selection, tapped });
+    if (!Object.keys(news).length) return;
+    Object.assign(known, { step, selection });
+    tapped = false;
+    model.send_msg({ ...news, plan: pages ? pages.plan : 0, said: ++said });
   };
   const reportSoon = () => { if (!due) due = setTimeout(report, PAUSE_MS); };
+  const tellServer = (message) => { report(); model.send_msg(message); };
+  function take() {  // what the server decided, once it has heard all that was said
+    if (model.heard !== said) return;
+    const moved = known.step !== model.step, other = known.selection !== model.selected;
+    if (moved) step = known.step = model.step;
+    if (other) selection = known.selection = model.selected;
+    if (moved || other) show(moved);
+    if (moved) ask();
+  }
   function ask() {
     if (!pages) return;
     const stop = pages.first + pages.title.length;
@@ -30,32 +50,74 @@ export function render({ model, view }) {
     asked = { pages, step };
     model.send_msg({ pages: step });
   }
+  function want() {  // the plan's tables, once
+    if (!pages || wanted === pages.plan) return;
+    wanted = pages.plan;
+    model.send_msg({ tables: wanted });
+  }
+  const here = () => (plan && pages && plan.number === pages.plan ? plan : null);
+  function whenKnown(act) {
+    if (here()) return act(plan);
+    waiting.push(act);
+    want();
+  }
+
+  // ---- what is seen ------------------------------------------------------------------------
+  function find() {
+    for (const [names, found] of [[model.models, seen], [model.below, below]]) {
+      for (const name of Object.keys(found)) delete found[name];
+      for (const [name, id] of Object.entries(names)) found[name] = page.get_model_by_id(id);
+    }
+    for (const name of ['times', 'where', 'slider']) follow(seen[name], name);
+    for (const found of [seen, below])
+      for (const name of OUTLINED) follow(found[name], 'outlined');
+    listenToTaps(seen, acts);
+    listenToTaps(below, actsBelow);
+  }
+  function follow(source, name) {
+    if (!source || followed.has(source)) return;
+    const { value, data } = source.properties, moved = () => goTo(Math.round(source.value));
+    const act = { slider: moved, outlined: markSoon }[name] || (() => show(false));
+    (value || data).change.connect(act);
+    followed.add(source);
+  }
+  function markSoon() {  // other rows have come, mostly of several figures at once
+    if (!stale) queueMicrotask(() => { stale = false; mark(true); });
+    stale = true;
+  }
+  function mark(anew) {
+    const told = here(), spoken = (!selection && pages && pages.spoken
+      && pages.spoken[step - pages.first]) || [];
+    const now = JSON.stringify([told && told.number, pinned && pinned.number, selection, spoken]);
+    if (marked === now && !anew) return;
+    marked = now;
+    if (!told && (selection || spoken.length)) want();
+    marks = told && told.marksOf(selection, spoken);
+    if (marks) outline(seen, told, marks);
+    if (pinned) outline(below, pinned, pinned.marksOf(selection, []));
+  }
+  const isOn = (key) => (marks && here() ? plan.isOn(key, selection, marks) : key === selection);
   function tell() {
     const words = pages ? wordsAt(pages, step) : null;
     const now = pages && `<span class="now">${model.word} <b>${step + 1}</b> of ${pages.steps}</span>`;
-    const detail = { page, now, selected: model.selected, chosen: model.chosen, ...words };
+    const detail = { page, now, selection, isOn, ...words };
     document.dispatchEvent(new CustomEvent('spillway-step', { detail }));
   }
   function show(sight) {
-    for (const name of Object.keys(model.models)) seen[name] = named(name);
-    if (Object.keys(seen).some((name) => !seen[name] && !LATER.includes(name))) return;
-    for (const name of ['times', 'where', 'slider']) follow(seen[name], name);
+    find();
+    if (NEEDED.some((name) => !seen[name])) return;
     if (seen.slider.value !== step) seen.slider.value = step;
     moveBands(seen, step);
     if (sight) bringIntoSight(seen, step);
     if (pages) play(pages.film, step - pages.first, (id) => page.get_model_by_id(id));
+    mark(false);
     tell();
   }
-  function follow(source, name) {
-    if (!source || followed.has(source)) return;
-    const { value, data } = source.properties;
-    const act = name === 'slider' ? () => goTo(Math.round(source.value)) : () => show(false);
-    (value || data).change.connect(act);
-    followed.set(source, true);
-  }
-  function goTo(wanted) {
-    const last = pages ? pages.steps - 1 : wanted;
-    const to = Math.max(0, Math.min(last, wanted));
+
+  // ---- the cursor --------------------------------------------------------------------------
+  function goTo(there) {
+    const last = pages ? pages.steps - 1 : there;
+    const to = Math.max(0, Math.min(last, there));
     if (to === step) return;
     step = to;
     show(true);
@@ -71,21 +133,80 @@ export function render({ model, view }) {
   const BUTTONS = { 'peak-before': '[', 'step-before': 'ArrowLeft', 'step-after': 'ArrowRight',
     'peak-after': ']', 'next-event': 'n' };
 
+  // ---- the selection -----------------------------------------------------------------------
+  function select(key) {
+    selection = key;
+    show(false);
+    reportSoon();
+  }
+  function choose(key) {  // a second tap takes it away; whether it was not for a wish
+    if (model.picking) {
+      tellServer({ tap: key });
+      return false;
+    }
+    tapped = true;
+    select(key === selection ? '' : key);
+    return true;
+  }
+  const acts = { choose, goTo, known: whenKnown, open: (block) => tellServer({ open: block }),
+    close: (block) => tellServer({ close: block }) };
+  const actsBelow = { choose, goTo: () => {}, 
+    known: (act) => pinned && act({ ...pinned, together: [] }) };
+  function toNext() {
+    whenKnown(() => {
+      const next = plan.nextPart(step, selection);
+      if (!next) return;
+      select(next.key);
+      goTo(next.step);
+    });
+    return true;
+  }
+  function clear() {  // the server first gives up what it waits for
+    if (model.picking || model.refused) return false;
+    select('');
+    return true;
+  }
+
+  // ---- listening ---------------------------------------------------------------------------
   async function turn() {  // other pages have come
-    const number = ++count;
-    if (!model.pages) return;
-    const next = await unpacked(model.pages);
-    if (number !== count) return;
+    const bytes = model.pages;
+    if (!bytes || !bytes.byteLength) return;
+    const next = await unpacked(bytes);
+    if (bytes !== model.pages) return;
     const first = next.plan !== (pages && pages.plan);
     pages = next;
-    if (first) step = known = next.step;
+    if (first) {
+      step = known.step = next.step;
+      waiting = [];
+    }
     show(first);
     setTimeout(ask, PAUSE_MS);
+    if (first) setTimeout(want, PAUSE_MS);
   }
-  function pressed(event) {  // a key of the page's: cancelled where it moved the cursor
+  async function learn() {  // the tables of the plan on screen have come
+    const bytes = model.tables;
+    if (!bytes || !bytes.byteLength) return;
+    const told = await unpacked(bytes);
+    if (bytes !== model.tables) return;
+    plan = { ...planOf(told), number: told.plan };
+    show(false);
+    if (here()) for (const act of waiting.splice(0)) act(plan);
+  }
+  async function learnBelow() {
+    const bytes = model.pinned;
+    if (!bytes || !bytes.byteLength) return;
+    const told = await unpacked(bytes);
+    if (bytes !== model.pinned) return;
+    pinned = { ...planOf(told), number: told.plan };
+    find();
+    mark(true);
+  }
+  function pressed(event) {  // a key of the page's: cancelled where nothing is left to the server
+    const { key } = event.detail;
     if (event.detail.page !== page) return;
-    if (move(event.detail.key)) event.preventDefault();
-    else report();  // the server needs to know where the cursor is
+    if (move(key) || (key === 'g' && toNext()) || (key === 'Escape' && clear()))
+      event.preventDefault();
+    else report();  // the server needs to know where the cursor is, and what is selected
   }
   function move(key) {
     const to = pages && STEPS[key] ? STEPS[key]() : null;
@@ -98,20 +219,21 @@ export function render({ model, view }) {
     if (button && !move(BUTTONS[button])) model.send_msg({ key: BUTTONS[button] });
   }
   const listening = { 'spillway-key': pressed, 'spillway-hello': tell, click: clicked,
-    pointerdown: report, 'spillway-more': () => show(false) };
+    'spillway-choose': ({ detail }) => { if (detail.page === page) choose(detail.key); },
+    pointerdown: report, keydown: ({ key }) => { if (key === 'Enter') report(); },
+    'spillway-more': () => { show(false); mark(true); } };
   for (const [name, act] of Object.entries(listening)) document.addEventListener(name, act, true);
   model.on('remove', () => {
     for (const [name, act] of Object.entries(listening))
       document.removeEventListener(name, act, true);
   });
   model.on('pages', turn);
-  model.on(['selected', 'chosen'], tell);
-  model.on('step', () => {
-    if (model.step === known) return;  // the server repeats what it was told, which may be old
-    step = known = model.step;
-    show(true);
-    ask();
-  });
+  model.on('tables', learn);
+  model.on('pinned', learnBelow);
+  model.on(['models', 'below'], () => { find(); mark(true); });
+  model.on(['step', 'selected', 'heard'], take);
   turn();
+  learn();
+  learnBelow();
   return document.createElement('span');
 }

@@ -41,7 +41,7 @@ function tableOf(rows, { head = [], empty = '', isOn = () => false, choose }) {
     if (row.title) line.className = 'title';
     if (row.key) {
       line.tabIndex = 0;
-      line.className = row.on || isOn(row.key) ? 'tap on' : 'tap';
+      line.className = isOn(row.key) ? 'tap on' : 'tap';
       line.dataset.key = row.key;
       line.onclick = () => choose(row.key);
       line.onkeydown = (event) => { if (event.key === 'Enter') choose(row.key); };

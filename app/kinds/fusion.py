@@ -56,6 +56,3 @@ class GroupKind(WholeKind):
             Together(group_selection(group.name), group.operators, group.start_step)
             for group in shown.groups
         ]
-
-    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
-        return None if shown.group_at(step) is None else super().next_part(shown, step, selection)

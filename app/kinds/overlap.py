@@ -112,13 +112,6 @@ class PoolKind(WholeKind):
             for run in pool.runs
         ]
 
-    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
-        pool = _pool(shown)
-        here = pool.run_at(step)
-        after = selection == run_selection(here.run.operators)
-        run = pool.runs[(here.number + after) % len(pool.runs)]
-        return run_selection(run.run.operators), run.start_step
-
     def changes_at_front(self, options: Mapping[str, Any]) -> bool:
         return bool(options.get("objective") != "latency")
 

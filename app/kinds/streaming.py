@@ -18,7 +18,7 @@ from app.model.colours import STREAMED
 from app.model.state import TENSOR, operator_selection, selected_operators
 from app.model.stream import ShownRegion, Stream
 from app.model.units import seconds_text
-from app.model.waits import next_wait, stalled
+from app.model.waits import stalled, waiting
 from app.stories.sentence import Sentence
 from app.stories.streaming import stream_story
 from planners.core.units import format_bytes
@@ -90,20 +90,17 @@ class StreamKind(WholeKind):
     def room(self, shown: Shown, memory: str) -> int:
         return next(r.size_bytes for r in _stream(shown).regions if r.memory == memory)
 
-    def drawn_with(self, shown: Shown, selection: str) -> set[str]:
-        """The map's names for the parameters of the selected operator, or of a parameter's
-        operator."""
-        tensor = shown.graph.tensors.get(selection.removeprefix(TENSOR))
+    def drawn(self, shown: Shown, selection: str) -> set[str]:
+        """Tensors, and the map's names for the parameters of the selected operator, or of a
+        parameter's operator."""
+        found, tensors = super().drawn(shown, selection), shown.graph.tensors
+        tensor = tensors.get(selection.removeprefix(TENSOR))
         if selection.startswith(TENSOR) and (tensor is None or tensor.kind != "parameter"):
-            return set()
-        return {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
+            return found
+        return found | {WEIGHTS + name for name in selected_operators(shown.graph, selection)}
 
     def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
         return live_stream_rows(shown, _stream(shown), step)
-
-    def chosen(self, shown: Shown, selection: str) -> list[str]:
-        operators = map(operator_selection, selected_operators(shown.graph, selection))
-        return [selection, *operators]
 
     def largest(self, shown: Shown) -> list[Row]:
         return largest_rows(_stream(shown))
@@ -127,12 +124,10 @@ class StreamKind(WholeKind):
     def story(self, shown: Shown, step: int) -> list[Sentence]:
         return stream_story(shown, step, _stream(shown))
 
-    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
-        """The next layer whose kernel waits."""
-        layer = next_wait(shown.stages, step)
-        if layer is None:
-            return None
-        return operator_selection(_stream(shown).layers[layer].operator), layer
+    def waits(self, shown: Shown) -> list[tuple[str, int]]:
+        """The layers whose kernels wait: a step is a layer."""
+        layers = _stream(shown).layers
+        return [(operator_selection(layers[k].operator), k) for k in waiting(shown.stages)]
 
     def changes_at_front(self, options: Mapping[str, Any]) -> bool:
         exact = options.get("pipeline") == "exact" and options.get("slices") == 1

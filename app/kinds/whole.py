@@ -16,7 +16,7 @@ from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
 from app.model.checked_plan import Shown
 from app.model.colours import STAYS
-from app.model.state import selected_tensors, tensor_selection
+from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
@@ -122,19 +122,15 @@ class WholeKind:
         """Bytes of a memory that can be filled."""
         return shown.plan.budget_bytes
 
-    def drawn_with(self, shown: Shown, selection: str) -> set[str]:
-        """What the map outlines in addition to the tensors of a selection."""
-        return set()
+    def drawn(self, shown: Shown, selection: str) -> set[str]:
+        """The map's names for what is selected: its tensors."""
+        return set(selected_tensors(shown.graph, selection))
 
     # ---- tables ----------------------------------------------------------------------------
 
     def live(self, shown: Shown, step: int, unit: str) -> list[Row]:
         """A row for each residency at the cursor, largest first."""
         return largest_first([*live_by_tensor(shown, step, unit).values()])
-
-    def chosen(self, shown: Shown, selection: str) -> list[str]:
-        """The keys of rows of `live` that a selection marks."""
-        return [tensor_selection(name) for name in selected_tensors(shown.graph, selection)]
 
     def largest(self, shown: Shown) -> list[Row]:
         """With nothing selected: the tensors that move most for lack of memory, or the largest."""
@@ -185,14 +181,9 @@ class WholeKind:
         """Operators that run together, in the order in which they run."""
         return []
 
-    def next_part(self, shown: Shown, step: int, selection: str) -> tuple[str, int] | None:
-        """What to select next, and at which step; None where there are no parts."""
-        parts = self.together(shown)
-        here = max((k for k, part in enumerate(parts) if part.step <= step), default=None)
-        if here is None:
-            return None
-        part = parts[(here + (parts[here].selection == selection)) % len(parts)]
-        return part.selection, part.step
+    def waits(self, shown: Shown) -> list[tuple[str, int]]:
+        """The selection and the step of what waits; a key leads from one to the next."""
+        return []
 
     def changes_at_front(self, options: Mapping[str, Any]) -> bool:
         """Whether plans made with these options list all budgets at which they change."""

@@ -7,21 +7,11 @@ from typing import Any
 
 import planners as sp
 from app.model.checked_plan import Shown
-from app.model.state import TENSOR, selected_group, selected_operators
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 from planners.fusion.tile.axes import Axes
 
 NAMED = 2
-
-
-def chosen_groups(shown: Shown, selection: str) -> list[int]:
-    """The groups that a selection is, or is in: a group, or the one of an operator."""
-    group = selected_group(shown, selection)
-    names = group.operators[:1] if group else selected_operators(shown.graph, selection)
-    if selection.startswith(TENSOR):
-        return []
-    return sorted({shown.group_of[name] for name in names if name in shown.group_of})
 
 
 def tile_words(graph: sp.Graph, group: FusedGroup) -> str:

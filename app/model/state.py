@@ -22,7 +22,6 @@ METRICS = ("memory", "peak", "latency", "traffic", "energy")
 ALIGNED = ("operator", "time", "steps")
 WEIGHED = ("delay", "memory")
 TENSOR, OPERATOR, GROUP, RUN = "tensor:", "operator:", "group:", "run:"
-SPOKEN = "tensors:"
 
 
 class Problem(param.Parameterized):
@@ -145,12 +144,6 @@ class Look(param.Parameterized):
     by_hand = param.Boolean(False, doc="Whether rectangles of the address map can be moved.")
     teaching = param.Boolean(False, doc="Large sentences, and what they name marked in the views.")
     playing = param.Boolean(False, doc="Whether the cursor moves on by itself.")
-    spoken = param.List(default=[], item_type=str, doc="Tensors that the sentences name.")
-
-    @property
-    def lit(self) -> str:
-        """What views mark: the selection, or else what the sentences name."""
-        return self.selection or (SPOKEN + "\n".join(self.spoken) if self.spoken else "")
 
 
 class Work(param.Parameterized):
@@ -234,9 +227,6 @@ def selected_tensors(graph: Any, selection: str) -> tuple[str, ...]:
     if selection.startswith(TENSOR):
         name = selection.removeprefix(TENSOR)
         return (name,) if name in graph.tensors else ()
-    if selection.startswith(SPOKEN):
-        spoken = selection.removeprefix(SPOKEN).split("\n")
-        return tuple(name for name in spoken if name in graph.tensors)
     names = selected_operators(graph, selection)
     used = [graph.operators[graph.index[name]] for name in names]
     return tuple(dict.fromkeys(t for op in used for t in (*op.inputs, *op.outputs)))

@@ -27,7 +27,7 @@ VERSION, FIRST = "2", "1"
 UPLOADED = " (uploaded)"
 MOST_NAME = 100
 TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
-OF_THE_MOMENT = ("name", "playing", "spoken")
+OF_THE_MOMENT = ("name", "playing")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
 CANNOT = "The link's {} = {!r:.60} cannot be used."
 LONGEST = 8000

@@ -99,10 +99,9 @@ def stages_of(stream: Stream, trace: sp.Trace) -> tuple[Stage, ...]:
     return tuple(stages.values())
 
 
-def next_wait(stages: Sequence[Stage], step: int) -> int | None:
-    """The next layer after a step whose kernel waits; after the last, the first again."""
-    waiting = sorted(s.layer for s in stages if s.kind == "kernel" and s.wait)
-    return next((layer for layer in waiting if layer > step), min(waiting, default=None))
+def waiting(stages: Sequence[Stage]) -> list[int]:
+    """The layers whose kernels wait."""
+    return sorted(s.layer for s in stages if s.kind == "kernel" and s.wait)
 
 
 def stalled(stages: Sequence[Stage], stream: Stream) -> dict[Cause, float]:

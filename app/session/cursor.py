@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.kinds.registry import kind_of
 from app.model.state import moved, operator_selection
 from app.session.models import Models
 
@@ -29,6 +28,17 @@ class Cursor:
         if ahead:
             look.step = ahead[0] if direction > 0 else ahead[-1]
 
+    def open(self, block: str) -> None:
+        """Draw what is in a block of the graph."""
+        shown, look = self.models.work.shown, self.models.look
+        if block in shown.tree.names:
+            look.expanded = sorted(shown.tree.expand(look.expanded, block))
+
+    def close(self, block: str) -> None:
+        """Draw a block of the graph as one node."""
+        look = self.models.look
+        look.expanded = sorted(self.models.work.shown.tree.collapse(look.expanded, block))
+
     def to_operator(self, name: str) -> None:
         """Select an operator, open its blocks, and go to where it runs."""
         shown, look = self.models.work.shown, self.models.look
@@ -38,13 +48,3 @@ class Cursor:
         look.selection = operator_selection(name)
         if (step := shown.first_step(name)) is not None:
             look.step = step
-
-    def to_next_group(self) -> None:
-        """Select the fused group or run at the cursor, or the one after it where that is selected.
-
-        Of streamed parameters: the next layer whose kernel waits.
-        """
-        shown, look = self.models.work.shown, self.models.look
-        following = kind_of(shown).next_part(shown, look.step, look.selection) if shown else None
-        if following is not None:
-            look.param.update(selection=following[0], step=following[1])

@@ -10,25 +10,15 @@ from app.session.models import Models
 
 
 class Teaching:
-    """While it is on, what the sentences at the cursor mention is marked in all views."""
+    """While it is on, the browser marks what the sentences at the cursor mention in all views."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
-        models.look.param.watch(lambda *_: self.speak(), ["teaching", "step"])
         models.work.param.watch(lambda *_: self.stop(), "shown")
-
-    def speak(self) -> None:
-        """Mark what is mentioned, or nothing."""
-        look, shown = self.models.look, self.models.work.shown
-        if not look.teaching or shown is None or look.step >= shown.steps:
-            look.spoken = []
-        else:
-            look.spoken = spoken_tensors(shown, look.step)
 
     def stop(self) -> None:
         """Another plan is on screen: stop the cursor."""
         self.models.look.playing = False
-        self.speak()
 
     def toggle(self) -> None:
         """Turn teaching on or off; clears the selection, which would hide what is mentioned."""

@@ -195,8 +195,10 @@ def tell(plot: figure, layers: Iterable[GlyphLayer], tooltips: str, **how: Any) 
     Layers.of(plot).show_to(tool, layers)
 
 
-def tappable(plot: figure, layers: Iterable[GlyphLayer]) -> None:
-    """Let a tap select what is drawn in these layers."""
-    tool = TapTool(renderers=[])
+def tappable(plot: figure, layers: Iterable[GlyphLayer], *, there: bool = False) -> None:
+    """Let a tap select what is drawn in these layers; `there`: the browser acts on it by itself."""
+    tool, tapped = TapTool(renderers=[]), list(layers)
     plot.add_tools(tool)
-    Layers.of(plot).show_to(tool, layers)
+    Layers.of(plot).show_to(tool, tapped)
+    for layer in tapped if there else ():
+        layer.source.selected.syncable = False

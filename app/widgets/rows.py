@@ -45,12 +45,13 @@ export function render({ model, view }) {
 
 
 class BarRows(Sender):
-    """Rows with a chip, a text, numbers and a bar; a tap sends the row's key."""
+    """Rows with a chip, a text, numbers and a bar; a tap sends the row's key, or selects it."""
 
-    rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, on, title.")
+    rows = param.List(default=[], doc="Dicts: key, chip, mark, ink, text, cells, share, title.")
     head = param.List(default=[], doc="Titles of the columns as our own HTML; none, no head.")
     empty = param.String(default="", doc="What is said where there are no rows.")
     part = param.String(default="", doc="Which rows of the cursor's step it has; or its own.")
+    selects = param.Boolean(default=False, doc="Whether keys are selections: the browser's matter.")
 
     _esm = (
         ROWS
@@ -58,18 +59,22 @@ class BarRows(Sender):
         + """
 export function render({ model, view }) {
   const root = document.createElement('div');
-  let rows = model.rows, isOn = () => false;
+  let rows = model.rows, selected = '', isOn = () => false;
   function draw() {
-    const choose = (key) => model.send_msg({ key });
-    const { head, empty } = model;
+    const { head, empty, selects } = model, page = view.model.document;
+    const choose = (key) => (selects
+      ? document.dispatchEvent(new CustomEvent('spillway-choose', { detail: { key, page } }))
+      : model.send_msg({ key }));
     root.replaceChildren(tableOf(rows, { head, empty, isOn, choose }));
   }
   if (!model.part) model.on(['rows', 'head'], () => { rows = model.rows; draw(); });
   draw();
-  if (model.part) atEachStep(model, view, (told) => {
-    const marked = new Set(model.part === 'live' ? told.chosen : [told.selected]);
-    rows = told[model.part];
-    isOn = (key) => marked.has(key);
+  if (model.selects) atEachStep(model, view, (told) => {
+    const same = selected === told.selection;
+    selected = told.selection;
+    if (same && !model.part) return;  // its rows are of no step
+    isOn = model.part === 'live' ? told.isOn : (key) => key === selected;
+    if (model.part) rows = told[model.part];
     if (rows) draw();
     else root.replaceChildren(textNode('div', '…', 'empty'));  // its words are on their way
   });

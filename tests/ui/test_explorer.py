@@ -42,9 +42,8 @@ def models(page: Page, expression: str) -> Any:
 
 BANDS = "all.filter(m => m.type === 'BoxAnnotation' && m.fill_alpha === 0.1).map(m => m.left)"
 OUTLINED = (
-    "all.filter(m => m.type === 'Quad' && m.line_width.value === 2.5).length &&"
-    " all.filter(m => m.type === 'GlyphRenderer' && m.glyph.type === 'Quad' &&"
-    " m.glyph.line_width.value === 2.5).map(m => m.data_source.data.left.length)[0]"
+    "all.filter(m => m.type === 'GlyphRenderer' && m.glyph.line_width?.field === 'width')"
+    ".map(m => m.data_source.data.left.length)[0]"
 )
 
 

@@ -10,17 +10,16 @@ from bokeh.models import ColumnDataSource
 from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import ZOOM
-from app.kinds.stream_map import WEIGHTS
 from app.model.checked_plan import Shown
 from app.model.file_names import file_stem
 from app.model.glossary import plain
 from app.model.state import Look
 from app.outputs.standalone.dressing import recolouring
 from app.outputs.standalone.figures import Figures
-from app.outputs.standalone.telling import detail_numbers, graph_json, selections, together
+from app.outputs.standalone.telling import detail_numbers, selections
 from app.views.cursor.client import film_of
+from app.views.cursor.plan_tables import plan_tables
 from app.views.cursor.step_pages import RowBook, step_rows, steps_around
-from app.views.memory.address_map import is_parameter
 from app.widgets.films import Film
 
 MOST_DETAILS = 5000
@@ -59,10 +58,7 @@ def contents(
         "first": steps.start,
         "selection": look.selection,
         "peaks": shown.peaks,
-        "graph": graph_json(shown),
-        "is_parameter": [is_parameter(shown, name) for name in shown.graph.tensors],
-        "together": together(shown),
-        "weights": WEIGHTS,
+        **plan_tables(shown),
         "scenes": scenes,
         "region": region_number(shown, look),
         "films": {name: film.to_json() for name, film in films.items() if film},
@@ -75,26 +71,22 @@ def contents(
     return data, left_out
 
 
-def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[list[dict[str, Any]], Film]:
-    """The graph as it is viewed, and with all blocks opened, where that differs."""
+def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[int, Film]:
+    """How many ways there are to draw the graph, and these: as it is viewed, and with all blocks
+    opened, where that differs."""
     dag = figures.dag
     drawn = [dag.nodes, dag.curves, dag.frames, dag.regions, dag.links, dag.tabs, dag.where]
     film = Film([*drawn, dag.x_range, dag.y_range, dag.figure])
-    tensors = {name: i for i, name in enumerate(shown.graph.tensors)}
-    ways = [look.expanded, sorted(shown.tree.everything())]
-    scenes = []
-    for expanded in ways if set(ways[0]) != set(ways[1]) else ways[:1]:
+    every = sorted(shown.tree.everything())
+    ways = [look.expanded, every] if set(look.expanded) != set(every) else [every]
+    for expanded in ways:
         dag.show(shown, expanded, look.colour, refit=True)
         blocks: list[bool] = dag.nodes.data["is_block"]
-        opens = OPEN_ALL if expanded != ways[1] else SELECT
+        opens = OPEN_ALL if expanded != every else SELECT
         dag.nodes.data["hint"] = [opens if block else SELECT for block in blocks]
         film.shoot()
-        assert dag.drawn is not None
-        along = [sorted(tensors[n] for n in names) for names in dag.drawn.curve_tensors]
-        members = [node.members for node in shown.tree.nodes(expanded)]
-        scenes.append({"members": members, "along": along})
     dag.show(shown, look.expanded, look.colour, refit=True)
-    return scenes, film
+    return len(ways), film
 
 
 def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:

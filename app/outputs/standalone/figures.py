@@ -14,6 +14,7 @@ from app.kinds.rows_in_sight import BUNDLED
 from app.model.checked_plan import Shown
 from app.model.pareto import indexed
 from app.model.state import Look
+from app.views.cursor.handles import handles, pool_handles
 from app.views.dag.view import DagView
 from app.views.fronts.delay_front import DelayFront
 from app.views.fronts.pareto import Pareto
@@ -28,7 +29,7 @@ from app.widgets.palette import Theme
 
 
 def _nothing(*_: Any) -> None:
-    """Taps do nothing in Python here: the page's own script handles them."""
+    """A tap that would plan does nothing: there is no server."""
 
 
 class Figures:
@@ -36,11 +37,11 @@ class Figures:
 
     def __init__(self, theme: Theme) -> None:
         self.steps = Range1d(0, 1)
-        self.dag = DagView(theme, _nothing, _nothing, _nothing)
-        self.map = AddressMap(theme, self.steps, _nothing, _nothing, _nothing, most=BUNDLED)
+        self.dag = DagView(theme)
+        self.map = AddressMap(theme, self.steps, most=BUNDLED)
         self.occupancy = Occupancy(theme, self.steps, most=BUNDLED)
-        self.timeline = TimelineView(theme, _nothing, _nothing)
-        self.ring, self.bars = RingView(theme, _nothing), RunBars(theme, _nothing)
+        self.timeline = TimelineView(theme)
+        self.ring, self.bars = RingView(theme), RunBars(theme)
         self.ram = RamFront(theme, _nothing)
         self.delay = DelayFront(theme, _nothing)
         self.pareto = Pareto(theme, _nothing)
@@ -102,37 +103,8 @@ class Figures:
     def handles(self, shown: Shown) -> dict[str, Model]:
         """The models that the page's script moves, fills and listens to, by the names in the
         script."""
-        dag, memory, lanes = self.dag, self.map, self.timeline
-        models: dict[str, Model] = {
-            "map_band": memory.cursor,
-            "held_band": self.occupancy.cursor,
-            "time_band": lanes.cursor,
-            "times": lanes.times,
-            "where": dag.where,
-            "ring": dag.ring,
-            "dag_range": dag.x_range,
-            "map_plot": memory.figure,
-            "held_plot": self.occupancy.figure,
-            "nodes": dag.nodes,
-            "curves": dag.curves,
-            "chosen_nodes": dag.chosen,
-            "chosen_curves": dag.chosen_curves,
-            "tabs": dag.tabs,
-            "frames": dag.frames,
-            "rects": memory.source,
-            "chosen_rects": memory.chosen,
-            "map_groups": memory.groups.source,
-            "chosen_map_groups": memory.groups.chosen,
-            "lanes": lanes.source,
-            "chosen_lanes": lanes.chosen,
-            "lane_groups": lanes.groups.source,
-            "chosen_lane_groups": lanes.groups.chosen,
-        }
+        models = handles(self.dag, self.map, self.occupancy, self.timeline)
+        models |= {"map_plot": self.map.figure, "held_plot": self.occupancy.figure}
         if shown.pool is not None:
-            models |= {
-                "wedges": self.ring.source,
-                "bars": self.bars.source,
-                "between": self.bars.between,
-                "chosen_bars": self.bars.chosen,
-            }
+            models |= pool_handles(self.ring, self.bars)
         return models

@@ -36,7 +36,7 @@ KEYS = (
     ("Home End", "first, last step"),
     ("[ ]", "previous, next peak of occupancy"),
     ("e", "open all blocks of the graph, or close them"),
-    ("g", "next fused group or run"),
+    ("g", "next fused group or run, or kernel that waits"),
     ("/", "find an operator or a tensor"),
     ("Esc", "take the selection away"),
     ("?", "this help"),
@@ -93,7 +93,7 @@ def page_text(shown: Shown, parts: Parts) -> str:
         "data": script_json(parts.data),
         "bokeh": _closed(bokeh_js()),
         "figures": parts.script,
-        "follow": _script("rows.js", "follow.js"),
+        "follow": _script("rows.js", "follow.js", "select.js"),
         "script": _script("standalone.js"),
     }
     page = Template((ASSETS / "standalone.html").read_text(encoding="utf-8"))
@@ -131,7 +131,7 @@ def _css() -> str:
 
 
 def _dag(shown: Shown, parts: Parts) -> str:
-    more = len(parts.data["scenes"]) > 1
+    more = parts.data["scenes"] > 1
     button = '<button id="blocks" aria-pressed="false" title="e">All blocks</button>'
     about = f"{len(shown.graph.operators):,} operators"
     return _bar(_title("Graph", about), button if more else "") + _plot("dag", parts)

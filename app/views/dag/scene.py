@@ -11,7 +11,6 @@ from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, PLAIN, family_of, ink_on
 from app.model.compare import SAME
 from app.model.groups import group_line
-from app.model.state import selected_group, selected_operators, selected_tensors
 from app.model.units import seconds_text
 from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
 from app.views.dag.layout import layout
@@ -317,15 +316,6 @@ def find_operators(shown: Shown, text: str) -> list[str]:
     ]
 
 
-def chosen_nodes(shown: Shown, drawn: Scene, expanded: Collection[str], chosen: str) -> list[int]:
-    """Visible nodes that are, or hold, a selected operator."""
-    group = selected_group(shown, chosen)
-    names = set(group.operators if group else selected_operators(shown.graph, chosen))
-    nodes = shown.tree.nodes(expanded)
-    positions = {shown.graph.index[name] for name in names}
-    return [i for i, node in enumerate(nodes) if positions.intersection(node.members)]
-
-
 def break_marks(
     shown: Shown, drawn: Scene, expanded: Collection[str], names: Collection[str]
 ) -> Columns:
@@ -345,7 +335,12 @@ def break_marks(
     return marks
 
 
-def chosen_curves(shown: Shown, drawn: Scene, chosen: str) -> list[int]:
-    """Curves along which a selected tensor runs."""
-    names = set(selected_tensors(shown.graph, chosen))
-    return [i for i, along in enumerate(drawn.curve_tensors) if names & along]
+def numbers_text(numbers: Iterable[int]) -> str:
+    """Numbers as a column has them for the browser: rising, neighbours as a range, `0-3 7`."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -32,12 +32,12 @@ from app.views.dag.scene import (
     Columns,
     Scene,
     break_marks,
-    chosen_curves,
-    chosen_nodes,
     group_lines,
+    numbers_text,
     scene,
 )
 from app.views.dag.wish_marks import DROOP, DagWishes
+from app.widgets.films import filled_there
 from app.widgets.glyphs import GlyphLayer, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -46,24 +46,21 @@ LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
 READABLE = 36  # columns: with more, each is too narrow for names
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 INKED_TABS = ("on_dark", "on_light")
+MEMBERS, ALONG = "members", "along"
+"""The operators that a node stands for, and the tensors along a curve, by their numbers."""
 INKED = [f"{name}_{ink}" for name, _, _ in LINES for ink in INKS]
 
 
 class DagView:
     """A figure that is made once; a new plan or an opened block replaces its data."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        tap: Callable[[str, bool], None],
-        close: Callable[[str], None],
-        tap_group: Callable[[int], None],
-    ) -> None:
-        self.theme, self.tap, self.close, self.tap_group = theme, tap, close, tap_group
-        self.nodes = ColumnDataSource({n: [] for n in (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED)})
-        self.curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
-        self.chosen_curves = ColumnDataSource({n: [] for n in CURVE_COLUMNS})
-        self.chosen = ColumnDataSource({n: [] for n in ("x", "y", "w", "h")})
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        columns = (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED, MEMBERS)
+        self.nodes = ColumnDataSource({n: [] for n in columns})
+        self.curves = ColumnDataSource({n: [] for n in (*CURVE_COLUMNS, ALONG)})
+        self.chosen_curves = filled_there(*CURVE_COLUMNS)
+        self.chosen = filled_there("x", "y", "w", "h")
         frame = ("left", "right", "top", "bottom", "block", "text")
         self.frames = ColumnDataSource({n: [] for n in frame})
         self.breaks = ColumnDataSource({n: [] for n in MARK_COLUMNS})
@@ -77,9 +74,6 @@ class DagView:
         self.arcs = False
         self.differs: Mapping[str, str] | None = None
         self.figure = self._figure(theme)
-        self.nodes.selected.on_change("indices", self._tapped)
-        self.frames.selected.on_change("indices", self._closed)
-        self.tabs.selected.on_change("indices", self._tapped_tab)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -137,7 +131,15 @@ class DagView:
         tabs = self._groups(plot)
         curve = {n: n for n in CURVE_COLUMNS}
         put(plot, "bezier", **curve, source=self.curves, line_color=theme.faint, line_width=1.2)
-        put(plot, "bezier", **curve, source=self.chosen_curves, line_color=theme.text, line_width=3)
+        put(
+            plot,
+            "bezier",
+            **curve,
+            source=self.chosen_curves,
+            beside=self.curves,
+            line_color=theme.text,
+            line_width=3,
+        )
         rects = self._boxes(plot, theme)
         # one glyph per ink: BokehJS fails on a text glyph whose colours become fewer
         for (name, y, size), (ink, colour) in product(LINES, INKS.items()):
@@ -159,7 +161,7 @@ class DagView:
         plot.tags = [self.where]  # no glyph draws it: the client places the ring by it
         lines = ("@what", "@costs", "@group", "<i>@hint</i>")
         tell(plot, rects, tooltip("@title", *lines))
-        tappable(plot, [*rects, frames, tabs])
+        tappable(plot, [*rects, frames, tabs], there=True)
 
     def _groups(self, plot: figure) -> Any:
         """Regions of fused groups: behind the nodes, along the edges, and the tabs above."""
@@ -247,6 +249,7 @@ class DagView:
             "rect",
             **size,
             source=self.chosen,
+            beside=self.nodes,
             fill_color=None,
             line_color=theme.text,
             line_width=3,
@@ -264,8 +267,12 @@ class DagView:
         """Draw the visible part of a plan's graph; `refit` scrolls back to its left end."""
         drawn = scene(shown, expanded, colour, self.differs, self.theme)
         self.drawn = drawn
-        self.nodes.data = {**drawn.nodes, **dict.fromkeys(INKED, drawn.nodes["full"])}
-        self.curves.data = drawn.curves
+        members = [numbers_text(node.members) for node in drawn.drawing.nodes]
+        inked = dict.fromkeys(INKED, drawn.nodes["full"])
+        self.nodes.data = {**drawn.nodes, **inked, MEMBERS: members}
+        place = {name: i for i, name in enumerate(shown.graph.tensors)}
+        along = [numbers_text(place[name] for name in names) for names in drawn.curve_tensors]
+        self.curves.data = {**drawn.curves, ALONG: along}
         self.frames.data = drawn.frames
         self._draw_regions(drawn.regions)
         self.where.data = ringed(drawn.steps)
@@ -300,15 +307,6 @@ class DagView:
         if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 
-    def highlight(self, shown: Shown, expanded: list[str], selection: str) -> None:
-        """Outline the selected nodes and the curves of the selected tensors."""
-        assert self.drawn is not None
-        hits = chosen_nodes(shown, self.drawn, expanded, selection)
-        nodes, curves = self.drawn.nodes, self.drawn.curves
-        self.chosen.data = {n: [nodes[n][i] for i in hits] for n in ("x", "y", "w", "h")}
-        along = chosen_curves(shown, self.drawn, selection)
-        self.chosen_curves.data = {n: [curves[n][i] for i in along] for n in CURVE_COLUMNS}
-
     def mark(self, shown: Shown, expanded: list[str], names: Collection[str]) -> None:
         """Show at which operators the network is cut."""
         assert self.drawn is not None
@@ -321,26 +319,6 @@ class DagView:
         self.arcs = self.wishes.show(shown, self.drawn, nodes, wishes)
         if self.arcs != arcs:
             self._set_ranges(self.drawn, refit=False)
-
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new and self.drawn:
-            nodes = self.drawn.nodes
-            self.nodes.selected.indices = []
-            self.frames.selected.indices = []
-            self.tap(nodes["title"][new[0]], nodes["is_block"][new[0]])
-
-    def _tapped_tab(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        """A tap on a tab selects its group, and does not reach the frame behind it."""
-        if new:
-            self.tabs.selected.indices = []
-            self.frames.selected.indices = []
-            self.tap_group(self.tabs.data["group"][new[0]])
-
-    def _closed(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        """A tap on a frame beside its nodes closes the innermost block there."""
-        if new and self.drawn:
-            self.frames.selected.indices = []
-            self.close(self.drawn.frames["block"][new[-1]])
 
 
 def ring_mark(theme: Theme) -> BoxAnnotation:

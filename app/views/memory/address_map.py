@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from typing import Any
 
 from bokeh.models import (
@@ -16,16 +16,13 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.kinds.map_rows import REFILLED, map_marks
+from app.kinds.map_rows import map_marks
 from app.kinds.registry import kind_of
-from app.kinds.rows_in_sight import MERGED, MOST, DrawnRows, Pieces, RowsInSight
-from app.kinds.stream_map import LOST, WEIGHTS
+from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
 from app.kinds.strips import Strips
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, YELLOW
 from app.model.detail import Sight
-from app.model.groups import chosen_groups
-from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
@@ -35,11 +32,11 @@ from app.views.memory.stream_bands import StreamBands
 from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
 
-STRIPS = 12  # selected rectangles: more are dimmed, not outlined
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 LABELS = ("label_x", "label_y", "label")
 STAND = "const apart = null; let at = 0;"
@@ -95,25 +92,23 @@ class AddressMap:
         self,
         theme: Theme,
         x_range: Range1d,
-        select: Callable[[str], None],
-        select_group: Callable[[int], None],
-        select_operator: Callable[[str], None],
         drop: Callable[[int, int], None] = lambda _number, _offset: None,
         most: int = MOST,
     ) -> None:
-        self.select, self.select_operator, self.steps = select, select_operator, x_range
-        self.most = most
+        self.steps, self.most = x_range, most
         self.rows: RowsInSight | None = None
-        self.names: set[str] = set()
-        self.groups = GroupBands(select_group)
+        self.names: Collection[str] = ()
+        self.groups = GroupBands()
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
         self.words = ColumnDataSource({"text": []})
         self.fitting = ColumnDataSource({name: [] for name in LABELS})
-        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
+        self.chosen = filled_there(*SIDES, "width", "alpha")
+        self.pieces = ColumnDataSource({name: [] for name in ("tensor", *SIDES)})
         self.marks = ColumnDataSource({name: [] for name in ("x", "y", "angle", "colour")})
         self.y_range = Range1d(0, 1)
         self.limit = Span(location=0, dimension="width", line_dash="dashed", line_width=1.5)
         self.cursor = cursor_band(theme)
+        self.cursor.tags = [self.pieces]  # no glyph draws them: the client outlines what it needs
         self.note = Label(
             x=6,
             y=4,
@@ -129,7 +124,6 @@ class AddressMap:
         self.figure = self._figure(theme, x_range)
         self.hand = HandLayer(self.figure, theme, drop)
         self.still = WhenStill(self.figure, lambda: self._redraw())
-        self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme, x_range: Range1d) -> figure:
         plot = figure(
@@ -188,15 +182,16 @@ class AddressMap:
         )
         self.rects = rects
         self.outlines = Outlines(plot, theme)
-        self.outline = put(
+        put(
             plot,
             "quad",
             **box,
             source=self.chosen,
+            beside=self.source,
             fill_color=theme.text,
-            fill_alpha=0.0,
+            fill_alpha="alpha",
             line_color=theme.text,
-            line_width=2.5,
+            line_width="width",
         )
         put(
             plot,
@@ -227,7 +222,7 @@ class AddressMap:
             line_color=theme.outline,
         )
         tell(plot, rects, **told(self.source, self.words))
-        tappable(plot, rects)
+        tappable(plot, rects, there=True)
 
     def show(
         self,
@@ -284,20 +279,18 @@ class AddressMap:
         self.marks.data = map_marks(picture.rows)
         self.note.text = picture.note
         self.wishes.place(self._of(self.wishes.wished))
-        self._outline()
+        self._place()
 
-    def highlight(self, shown: Shown, selection: str) -> None:
-        """Outline the selection, wherever it lies."""
-        self.names = set(selected_tensors(shown.graph, selection))
-        self.names |= kind_of(shown).drawn_with(shown, selection)
-        self.groups.highlight(chosen_groups(shown, selection))
-        self._outline()
+    def seek(self, names: Collection[str]) -> None:
+        """Tell the browser where rectangles of these names lie, drawn or merged with others."""
+        self.names = names
+        self._place()
 
-    def _outline(self) -> None:
-        found = self._of(self.names)
-        many = len(found["tensor"]) > STRIPS  # so many outlines would cover all the colour
-        self.outline.look(line_width=0.4 if many else 2.5, fill_alpha=0.35 if many else 0.0)
-        self.chosen.data = {side: found[side] for side in SIDES}
+    def _place(self) -> None:
+        merged = self.rows is not None and self.rows.merged
+        found = self._of(self.names if merged else ())
+        if found["tensor"] or self.pieces.data["tensor"]:
+            self.pieces.data = found
 
     def _of(self, names: Container[str]) -> dict[str, list[Any]]:
         """Rectangles of tensors as they are drawn, or, where they may be merged, as they are."""
@@ -318,15 +311,6 @@ class AddressMap:
         """Write addresses in KiB or hexadecimal."""
         self.formatter.tags = [unit]
         self.formatter.code = FORMAT_ADDRESS + f"// {unit}"
-
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            tensor = self.source.data["tensor"][new[0]]
-            self.source.selected.indices = []
-            if tensor.startswith(WEIGHTS):
-                self.select_operator(tensor.removeprefix(WEIGHTS))
-            elif tensor not in (REFILLED, LOST, MERGED):
-                self.select(tensor)
 
 
 def edge_alpha(rectangles: int, strips: bool) -> float:

@@ -9,10 +9,9 @@ import panel as pn
 
 from app.jobs.handlers.code import can_write_code
 from app.model.sizes import format_exact
-from app.model.state import run_selection, tensor_selection
 from app.session.session import Session
 from app.views.fronts.ram_front import RamFront
-from app.views.memory.ring import RingView, ring_columns
+from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box
@@ -24,9 +23,9 @@ from app.widgets.style import COMPACT, TEXT
 class PoolPanel(pn.viewable.Viewer):
     """Three figures in a row; hidden for plans without a pool."""
 
-    def __init__(self, session: Session, theme: Theme, select: Any, **params: Any) -> None:
+    def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
         super().__init__(**params)
-        self.session, self.theme, self.select = session, theme, select
+        self.session, self.theme = session, theme
         self.code = pn.widgets.Button(
             label="Download C",
             css_classes=["download-c"],
@@ -37,20 +36,18 @@ class PoolPanel(pn.viewable.Viewer):
             visible=False,
         )
         self.box = hidden_box("pool")
-        work, look = session.work, session.look
-        follow(work, "shown", lambda: self._show())
-        follow(work, "coding", lambda: self._show_code())
-        follow(look, "selection", lambda: self._highlight())
+        follow(session.work, "shown", lambda: self._show())
+        follow(session.work, "coding", lambda: self._show_code())
 
     @cached_property
     def ring(self) -> RingView:
         """The pool at the cursor."""
-        return RingView(self.theme, lambda number: self._tap_wedge(number))
+        return RingView(self.theme)
 
     @cached_property
     def bars(self) -> RunBars:
         """The runs of the pool, and the bytes of each."""
-        return RunBars(self.theme, lambda number: self._tap_run(number))
+        return RunBars(self.theme)
 
     @cached_property
     def front(self) -> RamFront:
@@ -65,7 +62,6 @@ class PoolPanel(pn.viewable.Viewer):
         self.bars.show(shown)
         self.front.show(shown)
         self._show_code()
-        self._highlight()
         fill(self.box, self._rows)
 
     def _show_code(self) -> None:
@@ -74,24 +70,6 @@ class PoolPanel(pn.viewable.Viewer):
         self.code.param.update(
             label="Writing C …" if work.coding else "Download C", disabled=work.coding
         )
-
-    def _highlight(self) -> None:
-        shown = self.session.work.shown
-        if shown is not None and shown.pool is not None:
-            self.bars.highlight(shown, self.session.look.selection)
-
-    def _tap_wedge(self, number: int) -> None:
-        """Select what lies there at the cursor: the client alone has drawn it."""
-        shown, step = self.session.work.shown, self.session.look.step
-        tensors = ring_columns(shown, shown.pool, step)["tensor"]
-        if number < len(tensors):
-            self.select(tensor_selection(tensors[number]))
-
-    def _tap_run(self, number: int) -> None:
-        """Select what runs together, and bring the cursor to its first row."""
-        run = self.session.work.shown.pool.runs[number]
-        self.select(run_selection(run.run.operators))
-        self.session.look.step = run.start_step
 
     def _ask(self, size: int) -> None:
         self.session.choose(budget=format_exact(size), objective="macs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import cos, pi, sin
 from typing import Any
 
@@ -29,14 +28,12 @@ FRESH, FREED = "written in this step", "freed in this step"
 class RingView:
     """A figure that is made once; the client replaces what is in it as the cursor moves."""
 
-    def __init__(self, theme: Theme, select: Callable[[int], object]) -> None:
-        self.select = select
+    def __init__(self, theme: Theme) -> None:
         self.source = filled_there(*COLUMNS)
         self.fresh, self.freed = filled_there("start", "end"), filled_there("start", "end")
         self.arc, self.heads = filled_there("start", "end"), filled_there("x", "y", "angle")
         self.figure = self._figure(theme)
         Layers.of(self.figure).settle(every=True)
-        self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -127,7 +124,7 @@ class RingView:
             plot.add_layout(item)
         lines = ("@what", "@size", "@address")
         tell(plot, parts, tooltip("@tensor", *lines))
-        tappable(plot, parts)
+        tappable(plot, parts, there=True)
         return plot
 
     @property
@@ -135,11 +132,6 @@ class RingView:
         """What `ring_states` are states of: the client changes them as the cursor moves."""
         sources = (self.source, self.fresh, self.freed, self.arc, self.heads)
         return [*sources, *self.lines]
-
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            self.source.selected.indices = []
-            self.select(new[0])
 
 
 def _label(colour: str, x: float, y: float, text: str, size: str, *, bold: bool = False) -> Label:

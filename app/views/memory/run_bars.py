@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from bokeh.models import (
@@ -20,8 +19,8 @@ import planners as sp
 from app.model.checked_plan import Shown
 from app.model.colours import BLUE, GREY, PLAIN, VERMILLION
 from app.model.pool import FORMS
-from app.model.state import selected_operators
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
@@ -40,19 +39,16 @@ NEAR = 2.5
 class RunBars:
     """A figure that is made once; a tap on a bar selects the run."""
 
-    def __init__(self, theme: Theme, tap: Callable[[int], None]) -> None:
-        self.tap = tap
+    def __init__(self, theme: Theme) -> None:
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
         self.between = ColumnDataSource({name: [] for name in COLUMNS})
-        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "top")})
+        self.chosen = filled_there("left", "right", "top")
         self.x_range, self.y_range = Range1d(0, 1), Range1d(0, 1)
         self.chip = Span(dimension="width", line_color=VERMILLION, line_dash="dashed", line_width=2)
         self.pool = Span(dimension="width", line_color=theme.text, line_width=1.5)
         self.chip_name, self.pool_name = _label(theme.alarm), _label(theme.text)
         self.ticker = FixedTicker(ticks=[])
         self.figure = self._figure(theme)
-        for source in (self.source, self.between):
-            source.selected.on_change("indices", self._tapped(source))
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -99,6 +95,7 @@ class RunBars:
             bottom=0,
             top="top",
             source=self.chosen,
+            beside=self.source,
             fill_color=None,
             line_color=theme.text,
             line_width=2.2,
@@ -113,7 +110,7 @@ class RunBars:
         plot.xaxis.ticker = self.ticker
         plot.xaxis.formatter = CustomJSTickFormatter(code="return Math.round(tick + 0.5)")
         tell(plot, [*bars, free], tooltip("@name", "@what", "@sizes"))
-        tappable(plot, [*bars, free])
+        tappable(plot, [*bars, free], there=True)
         return plot
 
     def show(self, shown: Shown) -> None:
@@ -147,28 +144,6 @@ class RunBars:
             x_offset=4,
             text_baseline="top" if close and chip < pool.size_bytes else "bottom",
         )
-
-    def highlight(self, shown: Shown, selection: str) -> None:
-        """Outline the runs of the selected operators."""
-        pool = shown.pool
-        if pool is None:
-            return
-        names = selected_operators(shown.graph, selection)
-        numbers = sorted({run.number for n in names if (run := pool.run_of(n)) is not None})
-        self.chosen.data = {
-            "left": [k + 0.08 for k in numbers],
-            "right": [k + 0.92 for k in numbers],
-            "top": [pool.extent_bytes(pool.runs[k]) for k in numbers],
-        }
-
-    def _tapped(self, source: ColumnDataSource) -> Any:
-        def act(_attr: str, _old: list[int], new: list[int]) -> None:
-            if new:
-                number = source.data["run"][new[0]]
-                source.selected.indices = []
-                self.tap(number)
-
-        return act
 
 
 def _label(colour: str) -> Label:

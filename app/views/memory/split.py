@@ -17,6 +17,7 @@ import panel as pn
 from bokeh.models import ColumnDataSource, Range1d
 
 from app.kinds.map_rows import Row
+from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import Pieces
 from app.model.aligning import Warp, warp
 from app.model.checked_plan import Shown
@@ -31,7 +32,8 @@ from app.widgets.palette import Theme
 from app.widgets.style import BOX, TEXT
 
 PLACES = ("left", "right", "x")
-Tap = Callable[[str], None]
+Outline = Callable[[Shown, AddressMap, TimelineView], None]
+"""Has the browser outline what is selected in the views of a plan."""
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 
 
@@ -117,11 +119,11 @@ class SplitView(pn.viewable.Viewer):
         session: Session,
         theme: Theme,
         views: tuple[AddressMap, Occupancy, TimelineView],
-        choose: Tap,
+        outline: Outline,
         **params: Any,
     ) -> None:
         super().__init__(**params)
-        self.session, self.theme, self.above, self.choose = session, theme, views, choose
+        self.session, self.theme, self.above, self.outline = session, theme, views, outline
         self.views: tuple[PinnedMap, Occupancy, TimelineView] | None = None
         self.title = pn.pane.HTML(
             "", css_classes=["split-title"], stylesheets=[TEXT], **{**WIDE, "margin": (3, 6)}
@@ -134,29 +136,18 @@ class SplitView(pn.viewable.Viewer):
         )
         follow(session.work, ["shown", "pinned", "shelf"], lambda: self._show())
         follow(session.look, ["split", "aligned", "serial"], lambda: self._show())
-        follow(session.look, "selection", lambda: self._highlight())
+        follow(session.look, "selection", lambda: self._seek())
         follow(session.look, "unit", lambda: self._set_unit())
         self._show()
 
     def _make(self) -> None:
         memory, occupancy, timeline = self.above
-        from app.model.state import operator_selection, tensor_selection
-
-        def tensor(name: str) -> None:
-            self.choose(tensor_selection(name))
-
-        def operator(name: str) -> None:
-            self.choose(operator_selection(name))
-
-        def label(kind: str, name: str, _step: int) -> None:
-            (operator if kind == "operator" else tensor)(name)
-
         steps = memory.steps
-        below = PinnedMap(self.theme, steps, tensor, ignore, operator)
+        below = PinnedMap(self.theme, steps)
         below.figure.y_range = memory.y_range
         held = Occupancy(self.theme, steps)
         held.figure.y_range = occupancy.y_range
-        lanes = TimelineView(self.theme, label, ignore, timeline.x_range)
+        lanes = TimelineView(self.theme, timeline.x_range)
         pairs = ((memory, below), (occupancy, held), (timeline, lanes))
         for own, other in pairs:
             for side in ("left", "right"):
@@ -190,7 +181,8 @@ class SplitView(pn.viewable.Viewer):
         self._place(here, look.step)
         self.title.object = title_html(self.session.pins.chosen, look.aligned, moved)
         self._set_unit()
-        self._highlight()
+        self._seek()
+        self.outline(there, below, lanes)
 
     def _place(self, here: Shown, step: int) -> None:
         """Put the cursors where those above them are; the client moves them together."""
@@ -208,11 +200,10 @@ class SplitView(pn.viewable.Viewer):
         end = max(trace.makespan_s for trace in traces) * 1.01
         time.update(start=0, end=end, reset_start=0, reset_end=end)
 
-    def _highlight(self) -> None:
+    def _seek(self) -> None:
         there = self.session.work.pinned
         if self.views and self.box.visible and there:
-            self.views[0].highlight(there, self.session.look.selection)
-            self.views[2].highlight(there, self.session.look.selection)
+            self.views[0].seek(kind_of(there).drawn(there, self.session.look.selection))
 
     def _set_unit(self) -> None:
         if self.views:
@@ -221,10 +212,6 @@ class SplitView(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.Column:
         return self.box
-
-
-def ignore(_number: int) -> None:
-    """Do nothing: groups of a plan that is not on screen cannot be selected."""
 
 
 def title_html(name: str, by: str, moved: Warp) -> str:

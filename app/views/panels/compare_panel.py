@@ -58,12 +58,11 @@ class Comparison(pn.viewable.Viewer):
     def __init__(
         self,
         session: Session,
-        choose: Callable[[str], None],
         table: Callable[[Shown, Shown], str],
         **params: Any,
     ) -> None:
         super().__init__(**params)
-        self.session, self.choose, self.table = session, choose, table
+        self.session, self.table = session, table
         self.made = False
         self.reveal = Reveal()
         self.box = pn.Column(
@@ -74,7 +73,7 @@ class Comparison(pn.viewable.Viewer):
         )
         follow(session.look, "comparing", lambda: self._open())
         follow(session.work, ["shown", "pinned", "shelf", "pinning"], lambda: self._show())
-        follow(session.look, ["selection", "aligned"], lambda: self._show_tensors())
+        follow(session.look, "aligned", lambda: self._show_tensors())
         self._open()
 
     def _open(self) -> None:
@@ -118,9 +117,11 @@ class Comparison(pn.viewable.Viewer):
             widget.param.watch(lambda _event: self._show_tensors(), "value")
         self.totals = BarRows(css_classes=["totals"], empty=NOTHING, sizing_mode="stretch_width")
         self.tensors = BarRows(
-            css_classes=["tensor-differences"], max_height=210, sizing_mode="stretch_width"
+            selects=True,
+            css_classes=["tensor-differences"],
+            max_height=210,
+            sizing_mode="stretch_width",
         )
-        self.tensors.on_key(lambda key: self.choose(key))
 
     def _layout(self) -> pn.Column:
         session, pins = self.session, self.session.pins
@@ -220,7 +221,7 @@ class Comparison(pn.viewable.Viewer):
         self.tensors.empty = empty_text(here, there)
         self.tensors.head = ["tensor", "size", "pinned", "here", "difference"] if wanted else []
         ordered = sorted(wanted, key=lambda item: SORTS[self.sort.value](item, here))
-        self.tensors.rows = [tensor_row(item, here, look.selection) for item in ordered[:LISTED]]
+        self.tensors.rows = [tensor_row(item, here) for item in ordered[:LISTED]]
 
     def __panel__(self) -> pn.Column:
         return self.box
@@ -293,13 +294,13 @@ def empty_text(here: Shown | None, there: Shown | None) -> str:
     return "No tensor differs."
 
 
-def tensor_row(item: Difference, here: Shown, selection: str) -> dict[str, Any]:
+def tensor_row(item: Difference, here: Shown) -> dict[str, Any]:
     """A tensor: how it differs, its size, its spill traffic in both plans."""
     mark, colour = MARKS[item.kind]
     key = tensor_selection(item.tensor)
     cells = [
         format_bytes(n) for n in (size_of(here, item.tensor), item.there_bytes, item.here_bytes)
     ]
-    row = {"text": f"{item.tensor}: {item.kind}", "key": key, "on": key == selection}
+    row = {"text": f"{item.tensor}: {item.kind}", "key": key}
     look = {"chip": colour, "mark": mark, "ink": ink_on(colour)}
     return {**row, **look, "cells": [*cells, signed(item.delta_bytes, "B")]}

@@ -30,7 +30,7 @@ class ComparePanel(pn.viewable.Viewer):
     """Buttons to pin, swap and unpin; totals of both plans and a row for each tensor that
     differs."""
 
-    def __init__(self, session: Session, choose: Any, height: int, **params: Any) -> None:
+    def __init__(self, session: Session, choose: object, height: int, **params: Any) -> None:
         super().__init__(**params)
         self.session = session
         self.pin = button("Pin this plan  (p)", "pin", session.pins.pin)
@@ -43,14 +43,14 @@ class ComparePanel(pn.viewable.Viewer):
             "", stylesheets=[TEXT], css_classes=["compare-title"], margin=(2, 4)
         )
         self.rows = BarRows(
+            selects=True,
             css_classes=["differences"],
             empty="Pin a plan, then change budget or planner: how they differ is told here.",
             height=height - 58,
             sizing_mode="stretch_width",
         )
-        self.rows.on_key(lambda key: choose(key))
         follow(session.work, ["shown", "pinned"], lambda: self._show())
-        follow(session.look, ["selection", "aligned"], lambda: self._show())
+        follow(session.look, "aligned", lambda: self._show())
         self._show()
 
     def _open(self) -> None:
@@ -60,9 +60,7 @@ class ComparePanel(pn.viewable.Viewer):
         work = self.session.work
         self.swap.visible = self.drop.visible = work.pinned is not None
         self.rows.head = ["", "pinned", "here", "difference"] if work.pinned else []
-        self.rows.rows = compare_rows(
-            work.shown, work.pinned, self.session.look.selection, self.session.look.aligned
-        )
+        self.rows.rows = compare_rows(work.shown, work.pinned, self.session.look.aligned)
         if work.pinned:
             here, there = plan_names(work.shown_for, work.pinned_for)
             here += BY_HAND if work.shown.moved else ""
@@ -93,7 +91,7 @@ def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
 
 
 def compare_rows(
-    here: Shown | None, there: Shown | None, selection: str = "", by: str = "operator"
+    here: Shown | None, there: Shown | None, by: str = "operator"
 ) -> list[dict[str, Any]]:
     """Totals first; then the tensors that differ, with their spill traffic in both plans."""
     if here is None or there is None:
@@ -111,7 +109,7 @@ def compare_rows(
         both = [format_bytes(item.there_bytes), format_bytes(item.here_bytes)]
         cells = [*both, signed(item.delta_bytes, "B")]
         row = {"text": f"{item.tensor}: {item.kind}", "cells": cells, "key": key, "chip": colour}
-        rows.append({**row, "mark": mark, "ink": ink_on(colour), "on": key == selection})
+        rows.append({**row, "mark": mark, "ink": ink_on(colour)})
     rest = len(differing) - LISTED
     return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
 

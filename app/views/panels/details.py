@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from app.session.session import Session
 from app.views.panels.tables import detail_rows
 from app.widgets.following import follow
 from app.widgets.rows import BarRows
 
 
-def details(session: Session, choose: Callable[[str], object], height: int) -> BarRows:
+def details(session: Session, choose: object, height: int) -> BarRows:
     """Rows about the selection; a tap on one selects what it is about."""
     rows = BarRows(
+        selects=True,
         css_classes=["details"],
         empty="nothing is on chip",
         sizing_mode="stretch_width",
         height=height,
         margin=0,
     )
-    rows.on_key(choose)
 
     def show() -> None:
         work = session.work

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bokeh.models import ColumnDataSource, CustomJS, Range1d
@@ -11,6 +11,7 @@ from bokeh.plotting import figure
 from app.model.checked_plan import Shown
 from app.model.colours import DARK_INK, group_colour, ink_on
 from app.model.groups import group_line, members_words
+from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, tooltip
 
@@ -30,11 +31,9 @@ source.change.emit();
 class GroupBands:
     """A row of pieces in a figure: hover describes a group, a tap selects it."""
 
-    def __init__(self, tap: Callable[[int], None]) -> None:
-        self.tap = tap
+    def __init__(self) -> None:
         self.source = ColumnDataSource({name: [] for name in COLUMNS})
-        self.chosen = ColumnDataSource({"left": [], "right": []})
-        self.source.selected.on_change("indices", self._tapped)
+        self.chosen = filled_there("left", "right")
 
     def draw(
         self, plot: figure, theme: Theme, x_range: Range1d, across: Mapping[str, Any], middle: Any
@@ -54,7 +53,7 @@ class GroupBands:
             line_width=1,
         )
         around: dict[str, Any] = {"fill_color": None, "line_color": theme.text, "line_width": 2}
-        put(plot, kind, **sides, source=self.chosen, **around)
+        put(plot, kind, **sides, source=self.chosen, beside=self.source, **around)
         for ink, colour in INKS.items():
             put(
                 plot,
@@ -71,7 +70,7 @@ class GroupBands:
                 x_offset=3,
             )
         tell(plot, [pieces], tooltip("@name: @who", "@line"))
-        tappable(plot, [pieces])
+        tappable(plot, [pieces], there=True)
         fit = CustomJS(args={"plot": plot, "range": x_range, "source": self.source}, code=FIT_NAMES)
         x_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
@@ -97,16 +96,6 @@ class GroupBands:
     def tell(self, shown: Shown, why: Mapping[str, Any]) -> None:
         """Add to the hovers what is known by now."""
         self.source.data["line"] = [group_line(shown, group, why) for group in shown.groups]
-
-    def highlight(self, numbers: Sequence[int]) -> None:
-        """Outline groups."""
-        data: dict[str, Any] = self.source.data
-        self.chosen.data = {side: [data[side][k] for k in numbers] for side in ("left", "right")}
-
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            self.source.selected.indices = []
-            self.tap(new[0])
 
 
 def step_places(shown: Shown) -> list[tuple[float, float]]:

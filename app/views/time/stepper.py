@@ -40,6 +40,7 @@ class Stepper(pn.viewable.Viewer):
         )
         self.story = BarRows(
             part="story",
+            selects=True,
             css_classes=["story"],
             sizing_mode="stretch_width",
             margin=(0, 4),
@@ -47,7 +48,6 @@ class Stepper(pn.viewable.Viewer):
         )
         self.story.stylesheets = [LARGE]
         self.teaching = TeachingBar(session)
-        self.story.on_key(lambda key: session.look.param.update(selection=key))
         follow(session.work, "shown", lambda: self._fit())
         follow(session.look, "teaching", lambda: self._enlarge())
         self._enlarge()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,10 @@ from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.model.checked_plan import Shown
 from app.model.colours import PLAIN
-from app.model.groups import chosen_groups
-from app.model.state import selected_operators, selected_tensors
 from app.model.units import seconds_text
 from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
+from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import ALIKE, WhenStill
@@ -52,26 +51,21 @@ class TimelineView:
     def __init__(
         self,
         theme: Theme,
-        select: Callable[[str, str, int], None],
-        select_group: Callable[[int], None],
         x_range: Range1d | None = None,
     ) -> None:
-        self.theme, self.select = theme, select
+        self.theme = theme
         self.bars: Bars | None = None
         self.drawn: tuple[float, float, float] | None = None  # from, to, and how finely
-        self.tensors: set[str] = set()
-        self.operators: set[str] = set()
-        self.groups = GroupBands(select_group)
+        self.groups = GroupBands()
         self.source = ColumnDataSource({name: [] for name in (*COLUMNS, "kind")})
         self.stalls = ColumnDataSource({name: [] for name in STALL_COLUMNS})
-        self.chosen = ColumnDataSource({name: [] for name in ("left", "right", "lane")})
+        self.chosen = filled_there("left", "right", "lane")
         self.times = ColumnDataSource({"start": [], "stop": []})
         self.x_range = x_range or Range1d(0, 1)
         self.lanes = FactorRange(factors=["compute"])
         self.cursor = cursor_band(theme)
         self.figure = self._figure(theme)
         self.still = WhenStill(self.figure, lambda: self._redraw())
-        self.source.selected.on_change("indices", self._tapped)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -135,13 +129,14 @@ class TimelineView:
             **where,
             height=0.86,
             source=self.chosen,
+            beside=self.source,
             fill_color=None,
             line_color=theme.text,
             line_width=2,
         )
         tell(plot, bars, tooltip("@label", "@what", "@when", "step @step", "@cause"))
         tell(plot, waits, tooltip("@what", "@when", "@cause"))
-        tappable(plot, bars)
+        tappable(plot, bars, there=True)
 
     def show(self, shown: Shown, serial: bool) -> None:
         """Draw a plan's intervals, overlapped or one after the other."""
@@ -188,7 +183,6 @@ class TimelineView:
     def _draw(self, found: tuple[Columns, Columns]) -> None:
         self.source.data, self.stalls.data = found
         self._edge()
-        self._outline()
 
     def _edge(self) -> None:
         """Set the gaps between the bars in sight; narrow bars have none, or only gaps would be
@@ -201,48 +195,6 @@ class TimelineView:
         line = ("colour", 1.2) if thin else (self.theme.panel, 0.6)
         for layer in self.layers:
             layer.look(line_color=line[0], line_width=line[1])
-
-    def highlight(self, shown: Shown, selection: str) -> None:
-        """Outline the selected operators, and transfers of the selected tensors."""
-        self.tensors = set(selected_tensors(shown.graph, selection))
-        self.operators = set(selected_operators(shown.graph, selection))
-        self.groups.highlight(chosen_groups(shown, selection))
-        self._outline()
-
-    def _outline(self) -> None:
-        data: dict[str, Any] = self.source.data
-        hits = [
-            i
-            for i, (kind, label) in enumerate(zip(data["kind"], data["label"], strict=True))
-            if label in (self.operators if kind == "operator" else self.tensors)
-        ]
-        bars = [(data["lane"][i], data["left"][i], data["right"][i]) for i in hits]
-        self.chosen.data = together(bars, float(self.x_range.end - self.x_range.start) / ACROSS)
-
-    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            data: dict[str, Any] = self.source.data
-            self.source.selected.indices = []
-            hit = new[0]
-            self.select(data["kind"][hit], data["label"][hit], data["step"][hit] - 1)
-
-
-def together(bars: Iterable[tuple[str, float, float]], pixel: float) -> Columns:
-    """Outlines of bars (lane, left, right), one for neighbouring narrow bars: many outlines would
-    hide the bars. `pixel` is the duration of about one pixel."""
-    joined: list[tuple[str, float, float]] = []
-    for lane, left, right in sorted(bars):
-        if (
-            joined
-            and joined[-1][0] == lane
-            and left - joined[-1][2] < 2 * pixel
-            and right - left < 8 * pixel
-        ):
-            _, first, last = joined.pop()
-            left, right = first, max(last, right)
-        joined.append((lane, left, right))
-    lanes, lefts, rights = zip(*joined, strict=True) if joined else ((), (), ())
-    return {"lane": list(lanes), "left": list(lefts), "right": list(rights)}
 
 
 def narrow(bars: Sequence[tuple[float, float]], least: float) -> bool:

@@ -217,13 +217,18 @@ def test_tables_are_of_layers(two: Shown) -> None:
     assert "parameters streamed" in texts
 
 
-def test_what_is_selected_is_outlined_with_its_weights(two: Shown) -> None:
+def test_what_is_selected_is_drawn_with_its_weights(two: Shown) -> None:
     layer = of(two).largest
-    assert kind_of(two).drawn_with(two, operator_selection(layer.operator)) == {
-        WEIGHTS + layer.operator
+    operator = two.graph.operators[layer.number]
+    assert kind_of(two).drawn(two, operator_selection(operator.name)) == {
+        WEIGHTS + layer.operator,
+        *operator.inputs,
+        *operator.outputs,
     }
-    output = two.graph.operators[layer.number].outputs[0]
-    assert kind_of(two).drawn_with(two, tensor_selection(output)) == set()
+    output = operator.outputs[0]
+    assert kind_of(two).drawn(two, tensor_selection(output)) == {output}
+    weight = operator.parameters[0]
+    assert kind_of(two).drawn(two, tensor_selection(weight)) == {weight, WEIGHTS + layer.operator}
 
 
 def test_cards_tell_memory_delay_and_bound(two: Shown) -> None:

@@ -297,19 +297,6 @@ def test_problems_that_share_fronts() -> None:
     assert key_of(PROBLEM) != key_of({**PROBLEM, "options": {"step": 2**22}})
 
 
-def test_g_goes_to_the_next_kernel_that_waits(session: Session) -> None:
-    shown = plan_of("2s")
-    session.work.shown = shown
-    waiting = [s.layer for s in shown.stages if s.kind == "kernel" and s.wait]
-    session.look.step = waiting[0]
-    session.cursor.to_next_group()
-    assert session.look.step == waiting[1]
-    assert session.look.selection == f"operator:{of(shown).layers[waiting[1]].operator}"
-    session.look.step = waiting[-1]
-    session.cursor.to_next_group()
-    assert session.look.step == waiting[0]
-
-
 def test_an_uploaded_plan_is_shown_with_its_options(session: Session, until: Until) -> None:
     shown = plan_of("async", ring="20 MiB", spread=0.1)
     session.uploads.take(shown.text.encode())

@@ -9,12 +9,13 @@ import pytest
 from app.explorer import Explorer
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown
-from app.model.state import selected_operators, selected_tensors, tensor_selection
+from app.model.state import tensor_selection
 from app.model.url import from_query, to_query
 from app.page import press
 from app.session.first import first_shown
 from app.session.session import Session
 from app.session.teaching import next_event, spoken_tensors
+from app.views.cursor.step_pages import from_bytes
 from app.views.panels.teaching import HEIGHTS, PAUSE, PLAY
 from app.widgets.palette import LIGHT
 
@@ -48,32 +49,26 @@ def test_the_next_event_skips_quiet_steps(shown: Shown) -> None:
     assert next_event(shown, found[0], -1) is None
 
 
-def test_what_is_spoken_of_is_marked_until_something_is_selected(explorer: Explorer) -> None:
-    session = explorer.session
+def test_the_browser_has_what_is_spoken_of_while_teaching(explorer: Explorer) -> None:
+    session, client = explorer.session, explorer.cursor.client
     shown, look = session.work.shown, session.look
-    assert explorer.map.chosen.data["left"] == []
+    assert "spoken" not in from_bytes(client.pages)
     press(session, "t", None)
     assert look.teaching
+    pages = from_bytes(client.pages)
+    for step, spoken in enumerate(pages["spoken"], pages["first"]):
+        assert spoken == spoken_tensors(shown, step)
+        assert {s.tensor for s in step_story(shown, step) if s.tensor} <= set(spoken)
     spoken = spoken_tensors(shown, look.step)
-    named = {s.tensor for s in step_story(shown, look.step) if s.tensor}
-    assert named <= set(look.spoken) == set(spoken)
     assert set(explorer.map.names) == set(spoken)
-    assert len(explorer.map.chosen.data["left"]) >= len(spoken)
     press(session, "n", None)
     assert look.step in shown.moves
     assert set(explorer.map.names) == set(spoken_tensors(shown, look.step)) != set(spoken)
     look.selection = tensor_selection(spoken[0])
     assert set(explorer.map.names) == {spoken[0]}
     press(session, "t", None)
-    assert look.spoken == []
+    assert "spoken" not in from_bytes(client.pages)
     assert explorer.map.names == set()
-
-
-def test_tensors_spoken_of_are_a_selection_of_no_operator(shown: Shown) -> None:
-    first, second, *_ = shown.graph.tensors
-    chosen = f"tensors:{first}\n{second}\nno such"
-    assert selected_tensors(shown.graph, chosen) == (first, second)
-    assert selected_operators(shown.graph, chosen) == ()
 
 
 def test_words_are_large_and_a_link_keeps_them(explorer: Explorer) -> None:

@@ -9,7 +9,6 @@ from app.kinds.map_rows import MapRows
 from app.kinds.rows_in_sight import MERGED, RowsInSight
 from app.model.checked_plan import Shown
 from app.model.detail import Sight
-from app.model.state import tensor_selection
 from app.views.memory.address_map import AddressMap
 from app.views.memory.map_columns import COLUMNS
 from app.views.memory.occupancy import Occupancy
@@ -17,10 +16,6 @@ from app.widgets.palette import LIGHT
 
 MOST = 60
 PIXELS = (90, 40)
-
-
-def nothing(*_: object) -> None:
-    """What a tap does here."""
 
 
 @pytest.fixture
@@ -31,7 +26,7 @@ def steps(shown: Shown) -> Range1d:
 @pytest.fixture
 def memory_map(shown: Shown, steps: Range1d) -> AddressMap:
     """An address map that draws few rectangles at once."""
-    view = AddressMap(LIGHT, steps, nothing, nothing, nothing, most=MOST)
+    view = AddressMap(LIGHT, steps, most=MOST)
     view.show(shown, shown.memories[0])
     return view
 
@@ -60,18 +55,16 @@ def test_zooming_in_shows_each_piece(shown: Shown, memory_map: AddressMap, steps
     assert there <= set(view.source.data["tensor"])
 
 
-def test_a_selected_piece_is_outlined_as_it_is(shown: Shown, memory_map: AddressMap) -> None:
+def test_the_browser_is_told_of_merged_pieces(shown: Shown, memory_map: AddressMap) -> None:
     view = memory_map
     drawn = set(view.source.data["tensor"])
     hidden = next(stay for stay in shown.report.residencies if stay.tensor not in drawn)
-    view.highlight(shown, tensor_selection(hidden.tensor))
-    place = shown.columns(hidden)
-    found = zip(view.chosen.data["left"], view.chosen.data["right"], strict=True)
-    assert place in set(found)
-    taps: list[str] = []
-    view.select = taps.append
-    view.source.selected.indices = [0]
-    assert taps == [], "what stands for several pieces selects none"
+    view.seek({hidden.tensor})
+    found = view.pieces.data
+    assert shown.columns(hidden) in set(zip(found["left"], found["right"], strict=True))
+    assert set(found["tensor"]) == {hidden.tensor}
+    view.steps.update(start=0, end=2)  # each piece is drawn
+    assert view.pieces.data["tensor"] == []
 
 
 def test_a_short_pan_asks_for_nothing(shown: Shown) -> None:

@@ -12,9 +12,7 @@ from app.kinds.map_rows import MapRows
 from app.model.checked_plan import Shown, show
 from app.model.colours import group_colour
 from app.model.glossary import plain
-from app.model.groups import chosen_groups
-from app.model.state import group_selection, operator_selection, tensor_selection
-from app.page import press
+from app.model.state import group_selection, operator_selection
 from app.session.live import group_of
 from app.session.session import Session
 from app.views.panels.cards import cards_html, preview_html
@@ -68,50 +66,12 @@ def test_the_map_goes_into_pieces_where_one_zooms_in(
     assert few < len(drawn.trace.intervals)
 
 
-def test_a_group_is_selected_in_all_views(drawn: Shown) -> None:
-    explorer = open_explorer(drawn)
-    look, group = explorer.session.look, drawn.groups[2]
-    explorer.dag.tabs.selected.indices = [explorer.dag.tabs.data["group"].index(2)]
-    assert look.selection == group_selection(group.name)
-    assert look.step == group.start_step
-    assert explorer.map.groups.chosen.data["left"] == [group.start_step]
-    assert len(explorer.timeline.groups.chosen.data["left"]) == 1
-    assert len(explorer.dag.chosen.data["x"]) == len(group.operators)
-    explorer.map.groups.source.selected.indices = [0]
-    assert look.selection == group_selection(drawn.groups[0].name)
-    look.selection = operator_selection(group.operators[0])
-    assert explorer.map.groups.chosen.data["left"] == [group.start_step]
+def test_an_operator_tells_of_its_group(drawn: Shown) -> None:
+    explorer, group = open_explorer(drawn), drawn.groups[2]
+    explorer.session.look.selection = operator_selection(group.operators[0])
     assert f"in the fused group {group.name}" in [
         r["text"] for r in explorer.corner.views["details"].rows
     ]
-
-
-def test_a_key_goes_from_group_to_group(drawn: Shown) -> None:
-    session = open_explorer(drawn).session
-    session.look.step = drawn.groups[1].stop_step - 1
-    for k in (1, 2, 3):
-        press(session, "g", lambda: None)
-        assert session.look.selection == group_selection(drawn.groups[k].name)
-        assert session.look.step == drawn.groups[k].start_step
-    session.look.step = drawn.steps - 1
-    press(session, "g", lambda: None)
-    press(session, "g", lambda: None)
-    assert session.look.selection == "group:g0"
-
-
-def test_a_key_for_groups_does_nothing_without_any(shown: Shown) -> None:
-    session = open_explorer(shown).session
-    press(session, "g", lambda: None)
-    assert session.look.selection == ""
-
-
-def test_what_a_selection_means_in_groups(drawn: Shown) -> None:
-    group = drawn.groups[1]
-    assert chosen_groups(drawn, group_selection(group.name)) == [1]
-    assert chosen_groups(drawn, operator_selection(group.operators[0])) == [1]
-    assert chosen_groups(drawn, tensor_selection(group.output)) == []
-    assert chosen_groups(drawn, group_selection("g99")) == []
-    assert chosen_groups(drawn, "") == []
 
 
 def test_the_table_says_why_neighbours_are_apart(drawn: Shown) -> None:

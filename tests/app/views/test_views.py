@@ -20,13 +20,13 @@ from app.model.checked_plan import Shown, show
 from app.model.colours import contrast, family_of, ink_on
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
-from app.model.state import COLOURS, tensor_selection
+from app.model.state import COLOURS, operator_selection, tensor_selection
 from app.model.units import joules_text, seconds_text
 from app.page import press, template
 from app.session.session import Session
 from app.views.cursor.client import AT_ONCE, LATER
 from app.views.cursor.step_pages import from_bytes
-from app.views.dag.scene import chosen_nodes, find_operators, scene
+from app.views.dag.scene import find_operators, numbers_text, scene
 from app.views.dag.view import READABLE
 from app.views.memory.map_columns import CODED, LOOKS, SIDES, map_columns
 from app.views.panels.cards import badge, cards_html
@@ -40,7 +40,7 @@ from app.views.panels.solver import (
     stages,
 )
 from app.views.panels.status import status_html
-from app.views.time.timeline import narrow, together
+from app.views.time.timeline import narrow
 from app.widgets.budget_field import place_of, slider_sizes, ticks_html
 from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
@@ -136,33 +136,60 @@ def test_another_plan_is_another_cursor(explorer: Explorer, fused: Shown) -> Non
     assert not any(model.syncable for model in (explorer.stepper.slider, explorer.dag.ring))
 
 
-def test_a_selection_is_one_for_all_views(explorer: Explorer) -> None:
-    shown = explorer.session.work.shown
-    tensor = shown.live(explorer.session.look.step)[0].tensor
-    explorer._select_tensor(tensor)
-    assert explorer.map.chosen.data["left"]
-    assert explorer.timeline.chosen.data["left"]
-    assert explorer.dag.chosen.data["x"]
-    assert tensor_selection(tensor) in explorer.cursor.client.chosen
-    explorer._select_tensor(tensor)
-    assert not explorer.map.chosen.data["left"]
+def test_the_browser_selects_by_itself_and_says_so_later(explorer: Explorer) -> None:
+    cursor, look = explorer.cursor, explorer.session.look
+    client, tensor = cursor.client, next(iter(explorer.session.work.shown.graph.tensors))
+    look.panel = "solver"
+    said = {"selection": tensor_selection(tensor), "plan": cursor.plan, "said": 1}
+    cursor._hear(said)
+    assert (look.selection, look.panel, client.heard) == (tensor_selection(tensor), "solver", 1)
+    cursor._hear({**said, "selection": "", "step": 3, "tapped": True, "said": 2})
+    assert (look.selection, look.step, look.panel, client.heard) == ("", 3, "details", 2)
+    cursor._hear({**said, "plan": cursor.plan - 1, "said": 3})  # another plan is on screen by now
+    assert (client.selected, client.heard) == ("", 3)
+    look.selection = tensor_selection(tensor)  # by something that the server decides
+    assert client.selected == look.selection
+
+
+def test_the_browser_has_what_belongs_together_once_it_asks(explorer: Explorer) -> None:
+    cursor, graph = explorer.cursor, explorer.session.work.shown.graph
+    assert cursor.client.tables == b""
+    cursor._hear({"tables": cursor.plan})
+    tables = from_bytes(cursor.client.tables)
+    assert tables["plan"] == cursor.plan
+    assert tables["graph"]["operators"] == [op.name for op in graph.operators]
+    assert tables["together"] == tables["waits"] == []
+    assert len(cursor.client.tables) < 4 * 1024
+
+
+def test_a_tap_is_for_the_wish_that_waits(explorer: Explorer) -> None:
+    session, client = explorer.session, explorer.cursor.client
+    wishes: list[str] = []
+    session.what_if.add = wishes.append  # type: ignore[method-assign]
+    first, second = (op.name for op in session.work.shown.graph.operators[:2])
+    assert not client.picking
+    session.what_if.act(f"pick before {first}")
+    assert client.picking
+    explorer.cursor._hear({"tap": operator_selection(first)})
+    assert "same operator" in session.work.notice
+    explorer.cursor._hear({"tap": operator_selection(second)})
+    assert not client.picking
+    assert wishes == [f"{first} before {second}"]
+    assert session.look.selection == operator_selection(first)
+    explorer.cursor._hear({"tap": operator_selection(second)})  # none waits any more
+    assert session.look.selection == operator_selection(second)
 
 
 def test_a_block_opens_in_place_and_closes(explorer: Explorer) -> None:
     data = explorer.dag.nodes.data
     before = len(data["title"])
     block = next(n for n, is_block in zip(data["title"], data["is_block"]) if is_block)
-    explorer._tap_node(block, True)
+    explorer.cursor._hear({"open": block})
     assert len(explorer.dag.nodes.data["title"]) > before
-    explorer._close_block(block)
+    explorer.cursor._hear({"close": block})
     assert len(explorer.dag.nodes.data["title"]) == before
-
-
-def test_tapping_an_operator_selects_it_and_moves_the_cursor(explorer: Explorer) -> None:
-    name = explorer.session.work.shown.plan.program.steps[2]
-    explorer._tap_node(name, False)
-    assert explorer.session.look.selection == f"operator:{name}"
-    assert explorer.session.look.step == 2
+    explorer.cursor._hear({"open": "no such block"})
+    assert len(explorer.dag.nodes.data["title"]) == before
 
 
 @pytest.mark.parametrize("colour", COLOURS)
@@ -198,12 +225,9 @@ def test_lines_between_what_is_drawn_come_back_where_one_zooms_in(
     assert {look(rect, "line_alpha") for rect in rects} == {1.0}
 
 
-def test_a_selected_operator_in_a_closed_block_marks_the_block(shown: Shown) -> None:
-    drawn = scene(shown, (), "kind")
-    block = drawn.nodes["is_block"].index(True)
-    inside = shown.tree.nodes(())[block].members[0]
-    name = shown.graph.operators[inside].name
-    assert chosen_nodes(shown, drawn, (), f"operator:{name}") == [block]
+def test_a_column_has_numbers_as_ranges() -> None:
+    assert numbers_text([7, 0, 2, 1]) == "0-2 7"
+    assert numbers_text([]) == ""
 
 
 def test_search_looks_at_names_kinds_and_blocks(shown: Shown) -> None:
@@ -310,7 +334,7 @@ def test_a_page_that_is_gone_leaves_nothing_behind() -> None:
 
 def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     spill = next(r for r in explorer.session.work.shown.report.residencies if r.ending == "spill")
-    explorer._select_tensor(spill.tensor)
+    explorer.session.look.selection = tensor_selection(spill.tensor)
     told = [row["text"] for row in explorer.corner.views["details"].rows]
     assert any(text.startswith("made by") for text in told)
     assert any("came back" in text for text in told)
@@ -322,13 +346,6 @@ def test_a_selected_tensor_has_its_life_told(explorer: Explorer) -> None:
     )
     explorer._choose(writer)
     assert any(row["text"].startswith("writes") for row in explorer.corner.views["details"].rows)
-
-
-def test_a_tap_on_an_engine_brings_the_cursor(explorer: Explorer) -> None:
-    explorer.timeline.source.selected.indices = [12]
-    data = explorer.timeline.source.data
-    assert explorer.session.look.step == data["step"][12] - 1
-    assert explorer.session.look.selection.endswith(":" + data["label"][12])
 
 
 def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Explorer) -> None:
@@ -436,13 +453,3 @@ def test_the_slider_begins_at_the_least_plan_where_that_is_known() -> None:
         assert [place_of(1024 * size, sizes) for size in sizes] == list(range(len(sizes)))
         assert place_of(0, sizes) == 0
         assert place_of(2**40, sizes) == len(sizes) - 1
-
-
-def test_narrow_bars_side_by_side_have_one_outline() -> None:
-    narrow = [("compute", k, k + 1.0) for k in range(5)]
-    apart, wide = ("compute", 30.0, 31.0), ("compute", 31.0, 60.0)
-    found = together([*narrow, wide, apart, ("DMA in", 5.0, 6.0)], 1.0)
-    assert found["lane"] == ["DMA in", "compute", "compute", "compute"]
-    assert found["left"] == [5.0, 0, 30.0, 31.0]
-    assert found["right"] == [6.0, 5.0, 31.0, 60.0]
-    assert together([], 1.0) == {"lane": [], "left": [], "right": []}

@@ -1,0 +1,254 @@
+"""Journeys of a selection in a real browser.
+
+Taps and keys outline in all views while the server hears nothing, and it agrees once it hears ·
+rows that come later are outlined too · a key is about what was tapped just before · a wish that
+waits takes the tap · a pinned plan's views.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+PATIENCE_MS = 90_000
+SMALL = "?v=1&model=squeezenet1_1&input_shape=1x3x64x64"
+HOLD = """
+window.held = false;
+const kept = [], send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (...what) {
+  if (window.held) kept.push([this, what]);
+  else send.apply(this, what);
+};
+window.release = () => {
+  window.held = false;
+  for (const [socket, what] of kept.splice(0)) send.apply(socket, what);
+};
+const all = () => [...Bokeh.documents[0]._all_models.values()];
+const paged = (m) => m.data && m.data.properties && m.data.properties.pages;
+window.cursor = () => all().find(paged).data;
+const plan = async (bytes) => {
+  if (!bytes.byteLength) return null;
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return (await new Response(text).json()).plan;
+};
+window.told = async () => await plan(cursor().pages) === await plan(cursor().tables);
+window.m = (name) => Bokeh.documents[0].get_model_by_id(cursor().models[name]);
+window.count = (name, where = m) => (where(name) ? Object.values(where(name).data)[0].length : 0);
+window.outlines = () => Object.fromEntries(['nodes', 'curves', 'rects', 'lanes', 'map_groups',
+  'lane_groups', 'bars'].map((name) => [name, count(`chosen_${name}`)]));
+window.inAFrame = (act) => {  // what is outlined in the first frame after an act
+  act();
+  return new Promise((done) => requestAnimationFrame(() => done(outlines())));
+};
+"""
+
+
+@pytest.fixture
+def held_page(page: Page, open_page: Any) -> Any:
+    """Open a plan; from then on the server hears nothing until it is released."""
+    page.add_init_script(HOLD)
+
+    def visit(query: str, words: str) -> Page:
+        open_page(query)
+        expect(page.locator(".card.name")).to_contain_text(words, timeout=PATIENCE_MS)
+        page.locator(".lanes").scroll_into_view_if_needed()  # what is below is made by and by
+        page.wait_for_function("m('chosen_lanes')")
+        while not page.evaluate("told()"):
+            page.wait_for_timeout(100)
+        page.wait_for_timeout(300)
+        page.evaluate("held = true")
+        return page
+
+    return visit
+
+
+def tap(page: Page, name: str, row: str) -> dict[str, int]:
+    """Tap a row of a source, and see what is outlined in the next frame."""
+    taken = f"inAFrame(() => {{ m('{name}').selected.indices = [{row}]; }})"
+    found: dict[str, int] = page.evaluate(taken)
+    return found
+
+
+def press(page: Page, key: str) -> dict[str, int]:
+    """What is outlined once a key has been pressed."""
+    page.keyboard.press(key)
+    found: dict[str, int] = page.evaluate("outlines()")
+    return found
+
+
+def step(page: Page) -> int:
+    return int(page.evaluate("m('slider').value"))
+
+
+def heard(page: Page, selection: str) -> None:
+    """Let the server hear what was said: it has the same selection, and a link has it."""
+    page.wait_for_timeout(400)
+    assert page.evaluate("cursor().selected") != selection
+    page.evaluate("release()")
+    page.wait_for_function(f"cursor().selected === {selection!r}")
+    words = re.escape(selection.replace(":", "%3A").replace("+", "%2B"))
+    expect(page).to_have_url(re.compile(f"selection={words}(&|$)"))
+
+
+def test_groups_are_selected_in_all_views_without_the_server(held_page: Any) -> None:
+    page = held_page("?v=1&model=squeezenet1_0&planner=fusion&budget=128+KiB", "groups")
+    found = tap(page, "tabs", "m('tabs').data.group.indexOf(2)")
+    assert (found["map_groups"], found["lane_groups"]) == (1, 1)
+    assert found["nodes"] > 0
+    assert step(page) == page.evaluate("m('map_groups').data.left[2]")
+    found = press(page, "g")
+    assert found["map_groups"] == found["lane_groups"] == 1
+    assert page.evaluate("m('chosen_map_groups').data.left[0] === m('map_groups').data.left[3]")
+    assert step(page) == page.evaluate("m('map_groups').data.left[3]")
+    assert not any(tap(page, "map_groups", "3").values()), "a second tap takes it away"
+    assert any(tap(page, "lane_groups", "1").values())
+    assert not any(press(page, "Escape").values())
+    assert "selection=group" not in page.url
+    press(page, "g")
+    heard(page, "group:g1")
+    expect(page.locator(".details")).to_contain_text("why not fused with", timeout=PATIENCE_MS)
+
+
+def test_operators_and_tensors_are_selected_without_the_server(held_page: Any) -> None:
+    page = held_page(SMALL, "squeezenet1_1")
+    at = "m('nodes').data.is_block.lastIndexOf(false)"
+    found = tap(page, "nodes", at)
+    assert found["nodes"] == 1
+    assert min(found["rects"], found["lanes"]) > 0
+    assert step(page) > 0
+    assert page.locator(".live tr.on").count() > 0
+    name = page.evaluate("m('rects').data.tensor[9]")
+    found = tap(page, "rects", "9")
+    assert min(found["nodes"], found["rects"], found["lanes"]) > 0
+    row = page.locator(".live tr.tap").first
+    key = row.get_attribute("data-key")
+    row.click()
+    assert page.evaluate("outlines().rects") > 0
+    assert page.locator(".live tr.on").first.get_attribute("data-key") == key
+    bar = page.evaluate("m('lanes').data.kind.indexOf('operator')")
+    assert tap(page, "lanes", str(bar))["nodes"] == 1
+    assert step(page) == page.evaluate(f"m('lanes').data.step[{bar}]") - 1
+    tap(page, "rects", "9")
+    heard(page, f"tensor:{name}")
+    expect(page.locator(".details tr").first).to_contain_text(f"{name}: ")
+    block = page.evaluate("m('nodes').data.title[m('nodes').data.is_block.indexOf(true)]")
+    before = count = page.evaluate("m('nodes').data.x.length")
+    tap(page, "nodes", "m('nodes').data.is_block.indexOf(true)")
+    page.wait_for_function(f"m('nodes').data.x.length > {before}")
+    assert page.evaluate("outlines().nodes") > 0, "rows that come later are outlined too"
+    tap(page, "frames", f"m('frames').data.block.indexOf({block!r})")
+    page.wait_for_function(f"m('nodes').data.x.length === {count}")
+
+
+def test_what_the_server_draws_anew_is_outlined_anew(held_page: Any) -> None:
+    page = held_page(SMALL, "squeezenet1_1")
+    tap(page, "rects", "9")
+    page.evaluate("release()")
+    page.wait_for_timeout(500)
+    before = page.evaluate("m('lanes').data.left.length")
+    end = "m('lanes_range').end = m('lanes_range').end / 40"
+    page.evaluate(end)
+    page.wait_for_timeout(1000)
+    assert page.evaluate("outlines().lanes") > 0 or page.evaluate(
+        f"m('lanes').data.left.length !== {before}"
+    )
+    page.keyboard.press("e")
+    page.wait_for_function("!m('nodes').data.is_block.includes(true)")
+    assert page.evaluate("outlines().nodes") > 0
+    assert page.evaluate("outlines().curves") > 0
+
+
+def test_a_key_is_about_what_was_tapped_just_before(held_page: Any) -> None:
+    page = held_page(SMALL, "squeezenet1_1")
+    page.evaluate("release()")
+    name = page.evaluate("m('rects').data.tensor[9]")
+    tap(page, "rects", "9")
+    page.keyboard.press("w")
+    expect(page.locator(".what-if, .board").first).to_contain_text(name, timeout=PATIENCE_MS)
+
+
+def test_weights_and_kernels_that_wait_are_selected_without_the_server(held_page: Any) -> None:
+    page = held_page(
+        "?v=1&model=mobilenet_v2&planner=streaming&budget=4MiB&input_shape=1x3x96x96", "layers"
+    )
+    at = "m('rects').data.tensor.findIndex((name) => name.startsWith('weights of '))"
+    name = page.evaluate(f"m('rects').data.tensor[{at}]").removeprefix("weights of ")
+    found = tap(page, "rects", at)
+    assert found["nodes"] == 1
+    assert page.evaluate("m('chosen_rects').data.left.length") > 0
+    here = step(page)
+    page.evaluate("inAFrame(() => {})")
+    press(page, "g")
+    assert step(page) != here
+    assert page.evaluate("outlines().nodes") == 1
+    press(page, "Escape")
+    tap(page, "rects", at)
+    heard(page, f"operator:{name}")
+
+
+def test_runs_of_a_pool_are_selected_without_the_server(held_page: Any) -> None:
+    pool = "?v=1&model=mcunet_vww1&input_shape=1x3x48x48&planner=overlap&machine=stm32f746"
+    page = held_page(f"{pool}&budget=320+KiB", "runs")
+    found = tap(page, "bars", "m('bars').data.run.indexOf(2)")
+    assert found["bars"] == 1
+    assert found["nodes"] > 0
+    assert found["map_groups"] == 0
+    assert tap(page, "wedges", "0")["bars"] > 0
+    assert press(page, "g")["bars"] == 1
+    assert press(page, "g")["bars"] == 1
+    name = page.evaluate(
+        "(() => { const k = Math.round(m('chosen_bars').data.left[0]);"
+        " return m('bars').data.name[m('bars').data.run.indexOf(k)]; })()"
+    )
+    first = name.split(": ")[1].split(" … ")[0]
+    page.evaluate("release()")
+    page.wait_for_function(f"cursor().selected.startsWith('run:{first}')")
+    expect(page).to_have_url(re.compile(f"selection=run%3A{first}"))
+
+
+def test_what_sentences_name_is_outlined_with_the_step_while_teaching(held_page: Any) -> None:
+    page = held_page(f"{SMALL}&teaching=1", "squeezenet1_1")
+    page.keyboard.press("Home")
+    before = page.evaluate("JSON.stringify(m('chosen_rects').data)")
+    assert page.evaluate("outlines().rects") > 0
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert page.evaluate("JSON.stringify(m('chosen_rects').data)") != before
+    assert page.evaluate("outlines().nodes") == 0
+
+
+def test_a_wish_that_waits_takes_the_tap(held_page: Any) -> None:
+    page = held_page(
+        "?v=1&model=squeezenet1_1&input_shape=1x3x64x64&panel=what+if", "squeezenet1_1"
+    )
+    page.evaluate("release()")
+    first = "m('nodes').data.is_block.indexOf(false)"
+    name = page.evaluate(f"m('nodes').data.title[{first}]")
+    tap(page, "nodes", first)
+    page.get_by_role("button", name="Run before…").click()
+    page.wait_for_function("cursor().picking")
+    tap(page, "nodes", first)
+    expect(page.locator(".message")).to_contain_text("same operator")
+    assert page.evaluate("outlines().nodes") == 1
+    page.keyboard.press("Escape")  # gives up the wish, not the selection
+    page.wait_for_function("!cursor().picking")
+    assert page.evaluate("cursor().selected") == f"operator:{name}"
+    assert not any(press(page, "Escape").values())
+
+
+def test_a_pinned_plan_is_outlined_too(held_page: Any) -> None:
+    page = held_page(f"{SMALL}&split=1&pinned=%7B%22budget%22%3A%22MP%22%7D", "squeezenet1_1")
+    page.evaluate("release()")
+    expect(page.locator(".split-title")).to_contain_text("Pinned", timeout=PATIENCE_MS)
+    below = "(name) => Bokeh.documents[0].get_model_by_id(cursor().below[name])"
+    page.wait_for_function(f"cursor().pinned.byteLength > 0 && ({below})('chosen_rects')")
+    page.wait_for_timeout(500)
+    page.evaluate("held = true")
+    tap(page, "rects", "9")
+    assert page.evaluate(f"count('chosen_rects', {below})") > 0
+    page.evaluate(f"({below})('rects').selected.indices = [4]")
+    name = page.evaluate(f"({below})('rects').data.tensor[4]")
+    heard(page, f"tensor:{name}")
