@@ -155,24 +155,21 @@ def visitors(bench: Bench) -> None:
 
 
 def moves(bench: Bench) -> None:
-    """The cursor by key and by slider; a selection by a row and by a key that takes it away."""
+    """The cursor by key, a selection by a row and by the key that takes it away, on the first
+    plan: until all views follow, and what comes over the web socket then."""
     with chromium() as context:
         screen = Screen(context, bench.server.address)
+        screen.planned()
         times = bench.repeats(30)
-        keys = [screen.press("ArrowRight") for _ in range(times)]
-        slid = [screen.slide(7 + k) for k in range(times)]
-        taps, cleared = [], []
-        for k in range(bench.repeats(15)):
-            taps.append(screen.tap_row(k % 3))
-            cleared.append(screen.press("Escape"))
+        found = {"→": [screen.counted(lambda: screen.follow("ArrowRight")) for _ in range(times)]}
+        found["row tapped"], found["Esc"] = [], []
+        for k in range(times // 2):
+            found["row tapped"].append(screen.counted(lambda k=k: screen.follow_tap(k % 2)))
+            found["Esc"].append(screen.counted(lambda: screen.follow("Escape")))
         screen.close()
-    for name, found in (("→", keys), ("slider", slid)):
-        bench.add("moves", f"{name}: cursor on screen", [m.first_ms for m in found])
-        bench.add("moves", f"{name}: all views", [m.last_ms for m in found])
-        bench.add("moves", f"{name}: web socket", [m.bytes / 1024 for m in found], "KiB")
-    bench.add("moves", "row tapped: all views", [m.last_ms for m in taps])
-    bench.add("moves", "row tapped: web socket", [m.bytes / 1024 for m in taps], "KiB")
-    bench.add("moves", "Esc: all views", [m.last_ms for m in cleared])
+    for name, all_of in found.items():
+        bench.add("moves", f"{name}: all views", [followed.ms for followed, _ in all_of])
+        bench.add("moves", f"{name}: web socket", [size / 1024 for _, size in all_of], "KiB")
 
 
 def steps(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,7 @@ QUIET_MS = 600
 DRIVEN_S = 2.0
 WATCH = (Path(__file__).parent / "watch.js").read_text()
 OUTSIDE = re.compile(r"(https?|wss?)://(?!localhost[:/])")
-CURSOR = "(e) => e.model.type === 'BoxAnnotation' && e.attr === 'left'"
 PLAN = "(e) => e.attr === 'data' && 'tensor' in e.model.data && 'story' in e.model.data"
-ANY = "() => true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +95,6 @@ class Screen:
             self.page.locator(".card.name").filter(has_text=words).wait_for(timeout=PATIENCE_MS)
         self.page.wait_for_function("bench.quiet(2500)", timeout=PATIENCE_MS)
 
-    def press(self, key: str) -> Moved:
-        """Press a key: until the cursor, or whatever moves first, is on screen."""
-        self._arm("keydown", CURSOR if key.startswith("Arrow") else ANY)
-        self.page.keyboard.press(key)
-        return self._settled()
-
     def follow(self, key: str) -> Followed:
         """Press a key: until all views are where they stay, in milliseconds and frames."""
         self.page.evaluate(f"bench.follow({QUIET_MS})")
@@ -126,19 +118,12 @@ class Screen:
         """Keep all that the page says from the server, or no more."""
         self.page.evaluate(f"bench.held = {str(held).lower()}")
 
-    def slide(self, step: int) -> Moved:
-        """Move the slider of steps, as its handle does."""
-        self._arm("", CURSOR)
-        self.page.evaluate(f"bench.slide({step})")
-        return self._settled()
-
-    def tap_row(self, number: int) -> Moved:
-        """Tap a row of what is live at the cursor."""
-        row = self.page.locator(".live tr.tap").nth(number)
-        row.scroll_into_view_if_needed()
-        self._arm("click", ANY)
-        row.click()
-        return self._settled()
+    def counted(self, act: Callable[[], Followed]) -> tuple[Followed, int]:
+        """Do something, and count the bytes that come over the web socket until it is quiet."""
+        before = self.received_bytes
+        followed = act()
+        self.page.wait_for_function(f"bench.quiet({QUIET_MS})", timeout=PATIENCE_MS)
+        return followed, self.received_bytes - before
 
     def type_budget(self, size: str) -> Moved:
         """Type a budget: until its plan is in the address map."""

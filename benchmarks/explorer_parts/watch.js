@@ -109,12 +109,6 @@ const bench = {
     return of('message-row')?.visible ? of('message').text : '';
   },
 
-  slide(step) {
-    const slider = bench.models().find((m) => m.type === 'Slider');
-    bench.began = performance.now();
-    slider.value = step;
-  },
-
   // How long frames take, until somebody asks.
   count() {
     const found = bench.taken = [];
