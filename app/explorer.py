@@ -57,7 +57,7 @@ GO_THERE = "slider.value = Math.floor(cb_obj.x)"
 
 
 class Explorer(pn.viewable.Viewer):
-    """The main area: views that show what the session holds and report taps to it."""
+    """The main area: views that show what the session holds; the browser reports its taps."""
 
     def __init__(self, session: Session, theme: Theme, **params: Any) -> None:
         super().__init__(**params)

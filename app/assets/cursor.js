@@ -94,6 +94,7 @@ export function render({ model, view }) {
     if (!told && (selection || spoken.length)) want();
     marks = told && told.marksOf(selection, spoken);
     if (marks) outline(seen, told, marks);
+    else withoutOutlines(seen);
     if (pinned) outline(below, pinned, pinned.marksOf(selection, []));
   }
   const isOn = (key) => (marks && here() ? plan.isOn(key, selection, marks) : key === selection);

@@ -78,6 +78,11 @@ function fillWith(source, columns) {
   const [first] = Object.values(columns);
   if (first.length || Object.values(source.data)[0].length) source.data = columns;
 }
+function withoutOutlines(view) {  // what is outlined belongs to a plan that is no longer there
+  for (const [name, source] of Object.entries(view))
+    if (name.startsWith('chosen_') && source)
+      fillWith(source, Object.fromEntries(Object.keys(source.data).map((column) => [column, []])));
+}
 function copyRows(source, chosen, hits) {
   const { data } = source;
   fillWith(chosen, Object.fromEntries(

@@ -252,3 +252,26 @@ def test_a_pinned_plan_is_outlined_too(held_page: Any) -> None:
     page.evaluate(f"({below})('rects').selected.indices = [4]")
     name = page.evaluate(f"({below})('rects').data.tensor[4]")
     heard(page, f"tensor:{name}")
+
+
+def test_another_plan_has_its_own_outlines(held_page: Any) -> None:
+    page = held_page(SMALL, "squeezenet1_1")
+    tensor = page.evaluate("m('rects').data.tensor[9]")
+    tap(page, "rects", "9")
+    page.evaluate("release()")
+    page.locator(".budget-typed input").fill("8 MiB")
+    page.locator(".budget-typed input").press("Enter")
+    expect(page.locator(".card.peak")).to_contain_text("of 8 MiB", timeout=PATIENCE_MS)
+    page.wait_for_function("outlines().rects > 0")
+    drawn = f"m('rects').data.tensor.indexOf({tensor!r})"
+    assert page.evaluate(
+        f"m('chosen_rects').data.left.includes(m('rects').data.left[{drawn}])"
+        f" && m('chosen_rects').data.bottom.includes(m('rects').data.bottom[{drawn}])"
+    )
+    field = page.locator(".model input")
+    field.click()
+    field.press_sequentially("squeezenet1_0")
+    field.press("Enter")
+    expect(page.locator(".card.name")).to_contain_text("squeezenet1_0", timeout=PATIENCE_MS)
+    page.wait_for_function("!Object.values(outlines()).some(Boolean)")
+    assert page.evaluate("cursor().selected") == ""
