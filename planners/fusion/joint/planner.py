@@ -29,7 +29,7 @@ from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import count_downsets
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
-from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, find_groups, settle
+from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partition, find_groups
 from planners.fusion.search.offers import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 
@@ -100,9 +100,11 @@ def best_joint(
     not fit alone.
     """
     part = clock.share(ALONE_SHARE, bounds=False)
-    offers = find_groups(model, model.graph, [budget_bytes], part, wished=asked.groups)
+    graph = model.graph
+    alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
+    # What stays between groups may make good what is not worth it alone: all that fit are there.
+    offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
-    (alone,) = settle(offers, model.graph, part)
     if not all(asked.apart.allows(mask) for mask in alone.groups):
         alone = replace(alone, objective_bytes=NEVER)  # Used for its order only.
     return _Joint(model, offers, alone, low, clock, double_buffer, asked).run()
