@@ -10,11 +10,15 @@ import pytest
 import planners as sp
 from planners.core.masks import bits
 from planners.core.progress import Clock
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.anywhere import least_in_a_group
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.growing import GroupLayer, Growing, masks, one_batch, words
 from planners.fusion.partition.cost_model import least_traffic
 from planners.fusion.partition.orders import by_depth, by_levels
 from planners.fusion.partition.shortest import NEVER
+from planners.fusion.search import exact
+from planners.fusion.search.anytime import Anytime
 from planners.fusion.search.bounded import Dominance
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.exact import best_partition, sweep_partitions
@@ -74,6 +78,53 @@ def test_bounds_hold_and_grow(name: str, tile: int, bands: int) -> None:
             assert (before <= after).all()
             assert small.cut[0] <= large.cut[0]
     assert tight > seen / (4 * bands)  # It is no empty bound.
+
+
+@pytest.mark.parametrize(("tile", "bands"), [(1, 1), (3, 1), (1, 4)])
+@pytest.mark.parametrize("name", CASES)
+def test_no_group_loads_fewer_parameters_of_an_operator(name: str, tile: int, bands: int) -> None:
+    model = model_of(name, tile, bands)
+    found = Candidates(model, model.graph, model.traits)
+    assert found.floors is not None
+    assert found.refills is not None
+    around = [model.tables[i].parameter_bytes for i in range(found.dag.count)]
+    for mask in range(1, 1 << found.dag.count):
+        if mask.bit_count() < 2:
+            continue
+        for buffer, traffic in found.cost(mask):
+            least = [
+                least_in_a_group(i, found.floors, found.refills, around[i], [buffer])[0]
+                for i in bits(mask)
+            ]
+            assert sum(least) <= traffic
+
+
+def test_what_operators_load_in_any_group_bounds_small_budgets() -> None:
+    graph = sp.load("resnet18")
+    model = GroupModel(graph, MACHINE, {"bands": 8})
+    ways = [model.staircase(1 << i) for i in range(len(graph.operators))]
+    least = max(min(way.buffer_bytes for way in each) for each in ways)
+    known = Anytime(model, graph, [least, 1 << 30], Dominance())
+    known.look_at_runs(None, Clock(0))
+    small, large = known.least_bytes()
+    assert large == known.compulsory_bytes
+    assert small > 2 * large
+    assert small <= best_partition(model, graph, least, Clock(60)).objective_bytes
+
+
+@pytest.mark.parametrize("baseline", ["no_fusion", "fused_layer", "efficient_s"])
+def test_a_search_that_is_cut_short_is_no_worse_than_the_baselines(
+    baseline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = sp.load("squeezenet1_1")
+    model = GroupModel(graph, MACHINE, {"bands": 2})
+    best = best_partition(model, graph, 1 << 17, Clock(60))
+    monkeypatch.setattr(exact, "MOST_GROUPS", 40)
+    found = best_partition(model, graph, 1 << 17, Clock(60))
+    other = BASELINES[baseline](model, graph, 1 << 17)
+    assert best.status == "optimal"
+    assert found.bound_bytes <= best.objective_bytes <= found.objective_bytes
+    assert found.objective_bytes <= other.objective_bytes
 
 
 def test_masks_and_words_are_the_same_sets() -> None:

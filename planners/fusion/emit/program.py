@@ -37,7 +37,7 @@ from planners.core.program import (
 from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
-from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.axes import Axes, box_of, channels_in, channels_of, rows_in, rows_of
 from planners.fusion.tile.cuts import parameter_boxes
 from planners.fusion.tile.passes import input_channels, pass_ranges
 from planners.fusion.tile.strips import Group
@@ -146,7 +146,7 @@ class GroupEmitter:
         self.turn = 0
         self.tile = 0
         self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
-        self.regular = not any(detailed(member.op) for member in self.group.members)
+        self.irregular = {i for i, m in enumerate(self.group.members) if detailed(m.op)}
 
     def _cuts(self, tensor: str) -> list[int]:
         """Where rows are cut into pieces, so that pieces come and go whole."""
@@ -159,6 +159,8 @@ class GroupEmitter:
         """Pass by pass over the channels, then over tiles of images and bands, strip by strip."""
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
+        if any(map(self._comes_in_channels, self.held)):
+            self.irregular.update(range(len(self.group.members)))
         for part in self.laid.arranger.passes():
             self.part = part
             if self.part is not None:
@@ -212,7 +214,7 @@ class GroupEmitter:
         def tile(channels: Range | None) -> Iterator[Instruction]:
             return self._compute(index, writes, rows, channels, None)
 
-        yield from self._tiled(parts, tile)
+        yield from self._tiled((index,), parts, tile)
         yield from self._leave(writes)
 
     def _channel_by_channel(self, unit: AdvancingUnit, strip: int, count: int) -> Iterator[Item]:
@@ -246,21 +248,24 @@ class GroupEmitter:
             for tensor in (*loaded, *made):
                 yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
 
-        yield from self._tiled(parts, tile)
+        yield from self._tiled(unit.members, parts, tile)
         for writes in whole.values():
             yield from self._leave(writes)
 
     def _tiled(
-        self, parts: Sequence[Range | None], tile: Callable[[Range | None], Iterator[Instruction]]
+        self,
+        members: Sequence[int],
+        parts: Sequence[Range | None],
+        tile: Callable[[Range | None], Iterator[Instruction]],
     ) -> Iterator[Item]:
-        """Tiles of channels one after the other: a loop of those that are equal, then the rest.
+        """Tiles of channels of some members: a loop of those that are equal, then the rest.
 
         What a tile needs is linear in its channels, clipped at the map's ends (but not where calls
         move elements): if the first, second and last move alike, so do those between.
         """
         equal = [p for p in parts if p and parts[0] and p[1] - p[0] == parts[0][1] - parts[0][0]]
         rounds = len(equal[:-1]) // self._turns
-        if rounds < 4 or not self.regular or self.held:
+        if rounds < 4 or self.irregular.intersection(members):
             yield from rolled([[*tile(channels)] for channels in parts[:-1]])
             yield from tile(parts[-1])
             return
@@ -289,6 +294,13 @@ class GroupEmitter:
             yield Repeat(rounds, tuple(first), move)
         for channels in parts[rounds * self._turns :]:
             yield from tile(channels)
+
+    def _comes_in_channels(self, tensor: str) -> bool:
+        """Whether what is held between groups comes, or goes, in pieces of some channels."""
+        shape = self.graph.tensors[tensor]
+        every = (0, channels_of(shape))
+        pieces = [operand.piece for operand in self.resident[tensor]]
+        return tensor in self.sliced or any(channels_in(shape, p.box) != every for p in pieces)
 
     @property
     def _turns(self) -> int:

@@ -14,12 +14,14 @@ import numpy as np
 
 from planners.core.graph import Graph
 from planners.core.progress import Clock
+from planners.fusion.cost.anywhere import least_in_a_group
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.growing import Growing
 from planners.fusion.partition.cost_model import least_traffic
 from planners.fusion.partition.lattice import Dag, count_downsets
 from planners.fusion.partition.orders import by_depth, by_levels, downsets_of
 from planners.fusion.partition.shortest import cheapest_through, lattice
+from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.bounded import Bounded, Dominance, Grower
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.search.offers import Offers
@@ -48,7 +50,7 @@ class Anytime:
         self._alone_costs = np.array(costs, dtype=np.int64).reshape(-1, len(budgets))
         self._apart = model.apart
         self.considered = self.dag.count
-        self.compulsory_bytes = 0
+        self.compulsory_bytes = compulsory_bytes(graph)
         self.best = [
             PartitionFound(tuple(self._alone), int(total), 0)
             for total in self._alone_costs.sum(axis=0)
@@ -58,6 +60,22 @@ class Anytime:
     def below(self) -> list[int]:
         """What a partition must cost less than, for each budget."""
         return [found.objective for found in self.best]
+
+    def least_bytes(self) -> list[int]:
+        """What any partition moves at least, for each budget, without a look at groups: each
+        operator alone, or what its parameters cost in any group."""
+        found = self.candidates
+        assert found.floors is not None
+        assert found.refills is not None
+        totals = np.zeros(len(self.budgets), dtype=np.int64)
+        for i, alone in enumerate(self._alone_costs):
+            parameters = found.tables[i].parameter_bytes
+            if self._apart[i] >> i & 1:
+                totals += alone
+            else:
+                grouped = least_in_a_group(i, found.floors, found.refills, parameters, self.budgets)
+                totals += np.minimum(alone, np.array(grouped, dtype=np.int64))
+        return [max(self.compulsory_bytes, int(total)) for total in totals]
 
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
         """Runs of operators in some orders. Where there is one order only these are all groups: up
@@ -98,7 +116,6 @@ class Anytime:
         assert found.floors is not None
         assert found.refills is not None
         growing = Growing(self.graph, self.dag, found.tables, found.floors, found.refills, order)
-        self.compulsory_bytes = growing.compulsory_bytes
         return Grower(growing, self._apart, self.budgets, self.below, self.rules)
 
     def _better(self, found: Bounded, downsets: list[int], clock: Clock, most_steps: int) -> bool:

@@ -115,13 +115,22 @@ def _in_rising_spaces(
     complete = known.look_at_runs(cap, clock)
     if not known.one_order and count_downsets(known.dag) <= MOST_DOWNSETS:
         complete = known.look_at_all(cap, clock, MOST_GROUPS, MOST_STEPS)
+    least = [known.compulsory_bytes] * len(budgets) if complete is None else known.least_bytes()
     proven = [
-        _judged(best, complete, known.compulsory_bytes, known.considered) for best in known.best
+        _judged(best, complete, bound, known.considered) for best, bound in zip(known.best, least)
     ]
     if complete is None or cap is not None:
         return proven
     offers = find_groups(model, graph, budgets, clock)
-    return [_better(one, other) for one, other in zip(settle(offers, graph, clock), proven)]
+    return [_best_of(one, other) for one, other in zip(settle(offers, graph, clock), proven)]
+
+
+def _best_of(one: Partition, other: Partition) -> Partition:
+    """The cheaper of two partitions, with the better of their bounds."""
+    best = min(one, other, key=lambda partition: partition.objective_bytes)
+    bound = min(best.objective_bytes, max(one.bound_bytes, other.bound_bytes))
+    status: Status = "optimal" if bound == best.objective_bytes else "feasible"
+    return replace(best, bound_bytes=bound, status=status, considered=one.considered)
 
 
 def find_groups(
@@ -184,13 +193,13 @@ def settle(offers: Offers, graph: Graph, clock: Clock) -> list[Partition]:
     return [_better(one, other) for one, other in zip(judged, others, strict=True)]
 
 
-def _better(found: Partition, other: Partition | PartitionFound) -> Partition:
-    """A partition, or a cheaper one of which nothing is proven."""
-    cost = other.objective if isinstance(other, PartitionFound) else other.objective_bytes
-    if other.groups is None or cost >= found.objective_bytes:
+def _better(found: Partition, other: PartitionFound) -> Partition:
+    """A partition, or a cheaper cover of which nothing is proven."""
+    if other.groups is None or other.objective >= found.objective_bytes:
         return found
-    status: Status = "optimal" if cost == found.bound_bytes else "feasible"
-    return replace(found, groups=other.groups, objective_bytes=cost, status=status)
+    proven = other.objective == found.bound_bytes
+    status: Status = "optimal" if proven else "feasible"
+    return replace(found, groups=other.groups, objective_bytes=other.objective, status=status)
 
 
 def solve(offers: Offers, clock: Clock) -> list[PartitionFound]:
