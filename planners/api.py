@@ -15,6 +15,7 @@ from planners.core.machine import Machine, load_machine
 from planners.core.progress import ProgressCallback, since
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
+from planners.core.weights import COUNTED, asked_weights
 from planners.plan import Plan  # not from core: `planners.plan` is then the function below
 from planners.simulator.bugs import bugs_explained
 from planners.simulator.check import check
@@ -41,8 +42,10 @@ def plan(
     """Plan a graph on a machine within a budget.
 
     `budget`: bytes, `"MR"`, `"MH"`, `"MP"`, or a size such as `"256KiB"`; it replaces the
-    machine's scratchpad size. `time_limit` in seconds; `progress` receives stages, incumbents and
-    bounds, and stops planning by returning False. `options` are the planner's own.
+    machine's scratchpad size. The named ones follow from the graph and from what weights do
+    (`weights="left-out"`, `"counted"` or `"in-place"`), never from the planner. `time_limit` in
+    seconds; `progress` receives stages, incumbents and bounds, and stops planning by returning
+    False. `options` are the planner's own.
 
     The plan is replayed before it is returned, as `check` does; `replay=False` leaves that to the
     caller. Raises `BudgetTooSmall` where nothing fits, `UnknownName` and `BadInput` for wrong
@@ -50,7 +53,7 @@ def plan(
     """
     began = perf_counter()
     info = find_planner(planner)
-    size = resolve_budget(graph, budget, parameters=bool(options.get("parameters", False)))
+    size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
     settings = {**options, "time_limit": time_limit}
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
     if replay:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from planners.core.machine import Machine
@@ -26,36 +26,31 @@ class PlannerCandidate:
     @property
     def label(self) -> str:
         """Its name and what is set: `cosma schedule=joint`."""
-        told = (f"{k}={v}" for k, v in self.options.items() if k != "parameters")
+        told = (f"{k}={v}" for k, v in self.options.items() if k != "weights")
         return " ".join([self.planner, *told])
 
 
 OVERLAP = tuple(
-    PlannerCandidate("overlap", {"parameters": True, "objective": objective})
-    for objective in ("macs", "ram")
+    PlannerCandidate("overlap", {"objective": objective}) for objective in ("macs", "ram")
 )
-QUICK = (PlannerCandidate("overlap", {"parameters": True, "objective": "latency"}),)
+QUICK = (PlannerCandidate("overlap", {"objective": "latency"}),)
 """In place of those, where a program is timed: by pixels it would be no match, and long."""
 OURS = (
-    PlannerCandidate("cosma", {"parameters": True}),
+    PlannerCandidate("cosma"),
     PlannerCandidate("streaming", {"joint": True}),
-    PlannerCandidate("cosma", {"parameters": True, "schedule": "joint"}),
+    PlannerCandidate("cosma", {"schedule": "joint"}),
     PlannerCandidate("fusion"),
     PlannerCandidate("streaming"),
     PlannerCandidate("fusion", {"joint": True}),
 )
 
 
-def candidates(objective: str) -> tuple[PlannerCandidate, ...]:
-    """Ours, and then third-party planners, with their defaults. Parameters always count."""
+def candidates(objective: str, weights: str) -> list[PlannerCandidate]:
+    """Ours, and then third-party planners, with their defaults; weights do the same in all."""
     ours = (*OURS, *(QUICK if objective in SIMULATED else OVERLAP))
     known = {c.planner for c in ours} | {AUTO}
-    theirs = (
-        PlannerCandidate(name, {} if info.always_counts else {"parameters": True})
-        for name, info in planners().items()
-        if name not in known
-    )
-    return (*ours, *theirs)
+    theirs = (PlannerCandidate(name) for name in planners() if name not in known)
+    return [replace(c, options={**c.options, "weights": weights}) for c in (*ours, *theirs)]
 
 
 def value_of(objective: str, plan: Plan, trace: Trace | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,7 @@ class Tried:
         claims = self.plan.claims if self.plan else None
         return TriedPlanner(
             planner=self.candidate.planner,
-            options=dict(self.candidate.options),
+            options={n: v for n, v in self.candidate.options.items() if n != "weights"},
             objective=objective,
             value=self.value,
             status=claims.status if claims else "infeasible" if self.short else "none",
@@ -65,7 +65,8 @@ def plan(
 
     Options: `objective` (`latency` and `energy` of the simulated program on the machine,
     `traffic` off chip in bytes, `memory` held on chip in bytes), `time_limit` in seconds for all
-    of them together. All count parameters, so that they are compared by one account.
+    of them together, `weights` (what they do, in all of them: planners that cannot have it so are
+    not tried, and named with the reason).
 
     The plan is its planner's own, with its options and claims: `optimal` is proven of that
     planner's problem. The notes tell what it won against and by how much; `details.tried` has
@@ -74,9 +75,8 @@ def plan(
     """
     chosen = AutoOptions.of(options)
     objective, clock = chosen.objective, Clock(chosen.time_limit, progress)
-    tried: list[Tried] = []
+    queue, tried = _of_the_problem(candidates(objective, chosen.weights), chosen.weights)
     best: Tried | None = None
-    queue = candidates(objective)
     for number, candidate in enumerate(queue):
         share_s = clock.left_s / (len(queue) - number)
         if share_s < LEAST_S and (best or clock.stopped):
@@ -89,6 +89,16 @@ def plan(
     if best is None:
         raise _none(tried, budget_bytes, clock)
     return _chosen(best, tried, objective)
+
+
+def _of_the_problem(
+    every: Sequence[PlannerCandidate], weights: str
+) -> tuple[list[PlannerCandidate], list[Tried]]:
+    """The candidates in whose plans weights do what is asked; and the others, with the reason."""
+    why_not = [find_planner(candidate.planner).cannot(weights) for candidate in every]
+    both = list(zip(every, why_not, strict=True))
+    others = [Tried(candidate, reason=f"not tried: {why}") for candidate, why in both if why]
+    return [candidate for candidate, why in both if not why], others
 
 
 def _try(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,8 @@ from planners.cli.output import Reporter
 from planners.core.element_types import read_width
 from planners.core.errors import BadInput
 from planners.core.graph import Granularity
+from planners.core.registry import planner as find_planner
+from planners.core.weights import WEIGHTS, asked_weights
 from planners.importers.registry import titles
 
 app = typer.Typer(
@@ -39,6 +41,15 @@ Width = Annotated[
 Parameters = Annotated[
     bool, typer.Option("--parameters", help="count parameters too (default: activations only)")
 ]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="|".join(WEIGHTS),
+        help="what weights do, for any planner; counted is --parameters "
+        f"(default: {WEIGHTS[0]}). Named budgets follow from it",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on standard output")]
 MachineOption = Annotated[str, typer.Option("--machine", help="a preset, or a .toml/.json file")]
 TimeLimit = Annotated[float, typer.Option("--time-limit", min=0.001, help="seconds")]
@@ -62,6 +73,18 @@ def input_shape(text: str | None) -> tuple[int, ...] | None:
     if not shape or min(shape) < 1:
         raise BadInput(f"--input {text!r}: write sizes joined by x, e.g. 1x3x224x224")
     return shape
+
+
+def weights_given(parameters: bool, weights: str | None) -> str:
+    """What weights do, from `--parameters` and `--weights`. Raises `BadInput`."""
+    given: dict[str, Any] = {"parameters": True} if parameters else {}
+    return asked_weights(given | ({} if weights is None else {"weights": weights}))
+
+
+def say_what_weights_do(planner: str, weights: str) -> None:
+    """Before a planner runs that cannot have weights do what is asked: say what they do instead."""
+    if told := find_planner(planner).cannot(weights):
+        typer.echo(f"note: {told}", err=True)
 
 
 def load(

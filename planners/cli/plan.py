@@ -20,9 +20,12 @@ from planners.cli.options import (
     Parameters,
     PlanFile,
     TimeLimit,
+    WeightsOption,
     Width,
     app,
     load,
+    say_what_weights_do,
+    weights_given,
 )
 from planners.cli.output import (
     CommandAnswer,
@@ -39,6 +42,7 @@ from planners.cli.stream import run_streaming
 from planners.core.caveats import Caveats, caveats
 from planners.core.errors import BadInput
 from planners.core.registry import DEFAULT, OVERLAP
+from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained
 from planners.study.budgets import resolve_budget
 
@@ -91,12 +95,14 @@ def budgets(
     granularity: GranularityOption = "fused",
     width: Width = None,
     parameters: Parameters = False,
+    weights: WeightsOption = None,
     time_limit: TimeLimit = 10.0,
     as_json: AsJson = False,
 ) -> None:
     """Print MR, MH and MP: the least budget, the mean, and the budget that needs no spill."""
+    asked = weights_given(parameters, weights)
     network = load(model, shape, granularity, width, as_json)
-    b = sp.budgets(network, parameters=parameters, time_limit=time_limit)
+    b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)
     facts = {
         "model": network.name,
         "MR": b.MR,
@@ -107,7 +113,8 @@ def budgets(
         "default_peak": b.default_peak,
         "operators": len(network.operators),
         "binding_operator": b.binding_operator,
-        "parameters_counted": parameters,
+        "parameters_counted": asked == COUNTED,
+        "weights": asked,
         "bytes_per_element": network.bytes_per_element,
     }
     sizes: dict[str, Any] = {
@@ -136,6 +143,7 @@ def plan(
     granularity: GranularityOption = "fused",
     width: Width = None,
     parameters: Parameters = False,
+    weights: WeightsOption = None,
     as_json: AsJson = False,
     *,
     options: dict[str, Any],
@@ -143,7 +151,9 @@ def plan(
     """Plan a model within a budget; interrupt once (Ctrl-C) to keep the best plan so far."""
     files = {"--out": out, "--export-lp": export_lp, "--export-mps": export_mps}
     require_distinct([model, machine, *_files_of(options)], files)
-    chosen = options_for(planner, options) | ({"parameters": True} if parameters else {})
+    asked = weights_given(parameters, weights)
+    chosen = options_for(planner, options) | {"weights": asked}
+    say_what_weights_do(planner, asked)
     network = load(model, shape, granularity, width, as_json)
     if export_lp or export_mps:
         _export(
@@ -193,7 +203,7 @@ def _export(
     """Write the paper's ILP instead of planning."""
     from planners.cosma.ilp.export import export_ilp
 
-    size = resolve_budget(graph, budget, parameters=options.get("parameters", False))
+    size = resolve_budget(graph, budget, parameters=options["weights"] == COUNTED)
     with Reporter(as_json, f"writing the ILP of {graph.name}") as reporter:
         facts = export_ilp(graph, size, options, lp, mps, reporter.progress)
     CommandAnswer(as_json).give(facts, print_table(facts))

@@ -26,9 +26,11 @@ from planners.cli.options import (
     MachineOption,
     Parameters,
     TimeLimit,
+    WeightsOption,
     Width,
     app,
     load,
+    weights_given,
 )
 from planners.cli.output import CommandAnswer, Reporter, print_table
 from planners.cli.planner_options import with_planner_options
@@ -116,6 +118,7 @@ def sweep(
     granularity: GranularityOption = "fused",
     width: Width = None,
     parameters: Parameters = False,
+    weights: WeightsOption = None,
     as_json: AsJson = False,
     *,
     options: dict[str, Any],
@@ -127,7 +130,7 @@ def sweep(
     writer = None if out is None else table_writer(out)
     models = TORCHVISION if model == ["all"] else model
     graphs = [load(name, shape, granularity, width, as_json) for name in models]
-    given = options | ({"parameters": True} if parameters else {})
+    given = options | {"weights": weights_given(parameters, weights)}
     done = count(1)
     with Reporter(as_json, "sweeping") as reporter, workers(jobs, scheduler) as executor:
         table = sp.sweep(

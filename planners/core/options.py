@@ -29,12 +29,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from planners.core.errors import BadInput
 from planners.core.units import parse_size
+from planners.core.weights import COUNTED, WEIGHTS, WORDS, asked_weights
 
 Kind: TypeAlias = Literal["flag", "choice", "whole", "number", "size", "text", "names", "texts"]
 Place: TypeAlias = Literal["front", "more", "none"]
 """Where a page shows an option: in front, folded away, or not at all."""
 KEY = "option"
-SHARED = ("parameters", "time_limit", "wishes")
+SHARED = ("weights", "time_limit", "wishes")
 """Fields that belong to the problem: pages, links and sweeps have them once for all planners."""
 O = TypeVar("O", bound="Options")  # noqa: E741
 
@@ -297,13 +298,24 @@ def texts(help: str, **more: Any) -> Any:
 class Options:
     """What every planner has; a planner's own options are fields of a subclass.
 
-    `parameters`: they count against the budget too. `time_limit`: seconds for the whole answer.
+    `weights`: what they do, see `planners.core.weights`; `parameters=True` is short for `counted`.
+    `time_limit`: seconds for the whole answer.
     """
 
-    parameters: bool = flag("count parameters too (default: activations only)", place="none")
+    weights: str = choice(
+        WEIGHTS,
+        "what weights do: left out, counted against the budget, or read in place",
+        words=WORDS,
+        place="none",
+    )
     time_limit: float = number(
         60.0, "seconds for the whole answer", above=True, unit="seconds", place="none"
     )
+
+    @property
+    def parameters(self) -> bool:
+        """Whether weights count against the budget."""
+        return bool(self.weights == COUNTED)
 
     def rules(self) -> Iterator[Rule]:
         """Options that the others leave no choice in, each with the reason."""
@@ -329,8 +341,11 @@ class Options:
         """Options with defaults for those not given. Raises `BadInput` that says what to do."""
         if isinstance(given, cls):
             return given
-        values = given.values() if isinstance(given, Options) else given
+        values = dict(given.values() if isinstance(given, Options) else given)
         specs = cls.specs()
+        if "parameters" in values and "parameters" not in specs:
+            values["weights"] = asked_weights(values)
+            del values["parameters"]
         for name in values:
             if name not in specs:
                 raise BadInput(f"{cls.planner()} has no option {name!r}; it has {', '.join(specs)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import entry_points
 from typing import Any, cast, get_type_hints
@@ -16,6 +16,7 @@ from planners.core.options import Options
 from planners.core.plan import Plan
 from planners.core.progress import ProgressCallback
 from planners.core.services import PlanFunction, load_target
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, WEIGHTS, asked_weights, cannot
 
 GROUP = "spillway.planners"
 
@@ -25,14 +26,14 @@ class PlannerInfo:
     """A planner: its `plan` function as `module:function`, and where its type of options is.
 
     A third-party planner gives its type as the annotation of its function's `options`; without
-    one it takes any. `always_counts`: its plans count parameters in any case.
+    one it takes any. `honours`: what weights may do in its plans (`planners.core.weights`).
     """
 
     name: str
     title: str
     target: str
     options_target: str = ""
-    always_counts: bool = False
+    honours: tuple[str, ...] = (LEFT_OUT, COUNTED)
 
     def function(self) -> PlanFunction:
         """Import the planner. Raises `BadInput` where it cannot be imported."""
@@ -59,10 +60,23 @@ class PlannerInfo:
         options: Mapping[str, Any],
         progress: ProgressCallback | None = None,
     ) -> Plan:
-        """Plan with these options, in the type that a third-party planner gives."""
-        theirs = None if self.options_target else self.options
-        taken = theirs.of(options) if theirs else options
-        return self.function()(graph, machine, budget_bytes, taken, progress)
+        """Plan with these options, in the type that a third-party planner gives.
+
+        A plan in which weights do something else than is asked says so in its last note.
+        """
+        weights = asked_weights(options)
+        taken: Mapping[str, Any] | Options = options
+        if not self.options_target:
+            short = {"parameters": True} if weights == COUNTED else {}  # what any planner knows
+            rest = {name: value for name, value in options.items() if name != "weights"}
+            taken = self.options.of(options) if self.options else {**rest, **short}
+        made = self.function()(graph, machine, budget_bytes, taken, progress)
+        told = self.cannot(weights)
+        return replace(made, notes=(*made.notes, told)) if told else made
+
+    def cannot(self, weights: str) -> str:
+        """Why its plans are not compared with others where weights do this; empty if they are."""
+        return cannot(self.name, weights, self.honours)
 
     def _imported(self, target: str) -> Any:
         try:
@@ -73,11 +87,11 @@ class PlannerInfo:
 
 COSMA, FUSION, OVERLAP, STREAMING, AUTO = "cosma", "fusion", "overlap", "streaming", "auto"
 OURS = (
-    (COSMA, "COSMA: order, replacement and addresses", "CosmaOptions", False),
-    (FUSION, "Optimus: fused groups", "FusionOptions", True),
-    (OVERLAP, "vMCU: outputs over dying inputs", "OverlapOptions", False),
-    (STREAMING, "Demand Layering: parameters layer by layer", "StreamingOptions", True),
-    (AUTO, "the best of all planners", "AutoOptions", True),
+    (COSMA, "COSMA: order, replacement and addresses", "CosmaOptions", WEIGHTS),
+    (FUSION, "Optimus: fused groups", "FusionOptions", (COUNTED,)),
+    (OVERLAP, "vMCU: outputs over dying inputs", "OverlapOptions", (LEFT_OUT, IN_PLACE)),
+    (STREAMING, "Demand Layering: parameters layer by layer", "StreamingOptions", (COUNTED,)),
+    (AUTO, "the best of all planners", "AutoOptions", WEIGHTS),
 )
 DEFAULT = COSMA  # where none is named
 
@@ -87,9 +101,9 @@ def planners() -> Mapping[str, PlannerInfo]:
     """All planners by name. An entry point in the group `spillway.planners` adds one."""
     infos = {
         name: PlannerInfo(
-            name, title, f"planners.{name}:plan", f"planners.{name}.options:{options}", counts
+            name, title, f"planners.{name}:plan", f"planners.{name}.options:{options}", honours
         )
-        for name, title, options, counts in OURS
+        for name, title, options, honours in OURS
     }
     for entry in entry_points(group=GROUP):
         infos.setdefault(entry.name, PlannerInfo(entry.name, entry.name, entry.value))

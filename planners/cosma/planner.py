@@ -36,6 +36,7 @@ from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
 from planners.cosma.baselines.schemes import replace_by
 from planners.cosma.conflict import conflict_of
 from planners.cosma.emit.program import emit
@@ -58,6 +59,11 @@ from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.cosma.replace.relaxation import relax
 from planners.simulator.account import Account
 
+ABOUT_WEIGHTS = {
+    LEFT_OUT: "activations only",
+    COUNTED: "activations and parameters",
+    IN_PLACE: "activations; parameters are read in place",
+}
 TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
 
 
@@ -88,8 +94,8 @@ def plan(
     TFLite's linear arena of this `alignment`, `size_ordered` and `hill_climb`, stronger ones that
     know all lifetimes; each for a fixed schedule), `method` (`search`: ours; `ilp`: the paper's
     ILP, by the `solver` that PuLP knows by that name, to the letter where `paper_strict`),
-    `parameters` (count them too), `time_limit` in seconds, `wishes` (`keep T`, `spill T`,
-    `A before B`: the plan is the best of those that respect them, as texts of
+    `weights` (left out, counted or read in place), `time_limit` in seconds, `wishes` (`keep T`,
+    `spill T`, `A before B`: the plan is the best of those that respect them, as texts of
     `planners.constraints.language`).
 
     Objective and bound are bytes of traffic, or of memory for `peak`; the notes say whether they
@@ -134,6 +140,7 @@ def _problem(
         budget_bytes,
         chosen.paper_strict,
         wished,
+        in_place=chosen.weights == IN_PLACE,
     )
 
 
@@ -173,7 +180,9 @@ def _made(
     machine = with_scratchpad(machine, budget_bytes)
     program, solved = _program(solved, chosen, machine, clock)
     solution = solved.solution
-    cost, bound = solution.cost_bytes, min(solution.cost_bytes, solution.bound_bytes)
+    again = 0 if chosen.objective == "peak" else _read_again(solved.problem)
+    cost = solution.cost_bytes + again
+    bound = min(cost, solution.bound_bytes + again)
     moved = _moved(solved.problem, solution, chosen)
     return Plan(
         planner="cosma",
@@ -281,7 +290,9 @@ def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -
             (at + sizes[run.line].size_bytes for run, at in solution.offsets.items()), default=0
         ),
         compulsory_bytes=compulsory,
-        traffic_bytes=compulsory + (0 if chosen.objective == "peak" else solution.cost_bytes),
+        traffic_bytes=compulsory
+        + (0 if chosen.objective == "peak" else solution.cost_bytes)
+        + _read_again(problem),
     )
 
 
@@ -292,11 +303,25 @@ def _compulsory(problem: ScheduleProblem) -> int:
         for line in problem.lines
         if line.produced and line.tensor in problem.graph.outputs
     )
-    return made + sum(line.size_bytes for line in problem.lines if not line.produced)
+    in_place = sum(problem.graph.size_bytes(name) for name in set(_read_in_place(problem)))
+    return made + in_place + sum(line.size_bytes for line in problem.lines if not line.produced)
+
+
+def _read_again(problem: ScheduleProblem) -> int:
+    """Bytes of parameters that operators read in place after the first that does."""
+    names = _read_in_place(problem)
+    size = problem.graph.size_bytes
+    return sum(map(size, names)) - sum(map(size, set(names)))
+
+
+def _read_in_place(problem: ScheduleProblem) -> list[str]:
+    """The parameters that operators read where they live, once for each operator."""
+    operators = problem.graph.operators if problem.in_place else ()
+    return [name for op in operators for name in op.parameters]
 
 
 def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ...]:
-    counted = "activations and parameters" if chosen.parameters else "activations only"
+    counted = ABOUT_WEIGHTS[chosen.weights]
     notes = [
         f"{counted}, {graph.width_words}, granularity {graph.granularity}",
         f"bound and status hold {solved.scope}",

@@ -66,10 +66,8 @@ class FusionOptions(Options):
         short="local for free",
     )
     wishes: tuple[str, ...] = texts("'fuse A B' or 'split A B' each", place="none")
-    parameters: bool = flag("fused plans always count parameters", default=True, place="none")
 
     def rules(self) -> Iterator[Rule]:
-        yield Rule("parameters", "fusion plans always count parameters: leave it as it is")
         if self.wishes:
             yield Rule("online", OWN_RULES.format("online"))
             yield Rule("baseline", OWN_RULES.format(self.baseline or "a baseline"))

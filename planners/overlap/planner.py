@@ -36,6 +36,7 @@ from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
+from planners.core.weights import LEFT_OUT
 from planners.overlap.cost.work import work
 from planners.overlap.emit.program import emit
 from planners.overlap.kernels.candidates import alone, ends
@@ -97,8 +98,8 @@ def plan(
     least RAM; `ram`: the least RAM; `latency`: the coarsest segments that fit, see `quickest`),
     `fuse` (operators may run together; without, each runs alone),
     `segment` (what one modulo operation is for: `pixel`, or by the paper's rules `min` or
-    `gcd`, with tensors padded and distances in whole segments, see `padding`), `parameters` (count
-    them, read in place from flash), `time_limit` in seconds.
+    `gcd`, with tensors padded and distances in whole segments, see `padding`), `weights`
+    (left out, or else read in place from flash), `time_limit` in seconds.
 
     A network whose blocks are small gets its exact front of RAM against repeated work; any other
     runs operator by operator in COSMA's orders. Claims: `objective_bytes` is the RAM. Raises
@@ -122,7 +123,7 @@ def _quick(
     graph: Graph, machine: Machine, budget_bytes: int, chosen: OverlapOptions, clock: Clock
 ) -> list[LayoutOffer]:
     """The layout that is quickest on the machine, or the front where only that may have one."""
-    cost = Cost(graph, machine, chosen.parameters)
+    cost = Cost(graph, machine, chosen.weights != LEFT_OUT)
     quick = quick_layout(
         graph, budget_bytes, cost, clock, chosen.fuse, lambda: tractable_distances(graph)
     )
@@ -244,7 +245,7 @@ def finished(
 ) -> Plan:
     """The plan of a layout."""
     machine = with_scratchpad(machine, budget_bytes)
-    program = emit(graph, machine, layout, chosen.parameters)
+    program = emit(graph, machine, layout, chosen.weights != LEFT_OUT)
     quick = chosen.objective == "latency"
     claims = account(graph, program).claims(
         layout.pool_bytes, bound_bytes, "segment overlap", clock, proven=not quick
@@ -282,7 +283,8 @@ def _chosen(
 
 def _notes(graph: Graph, layout: PoolLayout, chosen: OverlapOptions) -> tuple[str, ...]:
     joined = sum(len(run.operators) > 1 for run in layout.runs)
-    counted = "parameters read in place from flash" if chosen.parameters else "activations only"
+    left_out = chosen.weights == LEFT_OUT
+    counted = "activations only" if left_out else "parameters read in place from flash"
     return (
         f"{counted}, {graph.width_words}, granularity {graph.granularity}",
         f"{len(graph.operators)} operators in {len(layout.runs)} kernels, {joined} of them fused, "

@@ -103,10 +103,8 @@ class StreamingOptions(Options):
         short="band",
     )
     seed: int = whole(0, "of the draws", most=2**32 - 1, label="Seed of the draws", short="seed {}")
-    parameters: bool = flag("streaming always counts parameters", default=True, place="none")
 
     def rules(self) -> Iterator[Rule]:
-        yield Rule("parameters", "streaming plans always count parameters: leave it as it is")
         if self.pipeline != "exact":
             yield Rule("stages", "it goes with pipeline exact: the others say theirs")
             yield Rule("joint", "it goes with pipeline exact")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import partial
@@ -18,6 +19,7 @@ from planners.core.plan import Plan
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.core.units import parse_size
+from planners.core.weights import COUNTED, asked_weights, weights_of
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
@@ -30,7 +32,7 @@ COLUMNS = [
     *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
     *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
     *("extent_bytes", "makespan_s", "energy_j", "operators", "timesteps", "plan_s", "solver"),
-    *("machine", "reason"),
+    *("machine", "weights", "reason"),
 ]
 
 
@@ -94,6 +96,8 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
             own[key] = json.loads(value)
         except ValueError:
             own[key] = value
+    if shared := {"weights", "parameters"} & set(own):
+        raise BadInput(f"{text}: {shared.pop()} is one for all planners: give it to the sweep")
     return name, own
 
 
@@ -118,6 +122,8 @@ def sweep(
     A planner may bring options of its own, which the others do not get: see `variant`.
     After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
     that is a failed row too. `time_limit` is a planner's limit for its search.
+    What weights do (`weights`, or `parameters`) is one for the whole table, and named budgets
+    follow from it; the column `weights` has what they do in each plan: not all planners can.
     `resume` is a file of JSON lines that each row is added to as it comes; what is there is not
     planned again, but failures are. Wrong names, sizes and options are errors: `UnknownName`,
     `BadInput`.
@@ -135,6 +141,7 @@ def sweep(
         assert_operators(graph)
     kept = KeptRows(resume)
     rows: dict[Place, dict[str, Any]] = {}
+    twins: dict[str, list[tuple[Place, SweepTask]]] = defaultdict(list)
 
     def tasks_of(number: int, sizes: Sequence[int]) -> dict[Place, SweepTask]:
         """What is to be planned of a graph, once its budgets are known in bytes."""
@@ -144,20 +151,23 @@ def sweep(
             task = SweepTask(
                 items[number], name, str(label), size, target, time_limit, options, timeout
             )
+            # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
             if task.key in kept.rows:
-                # Equal tasks may go by other names: MR and MH of a network may be the same bytes.
                 rows[number, k] = kept.rows[task.key] | task.names
-            else:
+                continue
+            if task.key not in twins:
                 todo[number, k] = task
+            twins[task.key].append(((number, k), task))
         return todo
 
-    counted = bool(options.get("parameters", False))
+    counted = asked_weights(options) == COUNTED
     sizing = [partial(_sizes, graph, labels, counted) for graph in items]
-    for place, task, row in _run(sizing, tasks_of, executor):
-        rows[place] = row
+    for _, task, row in _run(sizing, tasks_of, executor):
         kept.add(task.key, row)
-        if on_row is not None:
-            on_row(row)
+        for place, twin in twins[task.key]:
+            rows[place] = row | twin.names
+            if on_row is not None:
+                on_row(rows[place])
     return _table([rows[place] for place in sorted(rows)])
 
 
@@ -321,6 +331,7 @@ def summary(plan: Plan) -> dict[str, Any]:
         "timesteps": len(plan.program.steps),
         "plan_s": claims.plan_s,
         "solver": claims.solver,
+        "weights": weights_of(plan.graph, plan.program) or asked_weights(plan.options),
     }
 
 

@@ -46,7 +46,7 @@ def make_program(
         Memory(machine.onchip, problem.budget_bytes),
         Memory(machine.offchip, None, offchip=True, addressed=False),
     ]
-    if problem.parameters:
+    if problem.parameters or problem.in_place:
         homes["parameter"] = machine.parameters
         if machine.parameters != machine.offchip:
             memories.append(Memory(machine.parameters, None, offchip=True, addressed=False))
@@ -62,7 +62,7 @@ class TensorPlaces:
     """Pieces, homes and regions of whole tensors, made once each."""
 
     def __init__(self, problem: ScheduleProblem, machine: Machine) -> None:
-        self.graph, self.machine = problem.graph, machine
+        self.problem, self.graph, self.machine = problem, problem.graph, machine
         self._piece: dict[str, Piece] = {}
 
     def piece(self, tensor: str) -> Piece:
@@ -90,14 +90,18 @@ class TensorPlaces:
     def release(self, step: int, tensor: str, offset: int) -> Release:
         return Release(step, *self.at(tensor, offset))
 
-    def compute(self, step: int, position: int, offset: Mapping[str, int], params: bool) -> Compute:
+    def compute(self, step: int, position: int, offset: Mapping[str, int]) -> Compute:
         """The operator at `position` of the graph, on whole tensors at these addresses."""
-        op = self.graph.operators[position]
-        reads = (*op.inputs, *(op.parameters if params else ()))
+        op, problem = self.graph.operators[position], self.problem
+        reads = [self.at(name, offset[name]) for name in op.inputs]
+        if problem.parameters:
+            reads += [self.at(name, offset[name]) for name in op.parameters]
+        elif problem.in_place:
+            reads += [Operand(self.piece(name), self.home(name)) for name in op.parameters]
         return Compute(
             step,
             op.name,
-            tuple(self.at(name, offset[name]) for name in reads),
+            tuple(reads),
             tuple(self.at(name, offset[name]) for name in op.outputs),
             op.macs,
         )
@@ -130,7 +134,7 @@ class _TensorEmitter:
                 self.at[line.tensor] = self.offsets[run]
                 if not (line.produced and run.first == line.uses[0]):
                     yield self.places.load(step, line.tensor, self.offsets[run])
-            yield self.places.compute(step, position, self.at, self.problem.parameters)
+            yield self.places.compute(step, position, self.at)
             yield from self._leave(step, position)
 
     def _leave(self, step: int, position: int) -> Iterator[Instruction]:

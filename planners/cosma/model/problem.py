@@ -47,7 +47,8 @@ class ScheduleProblem:
     """Which tensors to keep over which gaps, for one schedule and budget.
 
     `paper_strict`: as in the paper's equations, whatever is dropped is stored first, once.
-    `wished`: what the user wants kept, dropped or first; the schedule respects it.
+    `wished`: what the user wants kept, dropped or first; the schedule respects it. `in_place`:
+    operators read parameters where they live, which changes no stay.
     """
 
     graph: Graph
@@ -56,6 +57,7 @@ class ScheduleProblem:
     budget_bytes: int
     paper_strict: bool = False
     wished: WishedStays = NO_WISHES
+    in_place: bool = False
 
     @cached_property
     def lines(self) -> tuple[TensorLine, ...]:
