@@ -70,7 +70,7 @@ Words with a dotted underline tell what they mean: rest the pointer on one, or g
 * **Pareto**: each point is a plan; faint ones are beaten by another. Tap one to see it.
 
 MR is the largest need of one operator: no plan exists below it. MP is the least peak of all orders:
-nothing is spilled from there on. MH is halfway. KiB = 1024 bytes.
+in such an order (*mpmf*, *joint*) nothing is spilled from then on. MH is halfway. KiB = 1024 B.
 
 Overlap plans (vMCU) let outputs lie over dying inputs in a circular pool, row by row. The ring is
 that pool at the cursor: address 0 is at the top, d is by how many bytes the output begins before

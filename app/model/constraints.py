@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.model.state import TENSOR, Problem, selected_operators
+from planners.core.weights import COUNTED, weights_of
 
 if TYPE_CHECKING:
     from app.model.checked_plan import Shown
@@ -121,7 +122,7 @@ def why_no_choice(shown: Shown, tensor: str, planner: str) -> str:
     kind = shown.graph.tensors[tensor].kind
     if planner == "fusion" and kind != "activation":
         return f"{planner} chooses for what operators make, and {tensor} is loaded"
-    if kind == "parameter" and not shown.plan.program.counts_parameters:
+    if kind == "parameter" and weights_of(shown.graph, shown.plan.program) != COUNTED:
         return f"parameters do not count in this plan, and {tensor} is one"
     return ""
 

@@ -19,6 +19,7 @@ from planners.core.registry import COSMA
 from planners.core.registry import FUSION as FUSION
 from planners.core.registry import OVERLAP as OVERLAP
 from planners.core.registry import STREAMING as STREAMING
+from planners.core.weights import LEFT_OUT, WORDS, asked_weights, instead_of, weights_of
 
 WISHES = "wishes"
 BREAKS, SOLVER, OBJECTIVE = (f"{COSMA}.{name}" for name in ("break_nodes", "solver", "objective"))
@@ -35,15 +36,27 @@ def solver_names() -> tuple[str, ...]:
     return tuple(CBC if name == "COIN_CMD" else name for name in solvers())
 
 
-def counts(fields: Mapping[str, Any]) -> bool:
-    """Whether parameters count for the problem of these fields: some planners always count them."""
+def weights_done(fields: Mapping[str, Any]) -> str:
+    """What weights do in plans of the problem of these fields: not every planner can do as asked.
+
+    `planners.core.weights.WEIGHTS`.
+    """
     info = sp.planners().get(fields["planner"])
-    return bool(fields["parameters"] or (info and info.always_counts))
+    weights: str = fields["weights"]
+    return instead_of(weights, info.honours) if info else weights
 
 
-def always_counts(planner: str) -> bool:
-    """Whether a planner counts parameters even when not asked to."""
-    return counts({"planner": planner, "parameters": False})
+def weights_in(plan: sp.Plan) -> str:
+    """What weights were to do in a plan; of older files, what they do."""
+    if "weights" in plan.options:
+        return asked_weights({"weights": plan.options["weights"]})
+    return weights_of(plan.graph, plan.program) or LEFT_OUT
+
+
+def apart(fields: Mapping[str, Any]) -> str:
+    """Why plans of a problem are not compared with others of it; empty where they are."""
+    info = sp.planners().get(fields["planner"])
+    return info.cannot(fields["weights"]) if info else ""
 
 
 def chosen(problem: Problem) -> Options:
@@ -111,14 +124,16 @@ def no_breaks(problem: Problem) -> bool:
 
 
 def series(asked: Mapping[str, Any]) -> str:
-    """The name of a line in a chart: the planner, the order, and options that are not the
-    default."""
+    """The name of a line in a chart: the planner, the order, options that are not the default, and
+    what weights do where that is not what the problem says."""
     planner, sent = asked["planner"], dict(asked["options"])
     own = type_of(planner).own()
     words = [str(sent.pop(ORDER))] if ORDER in sent else []
     for name, value in sent.items():
         if name not in own or own[name].checked(value) != own[name].default:
             words.append(word(f"{planner}.{name}", value))
+    if "weights" in asked and apart(asked):
+        words.append(f"(weights {WORDS[weights_done(asked)]})")
     return " ".join([str(planner), *words])
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.model.machines import ON_MACHINE
-from app.model.options import OVERLAP, STREAMING, series
+from app.model.options import OVERLAP, STREAMING, series, weights_done
 from app.model.staircase import staircase
 from planners.core.machine import Machine
 from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
@@ -30,7 +30,7 @@ AXES: Mapping[str, str] = {
 """The axes of the chart, and where a point has their values."""
 UNITS: Mapping[str, str] = {"latency": "s", "energy": "J"}
 OF_NETWORK = ("model", "input_shape", "granularity", "bytes_per_element")
-GRAPH_FIELDS = (*OF_NETWORK, "parameters")
+GRAPH_FIELDS = (*OF_NETWORK, "weights")
 OF_MEMORY = ("peak", *OVERLAP_OBJECTIVES)  # bounds on memory, not on traffic
 CLOSE = 1e-9
 Point = Mapping[str, Any]
@@ -77,9 +77,9 @@ def indexed(
 ) -> list[dict[str, Any]]:
     """The points of a chart, with their places in the list as `index` and the names of `series`.
 
-    With `asked`: only points of its graph and machine that treat parameters as the last of them
-    does, because with and without parameters memory and traffic are not comparable. Of one planner
-    and budget only the last.
+    With `asked`: only points of its graph and machine whose problem has weights do what the last
+    of them says, because memory and traffic are not comparable else. Of one planner and budget only
+    the last.
     """
     rows = [
         {**p, "index": i, "series": series(p["problem"])}
@@ -89,7 +89,7 @@ def indexed(
     last = {
         (p["series"], p["budget_bytes"]): p
         for p in rows
-        if p["problem"]["parameters"] == rows[-1]["problem"]["parameters"]
+        if p["problem"]["weights"] == rows[-1]["problem"]["weights"]
     }
     return list(last.values())
 
@@ -114,9 +114,21 @@ def front(points: Sequence[Point], x: str, y: str) -> list[int]:
 
 
 def best(points: Sequence[Point], x: str, y: str) -> set[int]:
-    """Points that none beats: those of the front, and those that equal one of them."""
-    corners = {(value(points[i], x), value(points[i], y)) for i in front(points, x, y)}
-    return {i for i, p in enumerate(points) if (value(p, x), value(p, y)) in corners}
+    """Points that none beats: those of the front, and those that equal one of them.
+
+    Points are compared with those in whose plans weights do the same.
+    """
+    alike: dict[str, list[int]] = {}
+    for i, p in enumerate(points):
+        alike.setdefault(weights_done(p["problem"]), []).append(i)
+    return {i for own in alike.values() for i in _best_of(points, own, x, y)}
+
+
+def _best_of(points: Sequence[Point], own: Sequence[int], x: str, y: str) -> list[int]:
+    """The same of the points at some positions alone."""
+    places = {i: (value(points[i], x), value(points[i], y)) for i in own}
+    corners = {places[own[k]] for k in front([points[i] for i in own], x, y)}
+    return [i for i, place in places.items() if place in corners]
 
 
 def by_series(points: Sequence[Point]) -> dict[str, list[int]]:
@@ -239,12 +251,12 @@ def points_csv(points: Sequence[Point]) -> str:
     """All points as CSV: bytes, seconds and joules, with planner, options and proof."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head = ("series", "planner", "model", "machine", "parameters")
+    head = ("series", "planner", "model", "machine", "weights")
     writer.writerow([*head, *CSV_COLUMNS, *CSV_MORE, "options"])
     for p in points:
         asked = p["problem"]
         options = ";".join(f"{name}={chosen}" for name, chosen in sorted(asked["options"].items()))
-        row = [series(asked), *(asked[name] for name in head[1:])]
+        row = [series(asked), *(asked[name] for name in head[1:-1]), weights_done(asked)]
         if changed := asked.get("machine_fields"):
             row[head.index("machine")] += f" {changed}"
         writer.writerow([*row, *(p[name] for name in (*CSV_COLUMNS, *CSV_MORE)), options])

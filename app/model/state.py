@@ -10,6 +10,7 @@ import param
 from app.model.option_keys import keyed, spec_of, unusual
 from app.model.panels import PANELS
 from planners.core.element_types import NATIVE, Width
+from planners.core.weights import LEFT_OUT, WEIGHTS
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic", "difference")
@@ -38,7 +39,9 @@ class Problem(param.Parameterized):
     bytes_per_element: param.Selector[Width] = param.Selector(
         default=1, objects=list(WIDTHS), doc="Bytes of each element, or native: as its type has."
     )
-    parameters = param.Boolean(False, doc="Whether parameters count against the budget too.")
+    weights: param.Selector[str] = param.Selector(
+        default=LEFT_OUT, objects=list(WEIGHTS), doc="What weights do, for any planner."
+    )
     machine = param.String("npu_small", doc="A preset of the machine to plan for.")
     machine_fields = param.String(
         "", doc="Numbers changed of the preset, such as host.read_bytes_per_s=4e9; with commas."

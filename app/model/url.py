@@ -16,11 +16,12 @@ from app.model import links_v1
 from app.model.blocks_text import blocks_named, blocks_text
 from app.model.machines import fields_text, numbers_in
 from app.model.option_keys import spec_of, type_of, unusual
-from app.model.options import BREAKS, SOLVER, WISHES, always_counts, solver_names
+from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
 from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
 from planners.core.machine import changed_numbers
+from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS, instead_of
 from planners.study.budgets import plain_budget
 
 VERSION, FIRST = "2", "1"
@@ -111,7 +112,7 @@ def from_query(
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong: list[str] = []
-    given, brought = _uploaded(given, wrong)
+    given, brought = _uploaded(_of_now(given), wrong)
     problem, options = _read(Problem, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
@@ -137,13 +138,26 @@ def pinned_in(
     wrong: list[str] = []
     if "machine" in problem:  # changed numbers refer to that preset
         texts = {"machine": problem["machine"], **texts}
-    texts, brought = _uploaded(texts, wrong)
+    texts, brought = _uploaded(_of_now(texts), wrong)
     fields = {**_read(Problem, texts, wrong), **brought}
     options = _options({"v": given["v"], **texts}, wrong)
     if wrong:  # else the comparison would be with another problem than the pinned one
         return {}, [line.replace("The link's", "The link's pinned") for line in wrong]
     both = {**problem.get("options", {}), **options}
     return {**problem_with(problem).values_by_name(), **fields, "options": unusual(both)}, []
+
+
+def _of_now(given: Mapping[str, str]) -> dict[str, str]:
+    """A link from before `weights`: `parameters` said it, and some planners counted in any case."""
+    rest = dict(given)
+    counted = rest.pop("parameters", None)
+    if counted is None or "weights" in rest:
+        return rest
+    info = sp.planners().get(rest.get("planner", ""))
+    asked = {"0": LEFT_OUT, "1": COUNTED}.get(counted, counted)
+    if info is not None and asked in WEIGHTS:
+        asked = instead_of(asked, info.honours)
+    return rest | {"weights": asked}
 
 
 def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -275,15 +289,13 @@ def problem_of(plan: sp.Plan) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "granularity": graph.granularity,
         "bytes_per_element": graph.bytes_per_element,
-        "parameters": plan.program.counts_parameters,
+        "weights": weights_in(plan),
         "budget": format_exact(plan.budget_bytes),
         "machine": plan.machine.name,
         "machine_fields": fields_text(plan.machine.name, changed_numbers(plan.machine) or {}),
         "planner": plan.planner,
         "model": source.get("catalogue", graph.name),
     }
-    if always_counts(plan.planner):
-        del fields["parameters"]
     if shapes := source.get("input_shape"):
         fields["input_shape"] = " and ".join("x".join(map(str, shape)) for shape in shapes)
     if wishes := plan.options.get(WISHES):

@@ -40,7 +40,7 @@ def make() -> dict[str, Any]:
     problem = Models().request()
     desk = Desk(io.StringIO())
     graph = desk.graph(problem)
-    named = budgets(desk, graph, problem["parameters"])
+    named = budgets(desk, graph, problem["weights"])
     points = []
     for size in sweep_budgets(named):
         row = point(make_plan(desk, graph, problem, size))

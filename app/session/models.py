@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.model.checked_plan import Shown
-from app.model.options import counts, options
+from app.model.options import options
 from app.model.pareto import GRAPH_FIELDS, beside, indexed, same_network
 from app.model.state import Look, Problem, Work
 from app.model.url import UPLOADED
@@ -58,7 +58,6 @@ class Models:
         names = (*GRAPH_FIELDS, "machine", "planner", "time_limit")
         changed = values["machine_fields"]
         fields = {name: values[name] for name in names}
-        fields["parameters"] = counts(values)
         fields |= {"machine_fields": changed} if changed else {}
         fields |= self.brought.fields(problem.model, problem.upload)
         budget = plain_budget(problem.budget)

@@ -14,7 +14,7 @@ from app.jobs.protocol import Answer, Request
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import Shown
 from app.model.history import best_so_far, remembered
-from app.model.options import counts, no_breaks, without_breaks
+from app.model.options import no_breaks, without_breaks
 from app.model.pareto import GRAPH_FIELDS
 from app.model.sizes import NAMED_BUDGETS, format_exact, plain_shape
 from app.model.stream import roomy_bytes
@@ -54,8 +54,7 @@ class KnownBudgets:
         self._known[self._key(fields)] = budgets
 
     def _key(self, fields: Mapping[str, Any]) -> str:
-        counted = counts(fields) if fields else False
-        return json.dumps([*(fields.get(name) for name in GRAPH_FIELDS), counted])
+        return json.dumps([fields.get(name) for name in GRAPH_FIELDS])
 
 
 @dataclass(frozen=True, slots=True)

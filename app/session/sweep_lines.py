@@ -9,7 +9,6 @@ from typing import Any
 
 from app.kinds.registry import kind_of_planner
 from app.model.options import (
-    always_counts,
     no_breaks,
     options,
     series,
@@ -144,14 +143,12 @@ def lines_of(
     first: Sequence[int],
     wide: bool,
 ) -> list[SweepLine]:
-    """Lines by the names of `SWEPT`; all count parameters where one of them always does."""
+    """Lines by the names of `SWEPT`, all of one problem."""
     asked: dict[str, dict[str, Any]] = {}
     for name in names:
         one = asked_of(problem, request, name)
         if one is not None:
             asked.setdefault(series(one), one)
-    if any(always_counts(one["planner"]) for one in asked.values()):
-        asked = {name: {**one, "parameters": True} for name, one in asked.items()}
     return [SweepLine(name, one, list(first), wide) for name, one in asked.items()]
 
 

@@ -15,7 +15,7 @@ from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.kinds.registry import front_of
 from app.model.machines import ON_MACHINE
-from app.model.options import always_counts, fields_sent, series
+from app.model.options import fields_sent, series
 from app.model.packing import unpacked
 from app.model.pareto import GRAPH_FIELDS as GRAPH_FIELDS
 from app.model.pareto import same_network
@@ -239,8 +239,6 @@ def fields_of_point(point: Mapping[str, Any]) -> dict[str, Any]:
     asked = point["problem"]
     fields = {name: asked[name] for name in (*GRAPH_FIELDS, "machine", "planner")}
     fields["machine_fields"] = asked.get("machine_fields", "")
-    if always_counts(asked["planner"]):
-        del fields["parameters"]
     fields |= fields_sent(asked["planner"], asked["options"])
     return {**fields, "budget": format_exact(point["budget_bytes"])}
 

@@ -101,7 +101,7 @@ def _budget(models: Models) -> str:
     spilled = shown.report.noncompulsory_bytes
     told = (
         f"Below MR, {format_bytes(known['MR'])}, no plan exists: one operator alone needs that."
-        f" From MP, {format_bytes(known['MP'])}, on nothing has to leave. "
+        f" From MP, {format_bytes(known['MP'])}, on there is an order in which nothing leaves. "
         if known
         else ""
     )

@@ -6,6 +6,7 @@ from app.model.checked_plan import Shown
 from app.model.machines import title_of
 from planners.core.element_types import NATIVE
 from planners.core.units import format_bytes
+from planners.core.weights import LEFT_OUT, WORDS, weights_of
 
 LISTED = 6
 
@@ -25,9 +26,7 @@ def infeasible_story(why: dict[str, object]) -> str:
 def assumptions(shown: Shown) -> str:
     """What the numbers assume."""
     plan, graph = shown.plan, shown.graph
-    counted = "counted" if plan.program.counts_parameters else "not counted"
+    weights = WORDS[weights_of(graph, plan.program) or LEFT_OUT]
     native = graph.bytes_per_element == NATIVE
     width = graph.width_words if native else f"{graph.bytes_per_element} B an element"
-    return (
-        f"{graph.granularity} operators · {width} · parameters {counted} · {title_of(plan.machine)}"
-    )
+    return f"{graph.granularity} operators · {width} · weights {weights} · {title_of(plan.machine)}"

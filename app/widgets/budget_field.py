@@ -10,7 +10,6 @@ from typing import Any
 import panel as pn
 
 from app.kinds.registry import kind_of_planner
-from app.model.options import always_counts
 from app.model.sizes import even_ratios, even_sizes, format_exact
 from app.session.session import Session
 from app.widgets.bound import bind_to, said_in
@@ -18,18 +17,19 @@ from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
+from app.widgets.words import measured
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
 ABOUT = {
     "MR": "the largest operator: no plan exists below",
     "MH": "halfway between MR and MP",
-    "MP": "the least peak of all orders: nothing needs to be spilled",
+    "MP": "the least peak of all orders: in such an order (mpmf, joint) nothing is spilled",
 }
-FUSED_ABOUT = {
-    **ABOUT,
-    "MR": "the largest operator with all of its parameters: fused plans need less",
-    "MP": "the least peak of all orders where operators are not split",
+PARTS_ABOUT = {
+    "MR": "the largest operator as a whole: plans that split operators need less",
+    "MH": "halfway between MR and MP",
+    "MP": "the least peak of all orders where operators are whole",
 }
 ENDS = {
     "least memory": "the least rings that any layer fits: no plan exists below",
@@ -132,10 +132,10 @@ class BudgetField(pn.viewable.Viewer):
     def _show(self) -> None:
         """Show which budget is chosen, and what the named ones mean to the planner."""
         problem = self.session.problem
-        usual = FUSED_ABOUT if always_counts(problem.planner) else ABOUT
-        about = {**usual, **kind_of_planner(problem.planner).budgets}
+        kind = kind_of_planner(problem.planner)
+        about = {**(ABOUT if kind.whole_operators else PARTS_ABOUT), **kind.budgets}
         for name, widget in self.named.items():
-            widget.description = about[name]
+            widget.description = f"{about[name]} ({measured(problem.weights)})"
             widget.color = "primary" if problem.budget == name else "default"
         self._name_buttons()
         self._show_ends()

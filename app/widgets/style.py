@@ -76,6 +76,9 @@ PLAIN = """
 h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
   letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
   padding-top: 7px; }
+.caution { font-size: 11px; line-height: 1.3; color: var(--sw-faint);
+  border-left: 3px solid #E69F00;
+  padding-left: 6px; margin: 4px 0 2px; }
 .faint { color: var(--sw-faint); font-size: 11px; line-height: 1.35; }
 label { font-size: 11.5px; color: var(--sw-faint); }
 .wrong { color: var(--sw-alarm); font-weight: 600; }

@@ -6,11 +6,13 @@ import panel as pn
 
 from app.kinds.registry import kind_of_planner
 from app.model.glossary import marked
+from app.model.options import apart
 from app.session.session import Session
 from app.widgets.following import follow
 from app.widgets.style import PLAIN, TIP
+from planners.core.weights import COUNTED
 
-BUDGET = "Of the scratchpad: MR, MH, MP or any size."
+BUDGET = "Of the scratchpad: MR, MH, MP ({}) or any size."
 BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
 WORD_TERMS = {
     "residency": "residency",
@@ -37,9 +39,22 @@ def planner_html(planner: str) -> str:
     return f'<div class="faint">{marked(words, WORD_TERMS)}</div>' if words else ""
 
 
-def budget_words() -> pn.pane.HTML:
-    """What the named budgets measure."""
-    return _pane(f'<div class="faint">{marked(BUDGET, BUDGET_TERMS)}</div>', "budget-words")
+def budget_words(session: Session) -> pn.pane.HTML:
+    """What the named budgets measure: the problem says it, not the planner."""
+    pane = _pane("", "budget-words")
+
+    def show() -> None:
+        words = BUDGET.format(measured(session.problem.weights))
+        pane.object = f'<div class="faint">{marked(words, BUDGET_TERMS)}</div>'
+
+    follow(session.problem, "weights", show)
+    show()
+    return pane
+
+
+def measured(weights: str) -> str:
+    """What named budgets are of."""
+    return "of activations and weights" if weights == COUNTED else "of activations"
 
 
 def planner_words(session: Session) -> pn.pane.HTML:
@@ -47,10 +62,12 @@ def planner_words(session: Session) -> pn.pane.HTML:
     pane = _pane("", "planner-words")
 
     def show() -> None:
-        pane.object = planner_html(session.problem.planner)
+        other = apart(session.problem.values_by_name())
+        told = f'<div class="caution" role="note">{other[:1].upper()}{other[1:]}.</div>'
+        pane.object = planner_html(session.problem.planner) + (told if other else "")
         pane.visible = bool(pane.object)
 
-    follow(session.problem, "planner", show)
+    follow(session.problem, ["planner", "weights"], show)
     show()
     return pane
 

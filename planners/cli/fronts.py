@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planners.cli.files import require_distinct
-from planners.cli.options import AsJson, app
+from planners.cli.options import AsJson, WeightsOption, app
 from planners.cli.output import CommandAnswer
 from planners.core.errors import BadInput
 from planners.core.files import write_text
@@ -27,15 +27,17 @@ def winners(
     table: Annotated[Path, typer.Argument(help="what spillway sweep wrote: .csv or .parquet")],
     by: Annotated[str, typer.Option("--by", help=NAMES)] = "latency",
     against: Annotated[str, typer.Option("--against", help=f"of the fronts: {NAMES}")] = "memory",
+    weights: WeightsOption = None,
     out: Annotated[Path | None, typer.Option("--out", help="save as Markdown")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which planner wins where in a sweep, and its share of the Pareto fronts (hypervolume)."""
     require_distinct([table], {"--out": out})
-    from planners.study.fronts import fronts, hypervolumes, wins
+    from planners.study.fronts import fronts, hypervolumes, of_weights, wins
     from planners.study.fronts import winners as find
 
     rows = read_table(table)
+    rows = rows if weights is None else of_weights(rows, weights)
     best, shares = find(rows, by), hypervolumes(rows, against, by)
     counts, kept = wins(rows, by), fronts(rows, against, by)
     text = report(rows, best, counts, shares, (against, by))

@@ -99,7 +99,7 @@ def budgets(
     time_limit: TimeLimit = 10.0,
     as_json: AsJson = False,
 ) -> None:
-    """Print MR, MH and MP: the least budget, the mean, and the budget that needs no spill."""
+    """Print MR, MH and MP: the least budget, the mean, and what the best order holds at most."""
     asked = weights_given(parameters, weights)
     network = load(model, shape, granularity, width, as_json)
     b = sp.budgets(network, parameters=asked == COUNTED, time_limit=time_limit)

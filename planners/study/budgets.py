@@ -18,9 +18,9 @@ class Budgets(Displayed):
     """Budgets in bytes.
 
     `MR`: the largest need of one operator, no plan exists below it. `MP`: the least peak over all
-    schedules, where nothing needs to be spilled; `MP_bound` is a proven lower bound on it and
-    `MP_proven` whether they meet. `MH`: the mean of both, rounded down. `default_peak`: the peak
-    of the default schedule. `schedule`: operators (positions) in an order that reaches `MP`.
+    schedules; `MP_bound` is a proven lower bound on it and `MP_proven` whether they meet. `MH`:
+    the mean of both, rounded down. `default_peak`: the peak of the default schedule. `schedule`:
+    operators (positions) in an order that reaches `MP`: in it nothing is spilled from there on.
     """
 
     MR: int

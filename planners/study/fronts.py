@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planners.core.errors import BadInput
+from planners.core.weights import WEIGHTS, WORDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,13 +138,32 @@ def wins(table: pd.DataFrame, by: str = "latency") -> pd.DataFrame:
 
 
 def planned(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
-    """Rows that have a plan, with these metrics. Raises `BadInput` where columns are missing."""
+    """Rows that have a plan, with these metrics.
+
+    Raises `BadInput` where columns are missing, and where weights do different things in plans of
+    the table (`of_weights` picks those of one problem).
+    """
     wanted = [METRICS[_known(metric)] for metric in metrics]
     needed = [*PROBLEM, "planner", "budget", "status", *wanted]
     if missing := [name for name in needed if name not in table.columns]:
         raise BadInput(f"the table has no column {missing[0]!r}: it must be one of spillway sweep")
     rows = table[table["status"].isin(PLANNED)]
+    if "weights" in rows and len(found := sorted(rows["weights"].dropna().unique())) > 1:
+        words = " and ".join(WORDS[each] for each in found)
+        raise BadInput(
+            f"the table has plans with weights {words}: they are not of one problem, name one "
+            f"({', '.join(found)})"
+        )
     return rows.dropna(subset=wanted)
+
+
+def of_weights(table: pd.DataFrame, weights: str) -> pd.DataFrame:
+    """The rows without a plan, and those in whose plans weights do this. Raises `BadInput`."""
+    if weights not in WEIGHTS:
+        raise BadInput(f"weights must be one of {', '.join(WEIGHTS)}, not {weights!r:.40}")
+    if "weights" not in table:
+        raise BadInput("the table does not say what weights do: sweep again")
+    return table[(table["weights"] == weights) | ~table["status"].isin(PLANNED)]
 
 
 def _known(metric: str) -> str:

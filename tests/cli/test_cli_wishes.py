@@ -59,4 +59,6 @@ def test_planners_without_wishes_say_so(capfd: pytest.CaptureFixture[str], plann
     asked = ("plan", "resnet18", "--planner", planner, "--budget", "8MiB")
     code, _, err = spillway(capfd, *asked, "--wish", "keep relu__1")
     assert code == 2
-    assert err.endswith(f"spillway: wish 'keep relu__1': {planner} does not know it; it knows none\n")
+    assert err.endswith(
+        f"spillway: wish 'keep relu__1': {planner} does not know it; it knows none\n"
+    )

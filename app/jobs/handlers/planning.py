@@ -15,8 +15,8 @@ from app.jobs.results import results
 from app.kinds.bundles import checked_bundled, is_bundled, plan_text
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import show
-from app.model.options import counts
 from app.model.wire import to_wire
+from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained
 
 FAILED = "The plan failed its check and is not shown."
@@ -44,7 +44,7 @@ def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
         how = {"spills": spills, "exact": not kind.whole_operators, "streams": kind.streams}
         desk.say(Answer("infeasible", data={**how, **infeasible(graph, error)}))
     if not desk.stopped:
-        desk.result("budgets", **budgets(desk, graph, counts(problem)))
+        desk.result("budgets", **budgets(desk, graph, problem["weights"]))
     return proven
 
 
@@ -88,8 +88,9 @@ def infeasible(graph: sp.Graph, error: sp.BudgetTooSmall) -> dict[str, Any]:
     }
 
 
-def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
+def budgets(desk: Desk, graph: sp.Graph, weights: str) -> dict[str, Any]:
     """MR, MH and MP of a graph as plain numbers, cached by the graph's content."""
+    parameters = weights == COUNTED
     asked = Request("budgets", {"graph": graph.digest, "parameters": parameters})
     began = time.monotonic()
     if known := results().recall(asked):
@@ -105,7 +106,7 @@ def budgets(desk: Desk, graph: sp.Graph, parameters: bool) -> dict[str, Any]:
 def run_budgets(desk: Desk, request: Request) -> None:
     """Report the named budgets of a problem's graph."""
     problem = request.problem
-    desk.result("budgets", **budgets(desk, desk.graph(problem), counts(problem)))
+    desk.result("budgets", **budgets(desk, desk.graph(problem), problem["weights"]))
 
 
 def run_warm(_desk: Desk, _request: Request) -> None:

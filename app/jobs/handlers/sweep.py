@@ -13,7 +13,6 @@ from app.jobs.protocol import Request
 from app.jobs.results import results
 from app.kinds.registry import front_of
 from app.model.machines import machine_of
-from app.model.options import counts
 from app.model.packing import packed
 from planners.simulator.bugs import bugs_explained
 from planners.simulator.simulate import traced
@@ -29,7 +28,7 @@ def make_plan(desk: Desk, graph: sp.Graph, problem: Mapping[str, Any], budget: A
         budget=budget,
         machine=machine_of(problem),
         time_limit=problem["time_limit"],
-        parameters=counts(problem),
+        weights=problem["weights"],
         progress=desk.reporter(),
         replay=False,
         **problem["options"],

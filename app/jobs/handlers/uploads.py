@@ -7,6 +7,7 @@ from app.jobs.desk import Desk
 from app.jobs.files import is_graph, plain_name, read_data, read_text
 from app.jobs.handlers.planning import budgets, send_plan
 from app.jobs.protocol import Request
+from app.model.options import weights_in
 from app.model.upload_store import path_of
 
 TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
@@ -26,7 +27,7 @@ def check_text(desk: Desk, text: str) -> None:
         return
     plan = sp.Plan.from_json(data)
     send_plan(desk, plan)
-    desk.result("budgets", **budgets(desk, plan.graph, plan.program.counts_parameters))
+    desk.result("budgets", **budgets(desk, plan.graph, weights_in(plan)))
 
 
 def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import ipywidgets as w
 
 import planners as sp
-from app.model.options import always_counts
+from app.model.options import apart
 from app.model.sizes import format_exact
 from app.model.state import WIDTH_LABELS
 from app.outputs.notebook.options import FULL, NARROW, OptionWidgets, possible
@@ -18,6 +19,7 @@ from app.widgets.bound import bind
 from app.widgets.budget_field import ABOUT, place_of, slider_sizes, ticks_html
 from app.widgets.style import TICKS
 from planners.core.units import format_bytes, parse_size
+from planners.core.weights import WORDS
 
 Act = Callable[[Callable[[], object]], None]
 WISHES = 'One a line: "keep T", "spill T", "A before B", "fuse A B", "split A B"'
@@ -52,14 +54,16 @@ class Fields:
             style=NARROW,
             tooltip="Bytes of each element",
         )
-        self.parameters = w.Checkbox(
-            description="parameters count too",
-            indent=False,
+        self.weights = w.Dropdown(
+            options=[(words, weights) for weights, words in WORDS.items()],
+            description="weights",
             layout=FULL,
-            tooltip="Whether parameters take room in the budget",
+            style=NARROW,
+            tooltip="What weights do, for any planner; named budgets follow from it",
         )
+        self.apart = w.HTML("")
         choices = {"planner": self.planner, "machine": self.machine}
-        choices |= {"bytes_per_element": self.width, "parameters": self.parameters}
+        choices |= {"bytes_per_element": self.width, "weights": self.weights}
         self.choices: dict[str, Any] = choices
 
     def _make_budget(self) -> None:
@@ -146,7 +150,7 @@ class Fields:
         for name, button in self.named.items():
             button.button_style = "primary" if self.session.problem.budget == name else ""
         self.chosen.children = [self._form.box]
-        self.parameters.disabled = always_counts(self.session.problem.planner)
+        self.apart.value = escape(apart(self.session.problem.values_by_name()))
 
     def _measure(self) -> None:
         """Set the ends of the slider, and the sizes of the named budgets."""
@@ -191,7 +195,8 @@ class Fields:
             _heading("Machine"),
             self.machine,
             self.width,
-            self.parameters,
+            self.weights,
+            self.apart,
             *wishes,
         ]
         return w.VBox(children, layout={"width": SIDE, "flex": f"0 0 {SIDE}"})

@@ -8,13 +8,13 @@ from typing import Any
 
 import planners as sp
 from app.model.machines import numbers_in
-from app.model.options import counts, options
+from app.model.options import options, weights_in
 from app.model.sizes import plain_shape
 from app.model.state import Problem
 from app.model.url import UPLOADED
 from planners.core.machine import changed_numbers
 
-OF_THE_RUN = ("parameters", "time_limit")
+OF_THE_RUN = ("parameters", "weights", "time_limit")
 """Options that a script names separately from the planner's own."""
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
@@ -33,7 +33,7 @@ def as_python(problem: Problem, file: str = "") -> str:
         "planner": p.planner,
         "budget": p.budget,
         "machine": p.machine if not p.machine_fields else _Name("machine"),
-        "parameters": counts(p.values_by_name()),
+        "weights": p.weights,
         "time_limit": p.time_limit,
         **options(p),
     }
@@ -51,7 +51,7 @@ def plan_as_python(plan: sp.Plan, file: str = "plan.json") -> str:
     graph, source = plan.graph, plan.graph.source
     name, shapes = source.get("catalogue"), source.get("input_shape")
     chosen: dict[str, Any] = {"planner": plan.planner, "budget": plan.budget_bytes}
-    chosen |= {"machine": plan.machine.name, "parameters": plan.program.counts_parameters}
+    chosen |= {"machine": plan.machine.name, "weights": weights_in(plan)}
     changed = changed_numbers(plan.machine)
     known_machine = changed is not None
     known_graph = isinstance(name, str) and shapes is not None

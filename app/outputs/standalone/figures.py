@@ -12,6 +12,7 @@ from bokeh.plotting import figure
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import BUNDLED
 from app.model.checked_plan import Shown
+from app.model.options import weights_in
 from app.model.pareto import indexed
 from app.model.state import Look
 from app.views.cursor.handles import handles, pool_handles
@@ -71,9 +72,9 @@ class Figures:
         if shown.stream is not None:
             self.delay.show(shown, fronts or {})
         if points:
-            counted = shown.plan.program.counts_parameters
+            weights = weights_in(shown.plan)
             axes = (look.across, look.metric)
-            self.pareto.show(indexed(points, points[-1]["problem"]), shown, axes, counted)
+            self.pareto.show(indexed(points, points[-1]["problem"]), shown, axes, weights)
         for told in (self.map.groups, self.timeline.groups, self.dag) if why else ():
             told.tell(shown, why or {})
 

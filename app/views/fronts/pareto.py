@@ -17,7 +17,7 @@ from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
 from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
-from app.model.options import counts
+from app.model.options import apart
 from app.model.pareto import (
     FLOORS,
     Point,
@@ -62,6 +62,8 @@ TITLES = {
 FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
 PROVEN = "proven bound on traffic"
 HERE = "plan on screen"
+APART = [6, 4]
+"""The dashes of lines of another problem than the others: weights do something else in them."""
 
 
 class Looks:
@@ -165,13 +167,14 @@ class Pareto:
         points: Sequence[dict[str, Any]],
         shown: Shown | None,
         axes: tuple[str, str],
-        counted: bool | None = None,
+        weights: str = "",
     ) -> None:
         """Draw all points (`app.model.pareto.indexed`), each planner's front, bounds, the plan on
         screen.
 
-        `axes` are those of `app.model.pareto.AXES` across and up. `counted` says whether the plan
-        on screen counts parameters: it is not ringed among points that count otherwise.
+        `axes` are those of `app.model.pareto.AXES` across and up. `weights` is what the problem
+        of the plan on screen says of them: it is not ringed among points of another. The line of a
+        planner that cannot have that is dashed.
         """
         across, metric = axes
         self._turn(across, metric)
@@ -182,9 +185,12 @@ class Pareto:
         for k, (source, steps) in enumerate(zip(self.sources, self.steps, strict=True)):
             name = places.get(k, "")
             source.data = data.get(name) or {n: [] for n in COLUMNS}
-            xs, ys = stairs([p for p in points if p["series"] == name], across, metric)
+            those = [p for p in points if p["series"] == name]
+            xs, ys = stairs(those, across, metric)
             steps.data = {"x": xs, "y": ys}
-        same = not points or counted in (None, points[-1]["problem"]["parameters"])
+            alone = bool(those and apart(those[0]["problem"]))
+            self.lines[k].look(line_dash=APART if alone else [])
+        same = not points or weights in ("", points[-1]["problem"]["weights"])
         self.here.data = here_columns(shown if same else None, across, metric)
         self._bounds(points, shown)
         self._name(places, same and shown is not None)
@@ -280,9 +286,9 @@ def draw(view: Pareto, session: Session) -> None:
     """Draw the session's points, of the graph and machine that its charts are about."""
     look, of = session.look, session.charted
     own = of == session.work.shown_for
-    counted = counts(of) if of and own else None
+    weights = of["weights"] if of and own else ""
     shown = session.work.shown if own else None
-    view.show(indexed(session.work.points, of), shown, (look.across, look.metric), counted)
+    view.show(indexed(session.work.points, of), shown, (look.across, look.metric), weights)
 
 
 def legend_item(label: str, *layers: GlyphLayer) -> LegendItem:

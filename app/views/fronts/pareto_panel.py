@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from io import StringIO
@@ -13,7 +13,7 @@ import panel as pn
 import planners as sp
 from app.model.colours import ink_on
 from app.model.file_names import file_word
-from app.model.options import counts
+from app.model.options import apart, series
 from app.model.pareto import Buy, buys, indexed, points_csv, unit, value
 from app.model.sizes import format_exact
 from app.session.session import Session
@@ -30,6 +30,7 @@ from app.widgets.reveal import Reveal
 from app.widgets.rows import BarRows
 from app.widgets.style import BOX, COMPACT, TEXT, wrong_html
 from planners.core.units import format_bytes, parse_size
+from planners.core.weights import WORDS
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 120
@@ -237,7 +238,7 @@ class ParetoPanel(pn.viewable.Viewer):
         show_in_row(self.stop, work.sweeping)
         self.ask.disabled = self.sweep.disabled = work.sweeping
         own = work.shown_for and self.session.charted == work.shown_for
-        self.state.object = state_html(work, counts(work.shown_for) if own else None)
+        self.state.object = state_html(work, work.shown_for["weights"] if own else "")
 
     def __panel__(self) -> pn.Column:
         return self.box
@@ -288,8 +289,11 @@ def answer_html(rows: Sequence[Buy], budget: int, more: int, axis: str) -> str:
     )
 
 
-def state_html(work: Any, counted: bool | None) -> str:
-    """The sweep's progress; below which budgets there is no plan; whether parameters count."""
+def state_html(work: Any, weights: str) -> str:
+    """The sweep's progress; below which budgets there is no plan; what weights do.
+
+    `weights`: what they are to do in the plan on screen; empty where that is of another graph.
+    """
     lines = []
     sweep = work.sweep
     if work.sweeping:
@@ -302,11 +306,22 @@ def state_html(work: Any, counted: bool | None) -> str:
     ]
     if needs:
         lines.append(" · ".join(needs))
-    last = work.points[-1]["problem"]["parameters"] if work.points else None
-    if len(sweep.get("names", ())) > 1 and last:
-        other = "; the plan on screen does not: it is not on the chart" if counted is False else ""
-        lines.append(f"Parameters count in all of these plans{other}.")
+    if work.points and (problems := {series(p["problem"]): p["problem"] for p in work.points}):
+        lines += weights_lines(problems, work.points[-1]["problem"]["weights"], weights)
     return f'<div class="faint">{"<br>".join(lines)}</div>' if lines else ""
+
+
+def weights_lines(
+    problems: Mapping[str, Mapping[str, Any]], asked: str, here: str
+) -> Iterator[str]:
+    """What weights do in the plans of a chart, and which lines are of another problem."""
+    others = [escape(name) for name, problem in problems.items() if apart(problem)]
+    if len(problems) < 2 and not others:
+        return
+    other = f"; {WORDS[here]} in the plan on screen: it is not on the chart"
+    yield f"Weights are {WORDS[asked]}{other if here not in ('', asked) else ''}."
+    if others:
+        yield f"Dashed, another problem: {', '.join(others)}; compare them with one another only."
 
 
 def listed(points: Sequence[dict[str, Any]], across: str) -> list[dict[str, Any]]:

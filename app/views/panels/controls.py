@@ -8,7 +8,6 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.model.options import always_counts
 from app.model.sizes import plain_shape
 from app.model.state import GRANULARITIES, WIDTH_LABELS
 from app.session.session import Session
@@ -23,13 +22,13 @@ from app.widgets.model_field import ModelField
 from app.widgets.style import FIELD, PLAIN, SMALL
 from app.widgets.words import budget_words, planner_words
 from planners.core.caveats import caveats
+from planners.core.weights import WORDS
 
 CAVEATS = """
 .caveat { font-size: 11px; line-height: 1.3; color: var(--sw-faint); border-left: 3px solid #E69F00;
   padding-left: 6px; margin: 2px 0; max-height: 42px; overflow-y: auto; }
 """
 TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may be typed
-COUNTED, ALWAYS = "count parameters", "parameters count"
 
 
 def caveats_html(lines: list[str]) -> str:
@@ -78,10 +77,11 @@ class Controls(pn.viewable.Viewer):
         self.width = pn.widgets.Select(
             label="Bytes/element", options=WIDTH_LABELS, css_classes=["width"], **wide
         )
-        self.parameters = pn.widgets.Checkbox(
-            label=COUNTED,
-            css_classes=["parameters"],
-            **{**wide, "margin": (20, 8, 0, 8)},
+        self.weights = pn.widgets.Select(
+            label="Weights",
+            options={words: weights for weights, words in WORDS.items()},
+            css_classes=["weights"],
+            **wide,
         )
         self.machine = MachineField(self.session)
 
@@ -93,14 +93,7 @@ class Controls(pn.viewable.Viewer):
 
         bind(self.granularity, problem, "granularity", change=change)
         bind(self.width, problem, "bytes_per_element", change=change)
-        bind(
-            self.parameters,
-            problem,
-            "parameters",
-            to=lambda chosen: chosen or always_counts(problem.planner),
-            change=change,
-            also=["planner"],
-        )
+        bind(self.weights, problem, "weights", change=change)
         bind(
             self.shape,
             problem,
@@ -109,7 +102,7 @@ class Controls(pn.viewable.Viewer):
             change=change,
             wrong=said_in(self.wrong_shape),
         )
-        follow(problem, ["planner", "model"], lambda: self._show())
+        follow(problem, "model", lambda: self._show())
         follow(self.session.work, ["shown", "shown_for"], lambda: self._show_caveats())
         self._show()
 
@@ -125,9 +118,7 @@ class Controls(pn.viewable.Viewer):
         )
 
     def _show(self) -> None:
-        """Show the model by its name, and whether counting parameters is a choice."""
-        forced = always_counts(self.session.problem.planner)
-        self.parameters.param.update(disabled=forced, label=ALWAYS if forced else COUNTED)
+        """Show the model by its name."""
         self.model.value = self.session.problem.model
         self._show_caveats()
 
@@ -154,10 +145,10 @@ class Controls(pn.viewable.Viewer):
             self.caveats,
             pn.Row(self.shape, self.width, sizing_mode="stretch_width", margin=0),
             self.wrong_shape,
-            pn.Row(self.granularity, self.parameters, sizing_mode="stretch_width", margin=0),
+            pn.Row(self.granularity, self.weights, sizing_mode="stretch_width", margin=0),
             self.machine,
             heading("Budget"),
-            budget_words(),
+            budget_words(self.session),
             self.budget,
             heading("Planner"),
             planner_words(self.session),

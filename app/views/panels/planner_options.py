@@ -10,7 +10,7 @@ import panel as pn
 import planners as sp
 from app.model.glossary import term
 from app.model.option_keys import own_of
-from app.model.options import BREAKS, SOLVER, always_counts, break_nodes, cuts, solver_names
+from app.model.options import BREAKS, SOLVER, break_nodes, cuts, solver_names
 from app.session.session import Session
 from app.widgets.bound import bind, bind_to
 from app.widgets.chips import CLEAR, PICK, TAKE, Chips
@@ -19,8 +19,6 @@ from app.widgets.later import seen
 from app.widgets.option_fields import ROW, WIDE, OptionFields
 from app.widgets.style import CHOICES, FIELD, LINK, PLAIN, SMALL, TIP
 from app.widgets.whole_number import WholeNumber
-
-ALWAYS = '<span class="faint">Its plans always count parameters.</span>'
 
 
 class PlannerOptions(pn.viewable.Viewer):
@@ -97,15 +95,13 @@ class PlannerOptions(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=(2, 8),
         )
-        self.always = pn.pane.HTML(ALWAYS, margin=(0, 8), stylesheets=[PLAIN])
 
     def _fill(self) -> None:
         """Put the fields of the chosen planner in their places."""
         form = self.form
         self.first.objects = [form.first] if form.first is not None else []
         self.front.objects = [form.front]
-        counts = always_counts(self.session.problem.planner)
-        self.rest.objects = [form.rest, *([self.always] if counts else [])]
+        self.rest.objects = [form.rest]
         self.more.visible = form.folds
 
     def _open(self, opened: bool) -> None:

@@ -52,7 +52,7 @@ class WhatIfPanel(pn.viewable.Viewer):
         follow(session.work, names, lambda: self._show())
         follow(session.look, ["selection", "panel"], lambda: self._show())
         follow(session.look, "panel", lambda: self._reveal())
-        problem = ["wishes", "planner", "options", "parameters"]
+        problem = ["wishes", "planner", "options", "weights"]
         follow(session.problem, problem, lambda: self._show())
         self._show()
 
