@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from planners.simulator.execute import Execution
 
 
+LITTLE, LEAST_SHARE = 0.02, 0.5
+"""Of the time: what is not worth a word, and what is left for planning however long MP takes."""
+
+
 def plan(
     graph: Graph,
     planner: str = DEFAULT,
@@ -54,12 +58,19 @@ def plan(
     began = perf_counter()
     info = find_planner(planner)
     size = resolve_budget(graph, budget, parameters=asked_weights(options) == COUNTED)
-    settings = {**options, "time_limit": time_limit}
+    settings = {**options, "time_limit": _left(time_limit, perf_counter() - began)}
     made = with_engines(info.plan(graph, load_machine(machine), size, settings, progress))
     if replay:
         with bugs_explained(made):
             check(made, since(began, progress))
     return made
+
+
+def _left(time_limit: float, spent_s: float) -> float:
+    """Seconds left of a limit once a budget is known."""
+    if spent_s <= LITTLE * time_limit:
+        return time_limit
+    return round(max(LEAST_SHARE * time_limit, time_limit - spent_s), 2)
 
 
 def simulate(

@@ -96,7 +96,9 @@ def budgets(
     width: Width = None,
     parameters: Parameters = False,
     weights: WeightsOption = None,
-    time_limit: TimeLimit = 10.0,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.001, help="seconds for MP; else by work")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print MR, MH and MP: the least budget, the mean, and what the best order holds at most."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from planners.core.graph import Graph
 from planners.core.progress import Clock
 from planners.core.units import format_bytes, parse_size
 from planners.cosma.order.peak import minimum_peak, order_peak
+
+MOST_STATES = 50_000
+"""Sets of operators that are looked at for MP: some five seconds; hard networks take 10,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +53,19 @@ class Budgets(Displayed):
         ]
 
 
-def budgets(graph: Graph, *, parameters: bool = False, time_limit: float = 10.0) -> Budgets:
+def budgets(graph: Graph, *, parameters: bool = False, time_limit: float | None = None) -> Budgets:
     """MR, MH and MP of a graph, activations only unless `parameters`.
 
-    Where MP is not proven within `time_limit` seconds, `MP` is the best peak found. Raises
-    `BadInput` for a graph without operators.
+    The search for MP ends after `MOST_STATES` sets of operators, so that MP is the same number on
+    every machine, and `MP_proven` says whether it is the least; after `time_limit` seconds too,
+    where that is given, and then it depends on the machine. Raises `BadInput` for a graph without
+    operators.
     """
     needs = _needs(graph, parameters)
     mr = max(needs)
     default = order_peak(graph, tuple(range(len(graph.operators))), parameters)
-    peak = minimum_peak(graph, parameters, clock=Clock(time_limit))
+    clock = Clock(math.inf if time_limit is None else time_limit)
+    peak = minimum_peak(graph, parameters, clock=clock, max_states=MOST_STATES)
     return Budgets(
         MR=mr,
         MP=peak.peak_bytes,

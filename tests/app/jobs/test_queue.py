@@ -21,10 +21,11 @@ SLOW = {**PROBLEM, "planner": "slow", "time_limit": 600}
 GREEDY = {**PROBLEM, "planner": "greedy"}
 LIMIT = 700 * 10**6
 SERVER = """
-import sys, time
+import signal, time
 from app.jobs.pool import WorkerPool
 from app.jobs.protocol import Request
 from tests.app.jobs.test_jobs import PROBLEM
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background ignores it.
 pool = WorkerPool(1)
 job = pool.submit(Request("plan", {**PROBLEM, "planner": "stubborn"}))
 while True:
