@@ -10,7 +10,7 @@ import param
 from app.model.option_keys import keyed, spec_of, unusual
 from app.model.panels import PANELS
 from planners.core.element_types import NATIVE, Width
-from planners.core.weights import LEFT_OUT, WEIGHTS
+from planners.core.weights import LEFT_OUT, WEIGHTS, asked_weights
 
 GRANULARITIES = ("fused", "folded", "aten")
 COLOURS = ("kind", "time", "bytes", "MACs", "spill traffic", "difference")
@@ -76,8 +76,12 @@ class Problem(param.Parameterized):
     def fields_of(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The fields that change if `asked` sets fields and options of the planner.
 
-        Raises `BadInput` for an option that the planner does not have, or a value it cannot have.
+        `parameters=True` is short for `weights="counted"`. Raises `BadInput` for an option that the
+        planner does not have, or a value it cannot have.
         """
+        if "parameters" in asked:
+            rest = {name: value for name, value in asked.items() if name != "parameters"}
+            asked = {**rest, "weights": asked_weights(asked)}
         fields = {name: value for name, value in asked.items() if name in FIELDS}
         chosen = {name: value for name, value in asked.items() if name not in FIELDS}
         planner = fields.get("planner", self.planner)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-COSMA: dict[str, Any] = {"planner": "cosma", "options": {}, "parameters": True}
-FUSION: dict[str, Any] = {"planner": "fusion", "options": {}, "parameters": True}
+COSMA: dict[str, Any] = {"planner": "cosma", "options": {}, "weights": "counted"}
+FUSION: dict[str, Any] = {"planner": "fusion", "options": {}, "weights": "counted"}
 
 
 def made(

@@ -13,13 +13,14 @@ import planners as sp
 from app.jobs.pool import PoolJob, WorkerPool
 from app.jobs.protocol import Answer, Request
 from app.model.state import Problem
+from planners.core.weights import weights_of
 
 PROBLEM = {
     "model": "squeezenet1_1",
     "input_shape": "",
     "granularity": "fused",
     "bytes_per_element": 1,
-    "parameters": False,
+    "weights": "left-out",
     "machine": "npu_small",
     "planner": "cosma",
     "time_limit": 30,
@@ -54,14 +55,20 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any
     assert "progress" in kinds
 
 
-def test_a_planner_that_always_counts_parameters_is_told_to(pool: WorkerPool, until: Any) -> None:
+def test_a_planner_that_always_counts_weights_has_the_same_budgets(
+    pool: WorkerPool, until: Any
+) -> None:
     problem = {**PROBLEM, "planner": "fusion", "budget": "128KiB"}
     messages = collect(pool.submit(Request("plan", problem)), until)
     plan = sp.Plan.from_json(
         json.loads(next(m for m in messages if m.name == "plan")["shown"].text)
     )
     assert plan.planner == "fusion"
-    assert plan.program.counts_parameters
+    assert weights_of(plan.graph, plan.program) == "counted"
+    assert "cannot have them left out" in plan.notes[-1]
+    cosma = collect(pool.submit(Request("budgets", PROBLEM)), until)
+    named = next(m for m in messages if m.name == "budgets")
+    assert named["MR"] == next(m for m in cosma if m.name == "budgets")["MR"]
 
 
 def test_a_budget_that_nothing_fits_in_is_a_result(pool: WorkerPool, until: Any) -> None:

@@ -44,13 +44,30 @@ def read(query: str) -> tuple[dict[str, object], dict[str, object], list[str]]:
 
 
 def test_a_link_says_all_of_the_problem_and_the_look() -> None:
-    problem = Problem(model="resnet18", budget="256 KiB", parameters=True, time_limit=7)
+    problem = Problem(model="resnet18", budget="256 KiB", weights="counted", time_limit=7)
     look = Look(step=12, selection="tensor:relu_", unit="hex", serial=True, colour="MACs")
     found, seen, wrong = read(to_query(problem, look))
     assert wrong == []
     assert Problem(**found).values_by_name() == problem.values_by_name()
     assert (seen["step"], seen["selection"], seen["unit"]) == (12, "tensor:relu_", "hex")
     assert (seen["serial"], seen["colour"]) == (True, "MACs")
+
+
+@pytest.mark.parametrize(
+    ("text", "weights"),
+    [
+        ("planner=cosma&parameters=0", "left-out"),
+        ("planner=cosma&parameters=1", "counted"),
+        ("planner=fusion&parameters=0", "counted"),
+        ("planner=streaming&parameters=1", "counted"),
+        ("planner=overlap&parameters=1", "in-place"),
+        ("planner=fusion&parameters=0&weights=in-place", "in-place"),
+    ],
+)
+def test_links_from_before_weights_mean_what_they_did(text: str, weights: str) -> None:
+    for version in ("1", "2"):
+        problem, _, wrong = read(f"?v={version}&{text}")
+        assert (problem["weights"], wrong) == (weights, [])
 
 
 def test_an_address_without_a_version_is_the_first_page() -> None:
@@ -72,7 +89,7 @@ def test_another_version_is_said_to_be_another() -> None:
         "budget=-1",
         "bytes_per_element=3",
         "time_limit=0",
-        "parameters=maybe",
+        "weights=maybe",
         "granularity=coarse",
         "input_shape=1x3xbig",
         "model=timm:hf-hub:x/y",

@@ -17,9 +17,10 @@ from app.model.checked_plan import Shown, show
 from app.model.options import FUSION
 from app.session.live import AGAIN
 from app.session.session import Session
-from app.views.panels.controls import ALWAYS, COUNTED, Controls
+from app.views.panels.controls import Controls
 from app.views.panels.planner_options import PlannerOptions
 from app.views.panels.status import preview_text, status_html
+from app.widgets.words import planner_words
 from planners.fusion.options import FUSERS
 
 BUDGET = 128 * 1024
@@ -264,16 +265,16 @@ def test_the_slider_previews_and_the_field_says_the_size(visit: Session) -> None
     assert pool.asked("plan")  # type: ignore[attr-defined]
 
 
-def test_parameters_always_count_for_fused_groups(visit: Session) -> None:
-    controls = Controls(visit)
-    assert (controls.parameters.value, controls.parameters.disabled) == (True, True)
-    assert controls.parameters.label == ALWAYS
-    assert visit.request()["parameters"] is True
-    assert visit.problem.parameters is False
-    visit.problem.planner = "cosma"
-    assert (controls.parameters.value, controls.parameters.disabled) == (False, False)
-    assert controls.parameters.label == COUNTED
-    assert visit.request()["parameters"] is False
+def test_the_planner_does_not_change_what_weights_are_to_do(visit: Session) -> None:
+    controls, words = Controls(visit), planner_words(visit)
+    assert "cannot have them left out" in words.object
+    for planner in ("cosma", "overlap", "fusion"):
+        visit.problem.planner = planner
+        assert visit.request()["weights"] == controls.weights.value == "left-out"
+        assert ("cannot have" in words.object) == (planner == "fusion")
+    controls.weights.value = "counted"
+    assert visit.request()["weights"] == "counted"
+    assert "cannot have" not in words.object
 
 
 def test_the_options_of_groups_are_there_for_their_planner_only(visit: Session) -> None:

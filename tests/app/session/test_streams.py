@@ -206,7 +206,7 @@ def test_a_saved_plan_is_the_problem_again_and_python_plans_it() -> None:
     found = problem_of(shown.plan)
     assert found["options"] == {"streaming.pipeline": "2s-md", "streaming.step": 2**21}
     assert found["machine"] == MACHINE
-    assert "parameters" not in found
+    assert found["weights"] == "left-out"  # As it was asked; it cannot have that.
     problem = Problem(**found)
     text = as_python(problem)
     assert "pipeline='2s-md'" in text

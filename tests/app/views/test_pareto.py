@@ -114,8 +114,8 @@ def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
 
 
 def test_points_of_another_machine_or_count_have_another_chart() -> None:
-    asked = {"model": "a", "machine": "m", "parameters": True}
-    other = {**asked, "parameters": False}
+    asked = {"model": "a", "machine": "m", "weights": "counted"}
+    other = {**asked, "weights": "left-out"}
     points = [
         made(1, 9, {**COSMA, **fields}) for fields in (other, asked, {**asked, "machine": "n"})
     ]
