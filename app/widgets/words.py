@@ -13,7 +13,13 @@ from app.widgets.style import PLAIN, TIP
 from planners.core.weights import COUNTED
 
 BUDGET = "Of the scratchpad: MR, MH, MP ({}) or any size."
-BUDGET_TERMS = {"scratchpad": "scratchpad", "MR": "MR", "MH": "MH", "MP": "MP"}
+BUDGET_TERMS = {
+    "scratchpad": "scratchpad",
+    "MR": "MR",
+    "MH": "MH",
+    "MP": "MP",
+    "weights": "weights",
+}
 WORD_TERMS = {
     "residency": "residency",
     "home": "home",
@@ -54,7 +60,7 @@ def budget_words(session: Session) -> pn.pane.HTML:
 
 def measured(weights: str) -> str:
     """What named budgets are of."""
-    return "of activations and weights" if weights == COUNTED else "of activations"
+    return "of activations and weights" if weights == COUNTED else "of activations, no weights"
 
 
 def planner_words(session: Session) -> pn.pane.HTML:

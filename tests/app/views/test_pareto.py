@@ -201,7 +201,7 @@ def test_what_more_buys_is_what_plans_made_directly_say(
     session.open({}, {})
     name = "small (uploaded)"
     session.uploads.texts[name] = json.dumps(small.to_json())
-    session.change(model=name, planner="fusion", budget="4 KiB")
+    session.change(model=name, planner="fusion", budget="4 KiB", weights="counted")
 
     def settled() -> bool:
         session.poll()
