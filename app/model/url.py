@@ -21,7 +21,7 @@ from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
 from planners.core.machine import changed_numbers
-from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS, instead_of
+from planners.core.weights import COUNTED, LEFT_OUT, instead_of
 from planners.study.budgets import plain_budget
 
 VERSION, FIRST = "2", "1"
@@ -112,7 +112,7 @@ def from_query(
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong: list[str] = []
-    given, brought = _uploaded(_of_now(given), wrong)
+    given, brought = _uploaded(_of_now(given, wrong), wrong)
     problem, options = _read(Problem, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
@@ -138,7 +138,10 @@ def pinned_in(
     wrong: list[str] = []
     if "machine" in problem:  # changed numbers refer to that preset
         texts = {"machine": problem["machine"], **texts}
-    texts, brought = _uploaded(_of_now(texts), wrong)
+    if "weights" not in given:
+        before = {n: given[n] for n in ("planner", "parameters") if n in given}
+        texts = {**texts, "weights": _of_now({**before, **texts}, wrong).get("weights", LEFT_OUT)}
+    texts, brought = _uploaded(texts, wrong)
     fields = {**_read(Problem, texts, wrong), **brought}
     options = _options({"v": given["v"], **texts}, wrong)
     if wrong:  # else the comparison would be with another problem than the pinned one
@@ -147,17 +150,24 @@ def pinned_in(
     return {**problem_with(problem).values_by_name(), **fields, "options": unusual(both)}, []
 
 
-def _of_now(given: Mapping[str, str]) -> dict[str, str]:
-    """A link from before `weights`: `parameters` said it, and some planners counted in any case."""
+AS_WEIGHTS = {"0": LEFT_OUT, "1": COUNTED}
+"""What `parameters` in a link said."""
+
+
+def _of_now(given: Mapping[str, str], wrong: list[str]) -> dict[str, str]:
+    """A link as it would be made today: before `weights`, `parameters` said what they do, and some
+    planners counted them in any case."""
     rest = dict(given)
-    counted = rest.pop("parameters", None)
-    if counted is None or "weights" in rest:
+    counted = rest.pop("parameters", "0")
+    if "weights" in rest:
         return rest
-    info = sp.planners().get(rest.get("planner", ""))
-    asked = {"0": LEFT_OUT, "1": COUNTED}.get(counted, counted)
-    if info is not None and asked in WEIGHTS:
-        asked = instead_of(asked, info.honours)
-    return rest | {"weights": asked}
+    if counted not in AS_WEIGHTS:
+        wrong.append(CANNOT.format("parameters", counted))
+        return rest
+    info = sp.planners().get(rest.get("planner", Problem.param["planner"].default))
+    weights = instead_of(AS_WEIGHTS[counted], info.honours) if info else AS_WEIGHTS[counted]
+    usual = weights == LEFT_OUT and "parameters" not in given
+    return rest if usual else rest | {"weights": weights}
 
 
 def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:

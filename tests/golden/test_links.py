@@ -22,6 +22,8 @@ from app.model.options import options, why_not
 from app.model.state import Look, Problem
 from app.model.upload_store import keep
 from app.model.url import from_query, pinned_in
+from planners.core.registry import planner as find_planner
+from planners.core.weights import COUNTED, LEFT_OUT, instead_of
 
 HERE = Path(__file__).parent
 USUAL, *KEPT = json.loads(gzip.decompress((HERE / "links.json.gz").read_bytes()))
@@ -46,7 +48,9 @@ def renamed(old: Mapping[str, Any]) -> dict[str, Any]:
         planner, _, option = key.partition(".")
         value = "auto" if old[name] is None else old[name]
         chosen |= keyed(planner, {option: value})
-    return {**fields, "options": unusual(chosen)}
+    counted, honours = fields.pop("parameters"), find_planner(fields["planner"]).honours
+    weights = instead_of(COUNTED if counted else LEFT_OUT, honours)
+    return {**fields, "weights": weights, "options": unusual(chosen)}
 
 
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: link["name"])
