@@ -68,9 +68,9 @@ def plan(
 
 def _left(time_limit: float, spent_s: float) -> float:
     """Seconds left of a limit once a budget is known."""
-    if spent_s <= LITTLE * time_limit:
-        return time_limit
-    return max(0.001, round(max(LEAST_SHARE * time_limit, time_limit - spent_s), 3))
+    if spent_s > LITTLE * time_limit > 0:
+        return max(0.001, round(max(LEAST_SHARE * time_limit, time_limit - spent_s), 3))
+    return time_limit
 
 
 def simulate(

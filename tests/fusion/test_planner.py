@@ -122,7 +122,6 @@ def test_too_small_a_budget_names_the_operator_and_its_need() -> None:
         ({"baseline": "dnnvm", "online": True}, "the baseline is a search of its own"),
         ({"channel_tile": 0}, "channel_tile must be"),
         ({"time_limit": float("nan")}, "time_limit must be a number of seconds above 0"),
-        ({"parameters": False}, "always count parameters"),
     ],
 )
 def test_wrong_options_are_one_clear_line(options: dict[str, Any], message: str) -> None:

@@ -174,7 +174,6 @@ def test_inputs_and_outputs_take_their_time() -> None:
         ({"ring": "1MiB"}, "a ring size goes with async or 2s"),
         ({"slices": -1}, "slices must be a whole number"),
         ({"pipeline": "sync", "twice": True}, "no rings that could be mapped twice"),
-        ({"parameters": False}, "always count parameters"),
         ({"spread": float("nan")}, "spread must be a number from 0 to 1,000,000"),
         ({"pipe": "2s"}, "streaming has no option 'pipe'"),
         ({"times": "nowhere.csv"}, "cannot read times from nowhere.csv"),
