@@ -41,9 +41,10 @@ from planners.overlap.cost.work import work
 from planners.overlap.emit.program import emit
 from planners.overlap.kernels.candidates import alone, ends
 from planners.overlap.kernels.levels import Cost
-from planners.overlap.model.dependences import Reach, streams
+from planners.overlap.model.dependences import Reach
 from planners.overlap.model.distance import MOST_SEGMENTS
 from planners.overlap.model.segments import Segments
+from planners.overlap.model.separable import streams
 from planners.overlap.options import OverlapOptions
 from planners.overlap.order.orders import all_distances
 from planners.overlap.place.packing import packing_of

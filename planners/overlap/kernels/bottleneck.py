@@ -16,8 +16,9 @@ import numpy as np
 from planners.core.details.pool import Form
 from planners.core.graph import Graph, Operator
 from planners.overlap.kernels.candidates import UNPADDED, BufferNeed, RunCandidate, ends
-from planners.overlap.model.dependences import Numbers, Reach, streams
+from planners.overlap.model.dependences import Numbers, Reach
 from planners.overlap.model.segments import Segments
+from planners.overlap.model.separable import streams
 
 ACCUMULATOR_BYTES = 4
 LEAST_TILE = 4

@@ -13,9 +13,10 @@ import numpy as np
 
 from planners.core.details.pool import Form
 from planners.core.graph import Graph
-from planners.overlap.model.dependences import Numbers, Reach, streams
+from planners.overlap.model.dependences import Numbers, Reach
 from planners.overlap.model.distance import distance, order
 from planners.overlap.model.segments import Segments
+from planners.overlap.model.separable import streams
 
 UNPADDED: Mapping[str, int] = {}
 

@@ -6,8 +6,6 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from planners.core.graph import Graph, Operator
 from planners.overlap.kernels.candidates import BufferNeed, RunCandidate, ends
-from planners.overlap.model.dependences import streams
-from planners.overlap.model.distance import look
 from planners.overlap.model.rows import (
     MOST_KNOWN,
     Span,
@@ -19,6 +17,7 @@ from planners.overlap.model.rows import (
     spans_read,
 )
 from planners.overlap.model.segments import Segments
+from planners.overlap.model.separable import look, streams
 
 
 def alone_in_rows(graph: Graph, position: int, rows: int) -> RunCandidate:

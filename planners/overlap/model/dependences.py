@@ -8,47 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.core.access import detailed, is_local, needs
+from planners.core.access import needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
-from planners.core.relations import full
-from planners.overlap.model.distance import look
 from planners.overlap.model.segments import Segments
+from planners.overlap.model.separable import look, rows_and_columns, streams
 
 Numbers = NDArray[np.int64]
-Table: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, int]]]
-"""Rows and columns that are read, by row and by column of the output."""
 MOST_KNOWN = 5_000
-_tables: dict[Hashable, Table] = {}
 _low_high: dict[Hashable, tuple[Numbers, Numbers]] = {}
 
 
 def _forget() -> None:
     """Empty a full cache of what is known of operators of equal looks."""
-    for known in (_tables, _low_high):
-        if len(known) >= MOST_KNOWN:
-            known.clear()
-
-
-def streams(graph: Graph, op: Operator) -> bool:
-    """Whether rows and columns of the output read rows and columns of the operands, in order."""
-    if len(op.outputs) != 1 or not op.inputs:
-        return False
-    tensors = [graph.tensors[name] for name in (*op.inputs, op.outputs[0])]
-    if any(len(tensor.shape) != 4 or tensor.shape[0] != 1 for tensor in tensors):
-        return False
-    if not detailed(op):
-        return is_local(graph, op, tensors[-1])
-    words = {part.relation[:2] if part.relation else ("",) for part in op.parts}
-    known = {"same", "channels", "window", "pad"}
-    return all(word[0] in known or word == ("cat", 1) for word in words) and all(
-        len(part.shape) == 4 for part in op.parts
-    )
+    if len(_low_high) >= MOST_KNOWN:
+        _low_high.clear()
 
 
 class Reach:
@@ -64,32 +43,14 @@ class Reach:
         self.out = Segments(graph, op.outputs[0])
         self.source = Segments(graph, tensor)
         self.separable = streams(graph, op)
-        self._key = (look(graph, op), op.inputs.index(tensor))
+        place = op.inputs.index(tensor)
+        self._key = (look(graph, op), place)
         if self.separable:
-            if self._key not in _tables:
-                _forget()
-                _tables[self._key] = self._asked()
-            self.rows, self.columns = _tables[self._key]
+            self.rows, self.columns = rows_and_columns(graph, op)[place]
 
     def _box(self, number: int) -> Box | None:
-        return self._read(self.out.box(number))
-
-    def _read(self, box: Box) -> Box | None:
-        """What a box of the output reads."""
+        box = self.out.box(number)
         return dict(needs(self._graph, self._op, self._op.outputs[0], box)).get(self.tensor)
-
-    def _asked(self) -> Table:
-        """What each row and each column of the output reads."""
-        _, height, width = self.out.grid
-        rows = [self._axis(2, i) for i in range(height)]
-        return rows, [self._axis(3, j) for j in range(width)]
-
-    def _axis(self, axis: int, at: int) -> tuple[int, int]:
-        """What all of a row or column reads: of padding some pixels read nothing."""
-        box = list(full(self.out.shape))
-        box[axis] = (at, at + 1)
-        read = self._read(tuple(box))
-        return read[axis] if read is not None else (0, 0)
 
     def reads(self, number: int) -> list[int]:
         """The segments of the operand that a segment of the output reads, ascending."""

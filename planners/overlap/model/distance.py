@@ -28,6 +28,7 @@ from planners.core.boxes import Box
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator
 from planners.core.relations import Shape, full
+from planners.overlap.model.separable import look, rows_and_columns, streams
 
 Order = Literal["element", "segment"]
 MOST_SEGMENTS = 2048
@@ -177,13 +178,6 @@ def _distances(graph: Graph, op: Operator, reverse: bool) -> _Distances:
     return _known[key]
 
 
-def look(graph: Graph, op: Operator) -> Hashable:
-    """What an operator reads, and its distances, depend on this; it has no names."""
-    names = (*op.inputs, *op.parameters, *op.outputs)
-    shapes = tuple((graph.tensors[name].shape, graph.tensors[name].kind) for name in names)
-    return (op.kind, op.slide, op.look, shapes, len(op.inputs), len(op.parameters))
-
-
 def _closed(graph: Graph, op: Operator, tensor: str, reverse: bool) -> _Reads | None:
     """What is read, by formula; None for operators that have none."""
     out = graph.tensors[op.outputs[0]]
@@ -259,6 +253,9 @@ def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
     """What the operator needs segment by segment; by rows or planes if these are too many."""
     out = graph.tensors[op.outputs[0]].shape
     outer = _outer(out)
+    if len(outer) == 3 and streams(graph, op):
+        yield from _by_rows(graph, op, reverse)
+        return
     boxes = [_at(out, outer, index) for index in np.ndindex(*(out[axis] for axis in outer))]
     read = [dict(needs(graph, op, op.outputs[0], box)) for box in boxes]
     size = prod(out) // len(boxes)
@@ -268,6 +265,24 @@ def _asked(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
         shape = graph.tensors[tensor].shape
         corners = np.array([_corner(boxes.get(tensor), shape, reverse) for boxes in read], np.int64)
         yield _Reads(corners[::-1] if reverse else corners, size, own)
+
+
+def _by_rows(graph: Graph, op: Operator, reverse: bool) -> Iterator[_Reads]:
+    """The same where what a pixel reads is what its row reads of what its column reads."""
+    out = graph.tensors[op.outputs[0]].shape
+    own = order(graph, op) == "element"
+    for tensor, (rows, columns) in zip(op.inputs, rows_and_columns(graph, op), strict=True):
+        shape = graph.tensors[tensor].shape
+        (_, channel, row, column), whole = _strides(shape), shape[1] - 1
+        a, b = np.array(rows, np.int64), np.array(columns, np.int64)
+        if reverse:
+            highest = (a[:, 1:] - 1) * row + (b[:, 1] - 1) * column + whole * channel
+            corners = prod(shape) - 1 - highest
+        else:
+            corners = a[:, :1] * row + b[:, 0] * column
+        nothing = (a[:, 1:] <= a[:, :1]) | (b[:, 1] <= b[:, 0])
+        corners = np.where(nothing, _NEVER, corners).reshape(-1)
+        yield _Reads(corners[::-1] if reverse else corners, out[1], own)
 
 
 def _at(shape: Shape, axes: Sequence[int], index: Sequence[int]) -> Box:

@@ -17,7 +17,8 @@ from planners.core.access import ELEMENTWISE, NORMS, needs
 from planners.core.graph import Graph, Operator
 from planners.core.program import Box
 from planners.core.relations import full
-from planners.overlap.model.distance import look, order
+from planners.overlap.model.distance import order
+from planners.overlap.model.separable import look
 
 Span: TypeAlias = tuple[int, int]
 """Rows `[start, stop)` of a tensor."""

@@ -16,8 +16,8 @@ from planners.core.errors import BudgetTooSmall
 from planners.core.graph import Graph, Operator
 from planners.core.progress import Clock
 from planners.overlap.kernels.levels import Cost
-from planners.overlap.model.dependences import streams
 from planners.overlap.model.distance import distance
+from planners.overlap.model.separable import streams
 from planners.overlap.order.orders import least_orders
 from planners.overlap.search.chain import MOST_OPERATORS, ChainWay, cuts
 from planners.overlap.search.coarse import Coarse
