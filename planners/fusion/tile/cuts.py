@@ -14,7 +14,9 @@ from planners.fusion.tile.axes import Axes, RowWindow, box_of, channels_in, chan
 MOST_KNOWN = 10_000
 """Operators that are remembered, over all graphs."""
 _cuts: dict[tuple[object, ...], Cuts] = {}
-_channels: dict[tuple[object, ...], int] = {}
+IN_ORDER = frozenset({"same", "channels", "window", "pad", "cat"})
+"""Relations by which neighbouring channels read neighbouring channels, or the same."""
+_channels: dict[tuple[object, ...], list[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,8 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
     if detailed(op):  # Calls that move elements may give channels another order.
         parts |= {(c, c + 1) for c in range(channels)}
     for part in sorted(parts):
+        if not names:
+            break
         boxes = dict(needs(graph, op, out.name, box_of(out, (0, rows_of(out)), part)))
         own = {t for t in names & set(boxes) if channels_in(graph.tensors[t], boxes[t]) == part}
         names &= own
@@ -161,23 +165,30 @@ def _by_channel(graph: Graph, op: Operator, out: Tensor) -> frozenset[str]:
 
 def channels_read(graph: Graph, op: Operator, tensor: str) -> int:
     """Channels of an input that some channel of the output needs."""
-    key = (op.inputs.index(tensor), *content_of(graph, op))
+    key = content_of(graph, op)
     if key not in _channels:
         if len(_channels) >= MOST_KNOWN:
             _channels.clear()
-        _channels[key] = _channels_read(graph, op, tensor)
-    return _channels[key]
+        _channels[key] = _channels_read(graph, op)
+    return _channels[key][op.inputs.index(tensor)]
 
 
-def _channels_read(graph: Graph, op: Operator, tensor: str) -> int:
-    read: set[int] = set()
+def _channels_read(graph: Graph, op: Operator) -> list[int]:
+    """The same of each input: one question a channel says it of all.
+
+    And one question says it of all channels where neighbours read neighbours.
+    """
+    read: dict[str, set[int]] = {name: set() for name in op.inputs}
+    words = {str(part.relation[0]) if part.relation else "" for part in op.parts}
     for name in op.outputs:
         out = graph.tensors[name]
-        for c in range(channels_of(out)):
-            boxes = dict(needs(graph, op, name, box_of(out, (0, rows_of(out)), (c, c + 1))))
-            if tensor in boxes:
-                read.update(range(*channels_in(graph.tensors[tensor], boxes[tensor])))
-    return len(read)
+        step = channels_of(out) if words <= IN_ORDER else 1
+        for c in range(0, channels_of(out), step):
+            box = box_of(out, (0, rows_of(out)), (c, c + step))
+            for tensor, part in needs(graph, op, name, box):
+                if tensor in read:
+                    read[tensor].update(range(*channels_in(graph.tensors[tensor], part)))
+    return [len(read[name]) for name in op.inputs]
 
 
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
