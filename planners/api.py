@@ -68,7 +68,8 @@ def plan(
 
 def _left(time_limit: float, spent_s: float) -> float:
     """Seconds left of a limit once a budget is known."""
-    if spent_s > LITTLE * time_limit > 0:
+    known = isinstance(time_limit, int | float)  # Else the planner says what is wrong with it.
+    if known and spent_s > LITTLE * time_limit > 0:
         return max(0.001, round(max(LEAST_SHARE * time_limit, time_limit - spent_s), 3))
     return time_limit
 
