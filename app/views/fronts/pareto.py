@@ -62,6 +62,8 @@ TITLES = {
 FORMAT_JOULES = FORMAT_SECONDS.replace("s'", "J'")
 PROVEN = "proven bound on traffic"
 HERE = "plan on screen"
+LONG_NAME = 18
+"""Letters of a name beside which there is room for one more than two."""
 APART = [6, 4]
 """The dashes of lines of another problem than the others: weights do something else in them."""
 
@@ -233,7 +235,10 @@ class Pareto:
             return
         self._labels = told
         Layers.of(self.figure).settle()  # an entry needs a drawn layer
-        items = [legend_item(places[k], self.dots[k], self.lines[k]) for k in sorted(places)]
+        short = {
+            k: name if self.large else name.replace("(weights ", "(") for k, name in places.items()
+        }
+        items = [legend_item(short[k], self.dots[k], self.lines[k]) for k in sorted(places)]
         if ringed:
             items.append(legend_item(HERE, self.marks["here"]))
         if has_bound:
@@ -241,6 +246,8 @@ class Pareto:
         if has_floor:
             label = bounds[0] if self.large else "least possible"
             items.append(legend_item(label, self.marks["floor"]))
+        roomy = all(len(name) <= LONG_NAME for name in short.values())
+        self.figure.legend[0].ncols = 3 if self.large and roomy else 2
         self.figure.legend[0].items = items
 
     def _fit(self) -> None:
