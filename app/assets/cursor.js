@@ -2,6 +2,7 @@
 // paused, and sends pages: the words of the steps around the cursor, and films of the figures that
 // change with each; and of each plan, once it is on screen, which operators and tensors belong together.
 const PAUSE_MS = 300, MARGIN = 48;
+const COMING_MS = 1000;  // from a plan's figures to its pages, at most
 const NEEDED = ['map_band', 'held_band', 'where', 'ring', 'dag_range', 'slider'];
 const OUTLINED = ['nodes', 'curves', 'rects', 'pieces', 'lanes', 'map_groups', 'lane_groups', 'bars'];
 
@@ -14,7 +15,7 @@ export function render({ model, view }) {
   const page = view.model.document;
   const seen = {}, below = {}, followed = new Set();
   const known = { step: model.step, selection: model.selected };  // by the server
-  let pages = null, plan = null, pinned = null, marks = null, marked = '';
+  let turned = null, pages = null, plan = null, pinned = null, marks = null, marked = '';
   let step = known.step, selection = known.selection, tapped = false;
   let due = 0, said = model.heard, asked = null, wanted = 0, waiting = [], stale = false;
 
@@ -56,9 +57,11 @@ export function render({ model, view }) {
     model.send_msg({ tables: wanted });
   }
   const here = () => (plan && pages && plan.number === pages.plan ? plan : null);
+  const ready = () => here() && model.pages === turned;  // else figures may be of the next plan
+  function attend() { if (ready()) for (const { act } of waiting.splice(0)) act(plan); }
   function whenKnown(act) {
-    if (here()) return act(plan);
-    waiting.push(act);
+    if (ready()) return act(plan);
+    waiting.push({ act, at: performance.now() });
     want();
   }
 
@@ -176,11 +179,14 @@ export function render({ model, view }) {
     if (bytes !== model.pages) return;
     const first = next.plan !== (pages && pages.plan);
     pages = next;
+    turned = bytes;
     if (first) {
       step = known.step = next.step;
-      waiting = [];
+      const late = performance.now() - COMING_MS;  // what came later was meant for this plan
+      waiting = waiting.filter(({ at }) => at > late);
     }
     show(first);
+    attend();
     setTimeout(ask, PAUSE_MS);
     if (first) setTimeout(want, PAUSE_MS);
   }
@@ -191,7 +197,7 @@ export function render({ model, view }) {
     if (bytes !== model.tables) return;
     plan = { ...planOf(told), number: told.plan };
     show(false);
-    if (here()) for (const act of waiting.splice(0)) act(plan);
+    attend();
   }
   async function learnBelow() {
     const bytes = model.pinned;
