@@ -343,9 +343,9 @@ class Options:
             return given
         values = dict(given.values() if isinstance(given, Options) else given)
         specs = cls.specs()
-        if "parameters" in values and "parameters" not in specs:
+        if {"parameters", "weights"} & values.keys() and "parameters" not in specs:
             values["weights"] = asked_weights(values)
-            del values["parameters"]
+            values.pop("parameters", None)
         for name in values:
             if name not in specs:
                 raise BadInput(f"{cls.planner()} has no option {name!r}; it has {', '.join(specs)}")

@@ -26,7 +26,7 @@ def tried_rows(shown: Shown) -> list[dict[str, Any]]:
 
 
 def _row(tried: TriedPlanner) -> dict[str, Any]:
-    options = (f"{name}={value}" for name, value in tried.options.items())
+    options = (f"{name}={value}" for name, value in tried.options.items() if name != "parameters")
     name = " ".join([tried.planner, *options])[:MOST_LETTERS]
     if tried.value is None:
         reason = tried.reason.split(";")[0]
