@@ -13,9 +13,9 @@ from planners.core.records import KEY, plain, read, read_value
 
 Carried: TypeAlias = CircularPool | StreamedParameters
 POOL = ("layout", "front", "modulos")
-STREAMING, TRIED, MOVES = "streaming", "auto", "by_hand"
+STREAMING, TRIED, MOVES, LATENCY = "streaming", "auto", "by_hand", "latency"
 SECONDS = "seconds"  # The times in older plans: `planners.core.times`.
-OWN = (POOL[0], STREAMING, TRIED, MOVES, SECONDS)
+OWN = (POOL[0], STREAMING, TRIED, MOVES, LATENCY, SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,38 @@ class MovedByHand:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyClaim:
+    """What a planner that minimised latency claims of its plan on the plan's own machine.
+
+    `seconds` is the program's makespan, `bound_s` a proven lower bound on that of every plan in
+    the planner's space; `scope` says in words which those are.
+    """
+
+    seconds: float
+    bound_s: float
+    scope: str = ""
+
+    @property
+    def gap(self) -> float:
+        """(seconds − bound) / seconds."""
+        return 1 - self.bound_s / self.seconds if self.seconds > self.bound_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Details:
     """What a plan carries beside its program, for its views and for what runs it elsewhere.
 
     `carried` is what its kind of plan needs; whole tensors and fused groups need nothing but
-    their program. `tried` are the planners that `auto` tried, `moves` what was moved by hand. A
-    planner from elsewhere puts what it likes into `extra`: plain data under names of its own.
+    their program. `tried` are the planners that `auto` tried, `moves` what was moved by hand,
+    `latency` what is claimed where latency was minimised. A planner from elsewhere puts what it
+    likes into `extra`: plain data under names of its own.
     """
 
     carried: Carried | None = None
     tried: tuple[TriedPlanner, ...] = ()
     moves: tuple[MovedByHand, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+    latency: LatencyClaim | None = None
 
     def __post_init__(self) -> None:
         if taken := self.extra.keys() & {*OWN, *(POOL if self.pool else ())}:
@@ -77,7 +97,7 @@ class Details:
             data |= plain(self.pool)
         if self.streamed:
             data[STREAMING] = plain(self.streamed)
-        more = {TRIED: self.tried, MOVES: self.moves}
+        more = {TRIED: self.tried, MOVES: self.moves, LATENCY: self.latency}
         return data | {name: plain(value) for name, value in more.items() if value}
 
     @staticmethod
@@ -106,4 +126,5 @@ def _details(data: Any) -> Details:
         tried=read_value(tuple[TriedPlanner, ...], data.get(TRIED, ()), TRIED),
         moves=read_value(tuple[MovedByHand, ...], data.get(MOVES, ()), MOVES),
         extra={str(name): value for name, value in data.items() if name not in taken},
+        latency=read_value(LatencyClaim, data[LATENCY], LATENCY) if LATENCY in data else None,
     )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-from planners.core.access import CONVOLUTIONS, POOLS, detailed
+from planners.core.access import detailed
 from planners.core.graph import Graph, Operator
+from planners.core.touched import touched_bytes
 from planners.fusion.cost.boundary import least_read_bytes
 from planners.fusion.search.candidates import Candidates
 from planners.fusion.tile.cuts import parameter_bytes
@@ -48,22 +47,8 @@ def _touched(graph: Graph, tensor: str) -> int:
 
 def read_bytes(graph: Graph, op: Operator, tensor: str) -> int:
     """Bytes of an operand that an operator touches at all: strides may step over some."""
-    if tensor in op.parameters:
-        return parameter_bytes(graph, op, tensor)
     if detailed(op):
+        if tensor in op.parameters:
+            return parameter_bytes(graph, op, tensor)
         return least_read_bytes(graph, op, tensor)
-    size = graph.size_bytes(tensor)
-    shape, out = graph.tensors[tensor].shape, graph.tensors[op.outputs[0]].shape
-    slides = op.kind in CONVOLUTIONS | POOLS and tensor == op.inputs[0]
-    if not slides or not len(shape) == len(out) == len(op.kernel) + 2:
-        return size
-    windows = zip(shape[2:], out[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True)
-    for n, *window in windows:
-        size = size // n * _under_windows(n, *window)
-    return size
-
-
-@cache
-def _under_windows(n: int, windows: int, k: int, s: int, p: int, d: int) -> int:
-    """How many of n elements of an axis lie under any of the windows."""
-    return len({i * s - p + j * d for i in range(windows) for j in range(k)} & set(range(n)))
+    return touched_bytes(graph, op, tensor)

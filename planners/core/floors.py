@@ -1,0 +1,187 @@
+"""What no plan of a problem can be better than: bytes that must move, seconds that must pass.
+
+Each holds for every program that `check` accepts, by whatever planner: an operator may be cut into
+parts, run on rows, or read again; it still computes all of its output from what it touches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from planners.core.engines import moves, storage
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine
+from planners.core.touched import touched_bytes, touched_of
+from planners.core.weights import COUNTED, IN_PLACE
+
+
+@dataclass(frozen=True)
+class Floors:
+    """Lower bounds of a problem: a graph, a machine, and what weights do.
+
+    `parameters` is the memory that weights come from, where that is known; else it is the fastest
+    of those that they may come from. No budget is asked: a larger one takes none of these away.
+    """
+
+    graph: Graph
+    machine: Machine
+    weights: str
+    parameters: str = ""
+
+    @cached_property
+    def loaded_bytes(self) -> int:
+        """Bytes that must come on chip: what is touched of inputs, and of weights that count."""
+        kinds = {"input", "state", *(["parameter"] if self.weights == COUNTED else [])}
+        read = (name for name, tensor in self.graph.tensors.items() if tensor.kind in kinds)
+        return sum(touched_of(self.graph, name) for name in read)
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """Bytes that must leave the chip: outputs that operators make."""
+        made = {name for name in self.graph.outputs if name in self.graph.producer}
+        return sum(map(self.graph.size_bytes, made))
+
+    @cached_property
+    def read_in_place_bytes(self) -> int:
+        """Bytes of weights that operators read where they live, each at least once."""
+        if self.weights != IN_PLACE:
+            return 0
+        graph = self.graph
+        return sum(touched_bytes(graph, op, p) for op in graph.operators for p in op.parameters)
+
+    @property
+    def compulsory_bytes(self) -> int:
+        """Off-chip bytes of any schedule: what must come, what must leave, what is read there."""
+        return self.loaded_bytes + self.stored_bytes + self.read_in_place_bytes
+
+    def compute_s(self, op: Operator) -> float:
+        """Seconds that an operator computes at least: MACs, or bytes read or written, at full rate.
+
+        The scoreboard's rule, with each byte that the operator touches read once.
+        """
+        graph, machine = self.graph, self.machine
+        onchip = machine.memory(machine.onchip)
+        touched = sum(touched_bytes(graph, op, name) for name in op.inputs)
+        weights = sum(touched_bytes(graph, op, name) for name in op.parameters)
+        reading = (touched + weights * (self.weights == COUNTED)) / onchip.read_bytes_per_s
+        if self.weights == IN_PLACE:
+            reading += weights / max(machine.memory(m).read_bytes_per_s for m in self._weights_in)
+        written = sum(map(graph.size_bytes, op.outputs)) / onchip.write_bytes_per_s
+        return machine.engine("compute").latency_s + max(
+            op.macs / machine.macs_per_s, reading, written
+        )
+
+    @cached_property
+    def computing_s(self) -> float:
+        """Seconds of all operators, one after the other: there is one engine that computes."""
+        return sum(map(self.compute_s, self.graph.operators))
+
+    def load_s(self, size_bytes: int) -> float:
+        """Seconds in which so many bytes can come on chip, with all engines that may bring them."""
+        sources = {self.machine.offchip, *(self._weights_in if self.weights == COUNTED else ())}
+        return self._moving_s(size_bytes, sources, {self.machine.onchip})
+
+    def store_s(self, size_bytes: int) -> float:
+        """Seconds in which so many bytes can leave the chip."""
+        return self._moving_s(size_bytes, {self.machine.onchip}, {self.machine.offchip})
+
+    def traffic_s(self, size_bytes: int) -> float:
+        """Seconds in which so many bytes can be transferred, in both directions at once."""
+        if not size_bytes:
+            return 0.0
+        return 1 / (1 / self.load_s(size_bytes) + 1 / self.store_s(size_bytes))
+
+    @cached_property
+    def latency_s(self) -> float:
+        """Seconds of any plan, whatever its budget."""
+        return self.latency_of(self.loaded_bytes + self.stored_bytes)
+
+    def latency_of(self, transferred_bytes: int) -> float:
+        """Seconds of any plan that loads and stores at least so many bytes.
+
+        What is read in place is no transfer. One engine computes; what comes in is used after it
+        has come, what leaves was made before: so one engine's work has a little before and after
+        it, at the least a transfer's latency.
+        """
+        first = self._least_latency(True) if self._begins_with_load else 0.0
+        last = self._least_latency(False) if self.stored_bytes else 0.0
+        loads = self.load_s(self.loaded_bytes) + last if self.loaded_bytes else 0.0
+        stores = first + self.store_s(self.stored_bytes) if self.stored_bytes else 0.0
+        return max(
+            first + self.computing_s + last, loads, stores, self.traffic_s(transferred_bytes)
+        )
+
+    @cached_property
+    def energy_j(self) -> float:
+        """Joules of any plan: its MACs, what operators touch on chip, and what must cross."""
+        machine, graph = self.machine, self.graph
+        chip, host = machine.memory(machine.onchip), machine.memory(machine.offchip)
+        weights = [machine.memory(name) for name in self._weights_in]
+        outside = min(m.read_pj_per_byte for m in (host, *weights))
+        operands = sum(touched_bytes(graph, op, t) for op in graph.operators for t in op.inputs)
+        if self.weights == COUNTED:
+            operands += sum(
+                touched_bytes(graph, op, t) for op in graph.operators for t in op.parameters
+            )
+        results = sum(graph.size_bytes(t) for op in graph.operators for t in op.outputs)
+        picojoules = graph.macs * machine.mac_pj
+        picojoules += (operands + self.stored_bytes) * chip.read_pj_per_byte
+        picojoules += (results + self.loaded_bytes) * chip.write_pj_per_byte
+        picojoules += (self.loaded_bytes + self.read_in_place_bytes) * outside
+        picojoules += self.stored_bytes * host.write_pj_per_byte
+        return picojoules * 1e-12
+
+    @cached_property
+    def _weights_in(self) -> frozenset[str]:
+        """The memories that weights may come from."""
+        return frozenset([self.parameters or self.machine.parameters, storage(self.machine)])
+
+    @property
+    def _begins_with_load(self) -> bool:
+        """Whether the first operator to run must wait for something to come."""
+        loaded = {"input", "state", *(["parameter"] if self.weights == COUNTED else [])}
+        tensors = self.graph.tensors
+        first = (op for op in self.graph.operators if not self._made_inside(op))
+        return all(
+            any(
+                tensors[name].kind in loaded and touched_bytes(self.graph, op, name)
+                for name in (*op.inputs, *op.parameters)
+            )
+            for op in first
+        )
+
+    def _made_inside(self, op: Operator) -> bool:
+        return any(name in self.graph.producer for name in op.inputs)
+
+    def _least_latency(self, inwards: bool) -> float:
+        machine = self.machine
+        engines = [
+            engine.latency_s
+            for engine in machine.engines
+            for level in machine.memories
+            if level.name != machine.onchip
+            and moves(
+                machine,
+                engine.name,
+                *((level.name, machine.onchip) if inwards else (machine.onchip, level.name)),
+            )
+        ]
+        return min(engines, default=0.0)
+
+    def _moving_s(self, size_bytes: int, sources: set[str], targets: set[str]) -> float:
+        """Bytes over all engines that may move them, each at the fastest that it can."""
+        machine, rate = self.machine, 0.0
+        for engine in machine.engines:
+            rates = [
+                min(
+                    engine.bytes_per_s,
+                    machine.memory(source).read_bytes_per_s,
+                    machine.memory(target).write_bytes_per_s,
+                )
+                for source in sources
+                for target in targets
+                if moves(machine, engine.name, source, target)
+            ]
+            rate += max(rates, default=0.0)
+        return size_bytes / rate if rate else 0.0

@@ -1,0 +1,59 @@
+"""Bytes that an operator touches of an operand, however it is cut: strides may step over some."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from planners.core.access import CONVOLUTIONS, POOLS, detailed, needs_of_all
+from planners.core.boxes import volume
+from planners.core.graph import Graph, Operator
+
+SKIPPING = frozenset({"slice", "select", "pad", "nearest", "bilinear", "corners", "window"})
+"""Relations that may leave elements between those that they read."""
+
+
+def touched_bytes(graph: Graph, op: Operator, tensor: str) -> int:
+    """Bytes of an operand that are read at least once, by whatever parts the operator runs.
+
+    A lower bound: exact for windows; of calls that state how they read, all that is around what
+    they read where none of them steps over anything, and else nothing.
+    """
+    size = graph.size_bytes(tensor)
+    if detailed(op):
+        if _skips(op, tensor):
+            return 0
+        box = needs_of_all(graph, op).get(tensor)
+        return 0 if box is None else graph.bytes_of(tensor, volume([box]))
+    if tensor in op.parameters:
+        return graph.bytes_of(tensor, volume([needs_of_all(graph, op)[tensor]]))
+    shape, out = graph.tensors[tensor].shape, graph.tensors[op.outputs[0]].shape
+    slides = op.kind in CONVOLUTIONS | POOLS and tensor == op.inputs[0]
+    if not slides or not len(shape) == len(out) == len(op.kernel) + 2:
+        return size
+    windows = zip(shape[2:], out[2:], op.kernel, op.stride, op.padding, op.dilation, strict=True)
+    for n, *window in windows:
+        size = size // n * _under_windows(n, *window)
+    return size
+
+
+def touched_of(graph: Graph, tensor: str) -> int:
+    """Bytes of a tensor that some operator touches: at least those of the one that touches most."""
+    readers = (graph.operators[i] for i in graph.consumers[tensor])
+    return max((touched_bytes(graph, op, tensor) for op in readers), default=0)
+
+
+def _skips(op: Operator, tensor: str) -> bool:
+    """Whether a call that a tensor comes to, by whatever way, may step over elements."""
+    reached = {tensor}
+    for part in op.parts:
+        if not reached.isdisjoint(part.reads):
+            reached.add(part.name)
+            if part.relation and part.relation[0] in SKIPPING:
+                return True
+    return False
+
+
+@cache
+def _under_windows(n: int, windows: int, k: int, s: int, p: int, d: int) -> int:
+    """How many of n elements of an axis lie under any of the windows."""
+    return len({i * s - p + j * d for i in range(windows) for j in range(k)} & set(range(n)))

@@ -1,0 +1,87 @@
+"""What no plan can be better than: no planner's is, and on small problems some plan is as good."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import planners as sp
+from planners.core.floors import Floors
+from planners.core.registry import planner as find_planner
+from planners.core.weights import IN_PLACE, WEIGHTS, weights_of
+from tests.random_graphs import random_graph
+
+FORMS = [
+    ("cosma", {}),
+    ("cosma", {"objective": "traffic_then_latency"}),
+    ("fusion", {}),
+    ("fusion", {"joint": True}),
+    ("overlap", {"objective": "latency"}),
+    ("overlap", {"objective": "ram"}),
+    ("streaming", {}),
+    ("streaming", {"joint": True}),
+]
+MACHINES = ["npu_small", "stm32f411", "jetson_xavier", "ethos_u55_deep_embedded"]
+
+
+def floors_of(plan: sp.Plan) -> Floors:
+    weights = weights_of(plan.graph, plan.program) or "left-out"
+    return Floors(plan.graph, plan.machine, weights, plan.program.homes.get("parameter", ""))
+
+
+def assert_above(plan: sp.Plan) -> None:
+    floors, trace = floors_of(plan), sp.simulate(plan)
+    assert plan.claims.compulsory_bytes >= floors.compulsory_bytes > 0
+    moved = plan.claims.offchip_bytes if floors.weights != IN_PLACE else 0
+    assert trace.makespan_s >= floors.latency_of(moved) * (1 - 1e-9) > 0
+    assert trace.makespan_s >= floors.latency_s * (1 - 1e-9)
+    assert trace.energy_j >= floors.energy_j * (1 - 1e-9) >= 0
+
+
+@pytest.mark.parametrize(("planner", "options"), FORMS)
+def test_no_plan_lies_under_its_floors(planner: str, options: dict[str, object]) -> None:
+    graph, planned = sp.load("mcunet_vww1"), 0
+    for weights in WEIGHTS:
+        if find_planner(planner).cannot(weights):
+            continue
+        for machine, budget in (("npu_small", "64KiB"), ("stm32f411", "MR"), ("npu_small", "2MiB")):
+            asked = {"machine": machine, "weights": weights, "time_limit": 2, **options}
+            try:
+                plan = sp.plan(graph, planner, budget, **asked)
+            except sp.BudgetTooSmall:
+                continue
+            assert_above(plan)
+            planned += 1
+    assert planned
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_plan_of_a_random_graph_lies_under_its_floors(seed: int) -> None:
+    graph = random_graph(seed, 6)
+    for machine in MACHINES:
+        for budget in ("MR", "MP"):
+            assert_above(sp.plan(graph, "cosma", budget, machine, schedule="joint"))
+
+
+def test_a_chain_in_all_the_memory_it_wants_reaches_what_its_engines_must_do() -> None:
+    """The floor is not idle: beside the first load and the last store nothing is above it."""
+    graph = sp.load("squeezenet1_1")
+    machine = sp.load_machine("npu_small")
+    plan = sp.plan(graph, "cosma", "MP", machine)
+    floors, trace = floors_of(plan), sp.simulate(plan)
+    ends = floors.load_s(floors.loaded_bytes) + floors.store_s(floors.stored_bytes)
+    assert trace.makespan_s == pytest.approx(floors.computing_s + ends, rel=2e-3)
+
+
+def test_slower_transfers_raise_the_floor_to_what_must_cross() -> None:
+    graph, machine = sp.load("squeezenet1_1"), sp.load_machine("npu_small")
+    slow = replace(
+        machine, engines=tuple(replace(engine, bytes_per_s=1e6) for engine in machine.engines)
+    )
+    floors = Floors(graph, slow, "counted")
+    assert floors.latency_s == pytest.approx(
+        floors.load_s(floors.loaded_bytes) + slow.engine("dma_out").latency_s
+    )
+    assert floors.load_s(10**6) == 0.5  # by both engines that bring bytes
+    assert Floors(graph, slow, "left-out").latency_s < floors.latency_s / 4
