@@ -23,6 +23,7 @@ from app.jobs.desk import Desk, Rest
 from app.jobs.protocol import HANDLERS, Answer, Request
 from app.jobs.results import versions
 from app.model.memory import limit_this_process
+from planners.core.processes import NAME
 
 TOO_LARGE = "This needs more memory than a planning process may have: try a smaller model."
 
@@ -84,6 +85,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     os.nice(5)
+    os.environ.setdefault(NAME, "1")  # the pool has a worker a core
     desk, requests = Desk(out), SimpleQueue[dict[str, Any]]()
     threading.Thread(target=listen, args=(desk, requests), daemon=True).start()
     threading.Thread(target=versions, daemon=True).start()  # of the sources as they are now

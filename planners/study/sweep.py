@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
 from planners.core.plan import Plan
+from planners.core.processes import alone
 from planners.core.registry import DEFAULT
 from planners.core.registry import planner as find_planner
 from planners.core.units import parse_size
@@ -23,7 +25,6 @@ from planners.core.weights import COUNTED, asked_weights, weights_of
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
-from planners.study.giving_up import TimeUp, give_up_after
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -252,7 +253,7 @@ def _run(
                 number = asked.pop(future)
                 sizes = _taken(future, sizing[number])
                 for place, task in tasks_of(number, sizes).items():
-                    made[_submit(executor, partial(_row, task))] = place, task
+                    made[_submit(executor, partial(_row_of_many, task))] = place, task
     finally:
         for future in [*asked, *made]:
             future.cancel()
@@ -303,6 +304,12 @@ def _row(task: SweepTask) -> dict[str, Any]:
             raise  # Very likely an option that the planner does not have.
         return task.failed(error)
     return {**facts, **task.names, "reason": None}
+
+
+def _row_of_many(task: SweepTask) -> dict[str, Any]:
+    """The same where others are planned beside it: a planner has no cores but this one."""
+    with alone():
+        return _row(task)
 
 
 def summary(plan: Plan) -> dict[str, Any]:

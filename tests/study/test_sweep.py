@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import planners as sp
-from planners.study.giving_up import TimeUp, give_up_after
+from planners.core.giving_up import TimeUp, give_up_after
 from tests.random_graphs import random_graph
 
 
