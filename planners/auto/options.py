@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planners.core.options import Options, choice
+from planners.core.options import Options, choice, whole
 
 OBJECTIVES = ("latency", "traffic", "energy", "memory")
+MOST_PROCESSES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,4 +16,12 @@ class AutoOptions(Options):
 
     objective: str = choice(
         OBJECTIVES, "what the best plan has the least of", label="Best for", place="front"
+    )
+    processes: int = whole(
+        0,
+        "how many planners run side by side; 0: one a core",
+        most=MOST_PROCESSES,
+        label="Processes",
+        words={0: "one a core", 1: "one", 2: "2", 4: "4", 8: "8"},
+        place="none",
     )

@@ -1,57 +1,50 @@
-"""`planner="auto"`: every planner is tried, and the best plan for one objective is returned."""
+"""`planner="auto"`: every form worth asking is asked, and the best plan for one objective returned.
+
+The whole method, in the order in which it decides:
+
+1. `forms` are the planners with options that serve the objective, quick ones first; those that
+   cannot have weights as they are asked are named with the reason, and not asked.
+2. `aims` says what a plan is worth, and what it is worth at best: by the floor of the problem
+   (`planners.core.floors`), by what a form proves, by the bytes that its plan moves.
+3. `race` says who is next and for how long, in rounds; more time goes where something can be won.
+4. `lanes` is where forms are asked: here, one after the other, or `side_by_side` in processes
+   (`worker`, `messages`), as many as there are cores; `attempts` asks one, and times its program.
+5. `verdict` says what the best plan won against, and of what the proof is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.auto.candidates import (
-    AUTO,
-    SIMULATED,
-    UNITS,
-    PlannerCandidate,
-    candidates,
-    floor_of,
-    value_of,
-)
+from planners.auto.aims import Aim
+from planners.auto.attempts import FormProblem, Task
+from planners.auto.forms import Form, forms
+from planners.auto.lanes import BestPlan, Ended, Here, Lanes
 from planners.auto.options import AutoOptions
-from planners.core.details import TriedPlanner
-from planners.core.errors import BadInput, BudgetTooSmall, Cancelled, SpillwayError
+from planners.auto.race import Race
+from planners.auto.side_by_side import SideBySide, WorkerProcess, end, started
+from planners.auto.verdict import Apart, none_of, with_verdict
+from planners.core.floors import Floors
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.plan import Plan
+from planners.core.processes import processes
 from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
-from planners.simulator.simulate import simulate
 
-LEAST_S = 0.5  # a planner with no more time than this is not started
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """A candidate's result: a value by the objective, or the reason why there is none."""
-
-    candidate: PlannerCandidate
-    plan: Plan | None = None
-    value: float | None = None
-    reason: str = ""
-    short: BudgetTooSmall | None = None
-
-    def told(self, objective: str) -> TriedPlanner:
-        """The same for `Plan.details`."""
-        claims = self.plan.claims if self.plan else None
-        return TriedPlanner(
-            planner=self.candidate.planner,
-            options={n: v for n, v in self.candidate.options.items() if n != "weights"},
-            objective=objective,
-            value=self.value,
-            status=claims.status if claims else "infeasible" if self.short else "none",
-            offchip_bytes=claims.offchip_bytes if claims else None,
-            extent_bytes=claims.extent_bytes if claims else None,
-            reason=self.reason,
-        )
+WORTH_S = 3.0
+"""With less time than this, processes are not worth their start."""
+POLL_S = 0.1
+GRACE_S, GRACE = 0.5, 0.05
+"""How long those that are asked to end may take: seconds, and a share of the limit, the less."""
+FIRST_GRACE_S = 5.0
+"""The same where there is no plan yet."""
+RESERVE = 1.3
+"""What is left for the check of the best plan: times what its timing took."""
+OVER, HOG = 3.0, 0.4
+"""Times its own limit and a share of the whole one: who takes longer than both is given up."""
 
 
 def plan(
@@ -65,131 +58,150 @@ def plan(
 
     Options: `objective` (`latency` and `energy` of the simulated program on the machine,
     `traffic` off chip in bytes, `memory` held on chip in bytes), `time_limit` in seconds for all
-    of them together, `weights` (what they do, in all of them: planners that cannot have it so are
-    not tried, and named with the reason).
+    of them together, the check of the plan included, `processes` (how many are asked side by
+    side; 0: one a core), `weights` (what they do, in all of them: planners that cannot have it so
+    are not tried, and named with the reason).
 
-    The plan is its planner's own, with its options and claims: `optimal` is proven of that
-    planner's problem. The notes tell what it won against and by how much; `details.tried` has
-    each candidate. Raises `BudgetTooSmall` with the least need where nothing fits, and
-    `BadInput`.
+    The plan is its planner's own, with its options. It is `optimal` only where no plan of the
+    problem is better by the objective; the notes and `details.best` tell of what the proof is, and
+    `details.tried` has each form. Raises `BudgetTooSmall` with the least need where nothing fits,
+    `Cancelled` where it is stopped before there is a plan, and `BadInput`.
     """
     chosen = AutoOptions.of(options)
-    objective, clock = chosen.objective, Clock(chosen.time_limit, progress)
-    queue, tried = _of_the_problem(candidates(objective, chosen.weights), chosen.weights)
-    best: Tried | None = None
-    for number, candidate in enumerate(queue):
-        share_s = clock.left_s / (len(queue) - number)
-        if share_s < LEAST_S and (best or clock.stopped):
-            tried.append(Tried(candidate, reason="not tried: no time was left"))
-            continue
-        attempt = _try(candidate, (graph, machine, budget_bytes), objective, clock, share_s, best)
-        tried.append(attempt)
-        if attempt.value is not None and (best is None or _key(attempt) < _key(best)):
-            best = attempt
-    if best is None:
-        raise _none(tried, budget_bytes, clock)
-    return _chosen(best, tried, objective)
-
-
-def _of_the_problem(
-    every: Sequence[PlannerCandidate], weights: str
-) -> tuple[list[PlannerCandidate], list[Tried]]:
-    """The candidates in whose plans weights do what is asked; and the others, with the reason."""
-    why_not = [find_planner(candidate.planner).cannot(weights) for candidate in every]
-    both = list(zip(every, why_not, strict=True))
-    others = [Tried(candidate, reason=f"not tried: {why}") for candidate, why in both if why]
-    return [candidate for candidate, why in both if not why], others
-
-
-def _try(
-    candidate: PlannerCandidate,
-    problem: tuple[Graph, Machine, int],
-    objective: str,
-    clock: Clock,
-    share_s: float,
-    best: Tried | None,
-) -> Tried:
-    """Try one planner; its program is timed only where it may still win."""
-
-    def tell(moment: Progress) -> bool:
-        clock.report(f"{candidate.label}: {moment.stage}")
-        return not clock.stopped
-
+    clock = Clock(chosen.time_limit, progress)
+    # They start while what they are sent is made.
+    workers = started(processes(chosen.processes) if chosen.time_limit >= WORTH_S else 1)
     try:
-        made = _least(candidate, problem, objective, max(LEAST_S, share_s), tell)
-        clock.report(f"{candidate.label}: timing its program")
-        machine = problem[1]
-        floor = floor_of(objective, made, machine)
-        if best is not None and best.value is not None and floor > best.value:
-            told = (
-                f"at least {format_quantity(floor, UNITS[objective])}, for the bytes that it moves"
-            )
-            return Tried(candidate, made, None, told)
-        trace = simulate(made) if objective in SIMULATED else None
-    except BudgetTooSmall as error:
-        return Tried(candidate, reason=str(error), short=error)
-    except SpillwayError as error:
-        return Tried(candidate, reason=str(error))
-    return Tried(candidate, made, value_of(objective, made, trace))
+        return _best(graph, machine, budget_bytes, chosen, clock, workers)
+    finally:
+        end(workers)
 
 
-def _least(
-    candidate: PlannerCandidate,
-    problem: tuple[Graph, Machine, int],
-    objective: str,
-    limit_s: float,
-    tell: ProgressCallback,
+def _best(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    chosen: AutoOptions,
+    clock: Clock,
+    workers: list[WorkerProcess],
 ) -> Plan:
-    """The candidate's plan; where memory is what matters, in the least budget that it names."""
-    graph, machine, budget = problem
-    function = find_planner(candidate.planner).plan
-    settings = {**candidate.options, "time_limit": limit_s}
-    if objective == "memory":
-        try:
-            function(graph, machine, 1, settings, tell)
-        except BudgetTooSmall as error:
-            if error.need_bytes > budget:
-                raise BudgetTooSmall(
-                    error.need_bytes, budget, error.operator, error.tensors, error.remedy
-                ) from None
-            try:
-                return function(graph, machine, error.need_bytes, settings, tell)
-            except BudgetTooSmall:
-                pass  # what it named is a bound; the budget itself may do
-    return function(graph, machine, budget, settings, tell)
+    """The best plan, with what it won against."""
+    aim = Aim(chosen.objective, Floors(graph, machine, chosen.weights))
+    asked, apart = _of_the_problem(forms(chosen.objective, chosen.weights), chosen.weights)
+    race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))
+    best = BestPlan()
+    referee = Referee(race, clock, chosen.time_limit)
+    problem = FormProblem(graph, machine, budget_bytes, aim)
+    here = Here(problem, best, race.to_beat, referee.hear)
+    lanes = SideBySide(here, workers) if workers else here
+    try:
+        referee.run(lanes)
+    finally:
+        lanes.close()
+    made = best.get()
+    if made is None:
+        raise none_of(race, apart, budget_bytes, clock.stopped)
+    return with_verdict(made, race, apart, clock.stopped)
 
 
-def _key(tried: Tried) -> tuple[float, int, int]:
-    """Better is less: by the objective, then by traffic, then by memory."""
-    assert tried.plan is not None
-    assert tried.value is not None
-    return tried.value, tried.plan.claims.offchip_bytes, tried.plan.claims.extent_bytes
+def _of_the_problem(every: Sequence[Form], weights: str) -> tuple[list[Form], list[Apart]]:
+    """The forms in whose plans weights do what is asked; and the others, with the reason."""
+    why_not = [find_planner(form.planner).cannot(weights) for form in every]
+    both = list(zip(every, why_not, strict=True))
+    apart = [Apart(form, f"not tried: {why}") for form, why in both if why]
+    return [form for form, why in both if not why], apart
 
 
-def _none(tried: list[Tried], budget_bytes: int, clock: Clock) -> SpillwayError:
-    """Why there is no plan at all: the least that any planner needs."""
-    short = [(t.short.need_bytes, t.candidate.label, t.short) for t in tried if t.short]
-    if not short:
-        if clock.stopped:
-            return Cancelled("planning was stopped before any planner had a plan")
-        told = "; ".join(f"{t.candidate.label}: {t.reason}" for t in tried)
-        return BadInput(f"no planner has a plan: {told}")
-    need, label, error = min(short, key=lambda found: found[:2])
-    remedy = f"that is the least of all planners, {label}'s"
-    return BudgetTooSmall(need, budget_bytes, error.operator, error.tensors, remedy)
+class Referee:
+    """Who begins and ends what runs, by the clock and the race."""
 
+    def __init__(self, race: Race, clock: Clock, limit_s: float) -> None:
+        self.race, self.clock, self.limit_s = race, clock, limit_s
+        self._grace_s = min(GRACE_S, GRACE * limit_s)
+        self._stages: dict[int, str] = {}
+        self._begun: dict[int, float] = {}
+        self._over_since: float | None = None
 
-def _chosen(best: Tried, tried: list[Tried], objective: str) -> Plan:
-    """The winner with the reasons why it is."""
-    assert best.plan is not None
-    assert best.value is not None
-    others = sorted((t for t in tried if t is not best and t.value is not None), key=_key)
-    unit = UNITS[objective]
-    lines = [
-        f"{AUTO}: {best.candidate.label} has the least {objective}, "
-        f"{format_quantity(best.value, unit)}, of {len(tried)} ways to plan"
-    ]
-    lines += [f"{AUTO}: {t.candidate.label} {format_quantity(t.value or 0, unit)}" for t in others]
-    lines += [f"{AUTO}: {t.candidate.label}: {t.reason}" for t in tried if t.value is None]
-    details = replace(best.plan.details, tried=tuple(t.told(objective) for t in tried))
-    return replace(best.plan, notes=(*best.plan.notes, *lines), details=details)
+    @property
+    def left_s(self) -> float:
+        """Seconds left for forms: some are kept for the check of the best plan."""
+        best = self.race.best
+        kept_s = RESERVE * best.timed_s if best else 0.0
+        return self.limit_s - kept_s - self.clock.elapsed_s
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is begun; without any plan the time is not over."""
+        if self.clock.stopped or self.race.settled:
+            return True
+        return self.race.best is not None and self.left_s <= 0
+
+    def run(self, lanes: Lanes) -> None:
+        """Ask form after form until nothing can be won or the time is over."""
+        while True:
+            while not self.over and lanes.free() and (task := self._next(lanes)):
+                lanes.start(task, self._cut_s(task))
+            if self.race.settled or self._too_late():
+                break
+            if not self.race.running and (self.over or not lanes.quick_only):
+                break
+            for number in self.race.running if self.over else self.race.hopeless():
+                lanes.ask_to_end(number)
+            for ended in lanes.wait(POLL_S):
+                self._take(ended)
+            self._report()
+        for task in list(self.race.running.values()):
+            took_s = self.clock.elapsed_s - self._begun[task.number]
+            self.race.given_up(task, "it was still at work at the end", took_s)
+
+    def hear(self, task: Task, moment: Progress) -> bool:
+        """A form's report goes on to the caller; False where it is to end."""
+        self._stages[task.number] = moment.stage
+        self._report()
+        return not self.over
+
+    def _next(self, lanes: Lanes) -> Task | None:
+        task = self.race.next(self.left_s, quick_only=lanes.quick_only)
+        if task is not None:
+            self._begun[task.number] = self.clock.elapsed_s
+        return task
+
+    def _cut_s(self, task: Task) -> float | None:
+        """When a task is given up; never while there is no plan."""
+        if self.race.best is None:
+            return None
+        most_s = max(OVER * task.limit_s, HOG * self.limit_s)
+        return max(0.0, min(self.left_s + self._grace_s, most_s))
+
+    def _take(self, ended: Ended) -> None:
+        self._stages.pop(ended.task.number, None)
+        if ended.outcome is not None:
+            self.race.done(ended.outcome)
+        elif ended.reason:
+            self.race.given_up(ended.task, ended.reason, ended.took_s)
+        else:
+            self.race.again(ended.task)
+
+    def _too_late(self) -> bool:
+        """Whether those that were asked to end have had their time for it."""
+        if not self.over:
+            return False
+        now = self.clock.elapsed_s
+        if self._over_since is None:
+            self._over_since = now
+        grace_s = self._grace_s if self.race.best else FIRST_GRACE_S
+        return now - self._over_since > grace_s
+
+    def _report(self) -> None:
+        race, best = self.race, self.race.best
+        running = ", ".join(
+            f"{race.runners[n].form.label}: {self._stages.get(n, 'begun')}"
+            for n in sorted(race.running)
+        )
+        over = sum(bool(runner.outcomes) for runner in race.runners)
+        told = f"{running or 'choosing'} ({over} of {len(race.runners)} asked"
+        if best is None or best.value is None:
+            self.clock.report(f"{told})")
+            return
+        label = best.task.form.label
+        self.clock.report(f"{told}, best {format_quantity(best.value, race.aim.unit)} by {label})")

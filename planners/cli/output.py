@@ -142,6 +142,8 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "optimal": "proven optimal",
         "feasible": f"within {claims.gap:.2%} of the bound",
     }[claims.status]
+    if plan.details.best:
+        proof = plan.details.best.words
     facts = {
         "model": f"{row['model']} ({row['operators']} operators, {plan.graph.granularity})",
         "planner": f"{plan.planner}: {claims.solver}",

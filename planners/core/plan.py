@@ -102,7 +102,7 @@ class Plan(Displayed):
             ("planner", self.planner),
             ("machine", self.machine.title),
             ("budget", format_bytes(self.budget_bytes)),
-            ("status", status),
+            ("status", self.details.best.words if self.details.best else status),
             *claimed,
         ]
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 import planners as sp
-from planners.auto.candidates import candidates, floor_of, value_of
+from planners.auto import planner as auto
+from planners.auto.aims import UNITS, Aim
+from planners.auto.forms import Form, forms
 from planners.auto.options import OBJECTIVES
+from planners.core.details import BestOfForms
+from planners.core.floors import Floors
 from planners.core.machine import load_machine
 from planners.core.registry import planner
 from planners.core.units import format_quantity
-from planners.core.weights import COUNTED, WEIGHTS, weights_of
+from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS, weights_of
 from tests.random_graphs import random_graph
 
 BUDGET = 200
@@ -18,16 +25,23 @@ ALL = ("cosma", "fusion", "overlap", "streaming")
 MACHINE = load_machine("npu_small")
 
 
-def each(graph: sp.Graph, budget: int, objective: str, weights: str = COUNTED) -> list[sp.Plan]:
-    """What every candidate makes of it, of those in whose plans weights do what is asked."""
+def aim_of(objective: str, graph: sp.Graph, weights: str = COUNTED) -> Aim:
+    return Aim(objective, Floors(graph, MACHINE, weights))
+
+
+def each(
+    graph: sp.Graph, budget: int, objective: str, weights: str = COUNTED, limit_s: float = 60.0
+) -> list[tuple[Form, sp.Plan]]:
+    """What every form makes of it in the budget, where weights do what is asked."""
     found = []
-    for candidate in candidates(objective, weights):
-        if planner(candidate.planner).cannot(weights):
+    for form in forms(objective, weights):
+        if planner(form.planner).cannot(weights) or form.least:
             continue
         try:
-            found.append(sp.plan(graph, candidate.planner, budget, **candidate.options))
+            made = sp.plan(graph, form.planner, budget, time_limit=limit_s, **form.options)
         except sp.BudgetTooSmall:
             continue
+        found.append((form, made))
     return found
 
 
@@ -36,63 +50,139 @@ def each(graph: sp.Graph, budget: int, objective: str, weights: str = COUNTED) -
 @pytest.mark.parametrize("seed", range(4))
 def test_no_planner_alone_is_better(objective: str, weights: str, seed: int) -> None:
     graph = random_graph(seed, 7, largest=30)
-    made = sp.plan(graph, "auto", BUDGET, objective=objective, weights=weights)
+    made = sp.plan(graph, "auto", BUDGET, objective=objective, weights=weights, processes=1)
     sp.check(made)
-    others = each(graph, BUDGET, objective, weights)
+    others = [plan for _, plan in each(graph, BUDGET, objective, weights)]
     assert len({plan.planner for plan in others}) > 1
     assert {weights_of(graph, plan.program) for plan in others} <= {weights, None}
-    values = [value_of(objective, plan, sp.simulate(plan)) for plan in others]
-    assert value_of(objective, made, sp.simulate(made)) == pytest.approx(min(values))
-    assert made.notes[-len(made.details.tried) :][0].startswith(f"auto: {made.planner}")
+    aim = aim_of(objective, graph, weights)
+    values = [aim.value(plan, sp.simulate(plan)) for plan in others]
+    best = made.details.best
+    assert best is not None
+    assert best.value == aim.value(made, sp.simulate(made)) == pytest.approx(min(values))
+    assert best.floor == aim.floor <= best.value * (1 + 1e-9)
     apart = {row.planner for row in made.details.tried if "compared" in row.reason}
     assert apart == {name for name in ALL if planner(name).cannot(weights)}
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_never_worse_than_a_form_with_its_share(count: int) -> None:
+    graph, limit_s = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64)), 8.0
+    asked: dict[str, Any] = {"objective": "latency", "weights": COUNTED}
+    made = sp.plan(graph, "auto", "96KiB", time_limit=limit_s, processes=count, **asked)
+    assert made.details.best is not None
+    share_s = limit_s / made.details.best.forms
+    alone = [
+        sp.simulate(p).makespan_s for _, p in each(graph, 96 * 1024, "latency", COUNTED, share_s)
+    ]
+    assert made.details.best.value <= min(alone) * (1 + 1e-9)
+
+
 def test_a_plan_is_its_planners_own_and_says_what_it_won_against() -> None:
     graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
-    made = sp.plan(graph, "auto", "1MiB", objective="traffic", time_limit=20, parameters=True)
-    again = sp.plan(graph, made.planner, "1MiB", **made.options)
+    made = sp.plan(graph, "auto", "200KiB", objective="traffic", time_limit=8, parameters=True)
+    again = sp.plan(graph, made.planner, "200KiB", **{**made.options, "time_limit": 8})
     assert again.claims.offchip_bytes == made.claims.offchip_bytes
     rows = made.details.tried
-    every = candidates("traffic", COUNTED)
-    apart = [c for c in every if planner(c.planner).cannot(COUNTED)]
-    tried = [c for c in every if c not in apart]
-    assert [row.planner for row in rows] == [c.planner for c in (*apart, *tried)]
+    every = forms("traffic", COUNTED)
+    apart = [form for form in every if planner(form.planner).cannot(COUNTED)]
+    asked = [form for form in every if form not in apart]
+    assert [row.planner for row in rows] == [form.planner for form in (*apart, *asked)]
     best = min(row.value for row in rows if row.value is not None)
     assert best == made.claims.offchip_bytes
     lines = [note for note in made.notes if note.startswith("auto: ")]
-    assert len(lines) == len(rows)
+    assert len(lines) == len(rows) + 2
+    assert lines[0].startswith(f"auto: {made.planner}")
     assert format_quantity(best, "bytes") in lines[0]
-    sp.Plan.from_json(made.to_json())
+    assert all(row.ended for row in rows if row.seconds)
+    assert sp.Plan.from_json(made.to_json()) == made
 
 
 def test_least_memory_is_below_the_budget() -> None:
     graph = random_graph(5, 6, largest=40)
-    made = sp.plan(graph, "auto", 10_000, objective="memory", time_limit=20, weights=COUNTED)
-    roomy = [plan.claims.extent_bytes for plan in each(graph, 10_000, "memory")]
+    asked: dict[str, Any] = {"objective": "memory", "time_limit": 20, "weights": COUNTED}
+    made = sp.plan(graph, "auto", 10_000, processes=1, **asked)
+    roomy = [plan.claims.extent_bytes for _, plan in each(graph, 10_000, "memory")]
     assert made.claims.extent_bytes <= min(roomy)
+    assert any(row.options.get("budget") == "least" for row in made.details.tried)
     with pytest.raises(sp.BudgetTooSmall) as found:
         sp.plan(graph, "auto", 1, objective="memory")
     assert found.value.need_bytes > 1
     assert found.value.have_bytes == 1
 
 
-def test_a_floor_is_no_more_than_the_value() -> None:
-    for seed in range(3):
-        graph = random_graph(seed, 7, largest=30)
-        for objective in OBJECTIVES:
-            for plan in each(graph, 10_000, objective):
-                trace = sp.simulate(plan)
-                value = value_of(objective, plan, trace)
-                assert floor_of(objective, plan, MACHINE) <= value * (1 + 1e-9)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_are_no_more_than_values(seed: int, weights: str) -> None:
+    graph = random_graph(seed, 7, largest=30)
+    for objective in OBJECTIVES:
+        aim = aim_of(objective, graph, weights)
+        for form, plan in each(graph, 10_000, objective, weights):
+            value = aim.value(plan, sp.simulate(plan)) * (1 + 1e-9)
+            assert aim.floor <= value
+            assert aim.of_traffic(plan.claims.offchip_bytes) <= value
+            assert aim.floor <= aim.bound(form, plan) <= value or objective == "memory"
+
+
+def test_the_badge_says_of_what_the_proof_is() -> None:
+    """A plan whose traffic is proven is not called optimal in latency."""
+    graph = random_graph(2, 6, largest=20)
+    asked: dict[str, Any] = {"weights": LEFT_OUT, "processes": 1}
+    moved = sp.plan(graph, "auto", 10_000, objective="traffic", **asked)
+    quick = sp.plan(graph, "auto", 10_000, objective="latency", **asked)
+    assert moved.claims.status == "optimal"
+    assert moved.details.best is not None
+    assert moved.details.best.badge == "traffic proven optimal"
+    assert any("no plan of the problem has less" in note for note in moved.notes)
+    found = quick.details.best
+    assert found is not None
+    assert quick.claims.status == ("optimal" if found.proven else "feasible")
+    unproven = replace(found, proven=False, value=2e-3, floor=1.5e-3)
+    assert unproven.badge == "latency within 25.0% of floor"
+    assert "at most 25.0% of its latency could be saved" in unproven.words
+    assert replace(unproven, floor=0.0).badge == "best found"
+
+
+def test_own_claims_are_weakened_where_the_aim_is_another() -> None:
+    graph = sp.load("squeezenet1_1", input_shape=(1, 3, 64, 64))
+    made = sp.plan(graph, "auto", "1MiB", time_limit=6, weights=COUNTED, processes=1)
+    best = made.details.best
+    assert best is not None
+    assert (best.objective, best.proven) == ("latency", False)
+    assert made.claims.status == "feasible"
+    assert dict(made.facts())["status"] == best.words
+    told = [note for note in made.notes if note.startswith("auto: best of ")]
+    assert len(told) == 1
+    assert "own aim" in told[0]
+
+
+def test_forms_serve_the_objective_by_what_planners_call_theirs() -> None:
+    named = {objective: forms(objective, COUNTED) for objective in OBJECTIVES}
+    for objective, every in named.items():
+        assert len({form.label for form in every}) == len(every)
+        assert all(form.options["weights"] == COUNTED for form in every)
+        assert {form.planner for form in every} >= set(ALL)
+        assert any(form.least for form in every) == (objective == "memory")
+    for name in ("cosma", "fusion"):
+        options = planner(name).options
+        assert options is not None
+        spec = options.specs().get("objective")
+        own = {
+            word for word in ("latency", "traffic_then_latency") if spec and word in spec.choices
+        }
+        asked = {f.options.get("objective") for f in named["latency"] if f.planner == name}
+        assert asked - {None} == own
+    assert set(UNITS) == set(OBJECTIVES)
 
 
 def test_wrong_input() -> None:
     graph = random_graph(1, 5, largest=20)
     with pytest.raises(sp.BadInput, match="auto has no option 'schedule'; it has objective"):
         sp.plan(graph, "auto", 100, schedule="joint")
-    with pytest.raises(sp.BadInput, match="objective=.speed.: choose one of latency, traffic"):
+    with pytest.raises(sp.BadInput, match=r"objective=.speed.: choose one of latency, traffic"):
         sp.plan(graph, "auto", 100, objective="speed")
+    with pytest.raises(sp.BadInput, match="processes must be a whole number"):
+        sp.plan(graph, "auto", 100, processes=-1)
     with pytest.raises(sp.BadInput, match="contradict each other"):
         sp.plan(graph, "auto", 100, parameters=False, weights=COUNTED)
     with pytest.raises(sp.BadInput, match="weights must be one of left-out, counted, in-place"):
@@ -107,7 +197,25 @@ def test_a_stop_keeps_the_best_so_far() -> None:
     def stop_at_fusion(moment: sp.Progress) -> bool:
         return not moment.stage.startswith("fusion")
 
-    made = sp.plan(graph, "auto", 10_000, progress=stop_at_fusion, weights=COUNTED)
-    reasons = [row.reason for row in made.details.tried]
-    assert reasons[-1] == "not tried: no time was left"
+    asked: dict[str, Any] = {"weights": COUNTED, "processes": 1}
+    made = sp.plan(graph, "auto", 10_000, progress=stop_at_fusion, **asked)
+    last = made.details.tried[-1]
+    assert last.reason == "not tried: no time was left"
     assert next(row for row in made.details.tried if row.planner == "cosma").value is not None
+    with pytest.raises(sp.Cancelled, match="before any planner had a plan"):
+        sp.plan(graph, "auto", 30, progress=lambda moment: False, **asked)
+
+
+def test_what_takes_longer_than_there_is_is_given_up_here_too(
+    odd_planners: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one process a planner that listens to nobody is interrupted between two steps."""
+    every = [Form("cosma", {"weights": COUNTED}, quick=True), Form("hog", {"weights": COUNTED})]
+    monkeypatch.setattr(auto, "forms", lambda objective, weights: every)
+    graph = random_graph(2, 6, largest=20)
+    made = sp.plan(graph, "auto", 10_000, time_limit=2.0, processes=1, weights=COUNTED)
+    assert made.planner == "cosma"
+    assert made.details.tried[1].reason.startswith("given up after ")
+    assert made.details.best == BestOfForms(
+        "latency", made.details.tried[0].value or 0, aim_of("latency", graph).floor, False, 2, True
+    )

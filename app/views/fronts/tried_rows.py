@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.model.checked_plan import Shown
-from planners.auto.candidates import UNITS
+from planners.auto.aims import UNITS
 from planners.core.details import TriedPlanner
 from planners.core.units import format_quantity
 

@@ -62,6 +62,9 @@ BADGES = {
 def badge(shown: Shown) -> tuple[str, str, str]:
     """Sign, words and colour of how good the plan is known to be, in what was minimised."""
     claims, chosen = shown.plan.claims, shown.plan.options
+    if (best := shown.plan.details.best) and not shown.moved:
+        sign, _, colour = BADGES["optimal" if best.proven else "feasible"]
+        return sign, best.badge, colour
     of = "traffic " if chosen.get("objective") == "traffic_then_latency" else ""
     if claims.status == "optimal":
         sign, word, colour = BADGES["optimal"]
@@ -78,6 +81,8 @@ def badge(shown: Shown) -> tuple[str, str, str]:
 def scope(shown: Shown) -> str:
     """What the proof or the gap applies to, as the planner's notes say."""
     held = [note for note in shown.plan.notes if note.startswith(SCOPE)]
+    if (best := shown.plan.details.best) and not shown.moved:
+        return "" if best.proven else f"of {best.forms} ways to plan"
     if not held:
         return ""
     return "over all orders" if "all schedules" in held[0] else "for this order"
@@ -88,8 +93,9 @@ def proof_text(shown: Shown) -> str:
     claims = shown.plan.claims
     aim = kind_of(shown).aim(shown.plan)
     most = f"at most {claims.gap:.1%} of it could be saved"
-    known = "proven least" if claims.status == "optimal" else most
-    words = [f"{aim}: {known}", *shown.plan.notes]
+    known = "proven least" if claims.bound_bytes == claims.objective_bytes else most
+    best = None if shown.moved else shown.plan.details.best
+    words = [*([best.words] if best else []), f"{aim}: {known}", *shown.plan.notes]
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 
 

@@ -14,13 +14,18 @@ from planners.core.records import KEY, plain, read, read_value
 Carried: TypeAlias = CircularPool | StreamedParameters
 POOL = ("layout", "front", "modulos")
 STREAMING, TRIED, MOVES, LATENCY = "streaming", "auto", "by_hand", "latency"
+BEST = "best_of_all"
 SECONDS = "seconds"  # The times in older plans: `planners.core.times`.
-OWN = (POOL[0], STREAMING, TRIED, MOVES, LATENCY, SECONDS)
+OWN = (POOL[0], STREAMING, TRIED, BEST, MOVES, LATENCY, SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class TriedPlanner:
-    """The result of a planner that `auto` tried: a value by the objective, or why there is none."""
+    """The result of a planner that `auto` tried: a value by the objective, or why there is none.
+
+    `bound` is what no plan of this planner with these options is better than, `seconds` what it
+    took and `limit_s` the most that it might at once; `ended` says why it was asked no more.
+    """
 
     planner: str
     options: Mapping[str, Any]
@@ -30,6 +35,47 @@ class TriedPlanner:
     offchip_bytes: int | None
     extent_bytes: int | None
     reason: str
+    bound: float | None = None
+    seconds: float = 0.0
+    limit_s: float = 0.0
+    ended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BestOfForms:
+    """What is known of the best plan of several planners, by the objective that was asked.
+
+    `floor` is what no plan of the problem is better than (0: nothing is known), `proven` whether
+    the plan has reached it; `forms` is how many ways to plan it is the best of, and `by_clock`
+    whether some of them might have found better with more time.
+    """
+
+    objective: str
+    value: float
+    floor: float
+    proven: bool
+    forms: int
+    by_clock: bool = False
+
+    @property
+    def gap(self) -> float:
+        """The share of the value that is above the floor."""
+        return 1 - self.floor / self.value if self.value > self.floor else 0.0
+
+    @property
+    def badge(self) -> str:
+        """Of what the proof is, in a few words."""
+        if self.proven:
+            return f"{self.objective} proven optimal"
+        return f"{self.objective} within {self.gap:.1%} of floor" if self.floor else "best found"
+
+    @property
+    def words(self) -> str:
+        """The same in a line."""
+        if self.proven:
+            return f"{self.badge}: no plan of the problem has less"
+        known = f"; at most {self.gap:.1%} of its {self.objective} could be saved"
+        return f"best of {self.forms} ways to plan{known if self.floor else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +111,9 @@ class Details:
     """What a plan carries beside its program, for its views and for what runs it elsewhere.
 
     `carried` is what its kind of plan needs; whole tensors and fused groups need nothing but
-    their program. `tried` are the planners that `auto` tried, `moves` what was moved by hand,
-    `latency` what is claimed where latency was minimised. A planner from elsewhere puts what it
-    likes into `extra`: plain data under names of its own.
+    their program. `tried` are the planners that `auto` tried, `best` what is known of the best of
+    them, `moves` what was moved by hand, `latency` what is claimed where latency was minimised. A
+    planner from elsewhere puts what it likes into `extra`: plain data under names of its own.
     """
 
     carried: Carried | None = None
@@ -75,6 +121,7 @@ class Details:
     moves: tuple[MovedByHand, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     latency: LatencyClaim | None = None
+    best: BestOfForms | None = None
 
     def __post_init__(self) -> None:
         if taken := self.extra.keys() & {*OWN, *(POOL if self.pool else ())}:
@@ -97,7 +144,7 @@ class Details:
             data |= plain(self.pool)
         if self.streamed:
             data[STREAMING] = plain(self.streamed)
-        more = {TRIED: self.tried, MOVES: self.moves, LATENCY: self.latency}
+        more = {TRIED: self.tried, BEST: self.best, MOVES: self.moves, LATENCY: self.latency}
         return data | {name: plain(value) for name, value in more.items() if value}
 
     @staticmethod
@@ -127,4 +174,5 @@ def _details(data: Any) -> Details:
         moves=read_value(tuple[MovedByHand, ...], data.get(MOVES, ()), MOVES),
         extra={str(name): value for name, value in data.items() if name not in taken},
         latency=read_value(LatencyClaim, data[LATENCY], LATENCY) if LATENCY in data else None,
+        best=read_value(BestOfForms, data[BEST], BEST) if BEST in data else None,
     )

@@ -11,8 +11,9 @@ import pytest
 import planners as sp
 from app.model.checked_plan import Shown, show
 from app.views.fronts.tried_rows import tried_rows
+from app.views.panels.cards import badge, proof_text, scope
 from app.views.panels.tables import detail_rows
-from planners.core.details import Details, TriedPlanner
+from planners.core.details import Details, MovedByHand, TriedPlanner
 from tests.random_graphs import random_graph
 
 
@@ -29,6 +30,25 @@ def test_each_planner_that_was_asked_has_a_row_best_first() -> None:
     reasons = [row["text"] for row in rest if not row["cells"]]
     asked = [row for row in made.details.tried if row.value is None]
     assert len(reasons) == len(asked)
+
+
+def test_the_badge_says_of_what_the_proof_is() -> None:
+    """Not what its planner proves; a plan changed by hand is the planner's again."""
+    made = sp.plan(random_graph(2, 6, largest=20), "auto", 200, objective="traffic", processes=1)
+    best = made.details.best
+    assert best is not None
+    for proven, sign, words in ((True, "✓", "optimal"), (False, "≈", "within 50.0% of floor")):
+        known = replace(best, proven=proven, objective="latency", value=2.0, floor=1.0)
+        plan = replace(made, details=replace(made.details, best=known))
+        shown = show(json.dumps(plan.to_json()))
+        assert badge(shown)[0] == sign
+        assert badge(shown)[1].startswith("latency ")
+        assert badge(shown)[1].endswith(words)
+        assert proof_text(shown).splitlines()[0] == known.words
+        assert scope(shown) == ("" if proven else f"of {best.forms} ways to plan")
+        moved = replace(plan.details, moves=(MovedByHand("t", 0, 0, 1),))
+        by_hand = replace(shown, plan=replace(plan, details=moved))
+        assert "latency" not in badge(by_hand)[1]
 
 
 @pytest.mark.parametrize("wrong", [None, 7, "x", [1], [{}], [{"planner": "p", "value": "<b>"}]])

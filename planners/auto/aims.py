@@ -1,0 +1,85 @@
+"""What a plan is worth by an objective, and what it is worth at best, by what must be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from planners.auto.forms import Form
+from planners.core.floors import Floors
+from planners.core.plan import Plan
+from planners.core.weights import IN_PLACE
+from planners.simulator.simulate import Trace
+
+SIMULATED = ("latency", "energy")
+UNITS: Mapping[str, str] = {"latency": "s", "traffic": "bytes", "energy": "J", "memory": "bytes"}
+CLOSE = 1e-9
+"""Values that are this close, as a share, are equal."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """An objective on a problem. Values are seconds, bytes or joules: less is better."""
+
+    objective: str
+    floors: Floors
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.objective]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a plan's value is known only once its program is timed."""
+        return self.objective in SIMULATED
+
+    @cached_property
+    def floor(self) -> float:
+        """What no plan of the problem is better than; zero where nothing is known."""
+        return self.of_traffic(self.floors.compulsory_bytes)
+
+    def of_traffic(self, moved_bytes: int) -> float:
+        """The least value of a plan that moves at least so many bytes off chip."""
+        if self.objective == "traffic":
+            return moved_bytes
+        if self.objective == "latency":
+            # What is read in place, the first time or again, is no transfer.
+            if self.floors.weights == IN_PLACE:
+                return self.floors.latency_s
+            return self.floors.latency_of(moved_bytes)
+        if self.objective == "energy":
+            more = max(0, moved_bytes - self.floors.compulsory_bytes)
+            return self.floors.energy_j + more * self._cheapest_pj * 1e-12
+        return 0.0
+
+    def value(self, plan: Plan, trace: Trace | None) -> float:
+        """A plan's value; `trace` where it is to be timed."""
+        if self.objective == "traffic":
+            return plan.claims.offchip_bytes
+        if self.objective == "memory":
+            return plan.claims.extent_bytes
+        assert trace is not None
+        return trace.makespan_s if self.objective == "latency" else trace.energy_j
+
+    def bound(self, form: Form, plan: Plan) -> float:
+        """What no plan of the form is better than, as far as its plan proves it."""
+        claims, latency = plan.claims, plan.details.latency
+        if latency is not None and self.objective == "latency":
+            return max(self.floor, latency.bound_s)
+        if form.proves == "traffic":
+            saved = claims.objective_bytes - claims.bound_bytes
+            return self.of_traffic(claims.offchip_bytes - saved)
+        if form.proves == self.objective:
+            return claims.bound_bytes
+        return self.floor
+
+    def better(self, value: float, than: float) -> bool:
+        """Whether a value is less, by more than rounding."""
+        return value < than * (1 - CLOSE)
+
+    @property
+    def _cheapest_pj(self) -> float:
+        machine = self.floors.machine
+        outside = [m for m in machine.memories if m.name != machine.onchip]
+        return min((min(m.read_pj_per_byte, m.write_pj_per_byte) for m in outside), default=0.0)

@@ -1,0 +1,201 @@
+"""Which form is asked next, and for how long: in rounds, each for those that can still win.
+
+The first round asks every form, with an equal share of the time. More time goes where something can
+be won: to forms that were cut short and whose bound is better than the best found. Each round gives
+them twice as much and goes on with the better half, until there is one for each process: those have
+all that is left. What has ended by itself, or is proven to win nothing, is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planners.auto.aims import Aim
+from planners.auto.attempts import FormOutcome, Key, Task
+from planners.auto.forms import Form
+
+LEAST_S = 0.5
+"""A form with less time than this is not begun."""
+EARLY = 0.2
+"""What takes no more than this share of its limit has ended by itself."""
+GROWTH = 2.0
+LAST_GROWTH = 1.5
+"""Times what a form had before: in the next round, and at least in the last."""
+NO_TIME = "no time was left"
+
+
+@dataclass
+class Runner:
+    """A form in the race: what came of it, and why it is asked no more (empty while it may be)."""
+
+    form: Form
+    outcomes: list[FormOutcome] = field(default_factory=list)
+    ended: str = ""
+    bound: float = 0.0
+
+    @property
+    def best(self) -> FormOutcome | None:
+        """The best of its outcomes that have a value."""
+        return min(
+            (o for o in self.outcomes if o.value is not None), key=lambda o: o.key, default=None
+        )
+
+    @property
+    def limit_s(self) -> float:
+        """The longest limit that it had."""
+        return max((o.task.limit_s for o in self.outcomes), default=0.0)
+
+    @property
+    def seconds(self) -> float:
+        return sum(outcome.took_s for outcome in self.outcomes)
+
+    @property
+    def beyond_s(self) -> float:
+        """Seconds that it takes beyond its limit, for its program and the timing of that."""
+        return max((max(o.timed_s, o.took_s - o.task.limit_s) for o in self.outcomes), default=0.0)
+
+    @property
+    def promise(self) -> float:
+        """Its value, where it has one: less is asked first."""
+        return best.value if (best := self.best) and best.value is not None else float("inf")
+
+
+class Race:
+    """All forms of a problem, and the best of their outcomes."""
+
+    def __init__(self, forms: Sequence[Form], aim: Aim, limit_s: float, lanes: int = 1) -> None:
+        self.aim, self.lanes = aim, lanes
+        self.runners = [Runner(form, bound=aim.floor) for form in forms]
+        self.share_s = max(LEAST_S, limit_s / max(1, len(forms)))
+        self.best: FormOutcome | None = None
+        self.running: dict[int, Task] = {}
+        self._queue = deque((number, self.share_s) for number in range(len(forms)))
+        self._rivals: list[int] | None = None
+
+    def to_beat(self) -> Key | None:
+        """The key of the best so far."""
+        return None if self.best is None else self.best.key
+
+    @property
+    def proven(self) -> bool:
+        """Whether no plan of the problem is better than the best found."""
+        best = self.best
+        return best is not None and not self.aim.better(self.aim.floor, best.value or 0.0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the best is proven, and none that goes before it where they are equal runs."""
+        return (
+            self.proven
+            and self.best is not None
+            and self.best.task.number <= min(self.running, default=self.best.task.number)
+        )
+
+    def next(self, left_s: float, *, quick_only: bool = False) -> Task | None:
+        """What is to be begun now, with so many seconds left; None where nothing is."""
+        while not self.proven:
+            if not self._queue and (self.running or not self._next_round(left_s)):
+                return None
+            number, limit_s = self._queue[0]
+            runner = self.runners[number]
+            if quick_only and not runner.form.quick:
+                return None
+            self._queue.popleft()
+            if runner.ended or self._lost(runner):
+                continue
+            limit_s = min(limit_s, left_s) - runner.beyond_s
+            if limit_s < LEAST_S and self.best is not None:
+                continue
+            self.running[number] = Task(number, runner.form, max(LEAST_S, limit_s))
+            return self.running[number]
+        return None
+
+    def again(self, task: Task) -> None:
+        """A task that was begun and left: it is the next."""
+        self.running.pop(task.number, None)
+        self._queue.appendleft((task.number, task.limit_s))
+
+    def done(self, outcome: FormOutcome) -> None:
+        """Take in what a task gave."""
+        runner = self.runners[outcome.task.number]
+        self.running.pop(outcome.task.number, None)
+        runner.outcomes.append(outcome)
+        runner.bound = max(runner.bound, outcome.bound)
+        if not outcome.has_plan:
+            runner.ended = outcome.reason
+        elif outcome.status == "optimal" and not runner.form.staged:
+            runner.ended = "its own aim is proven"
+        elif outcome.took_s <= EARLY * outcome.task.limit_s or self._as_before(runner):
+            runner.ended = "it ended by itself"
+        if outcome.value is not None and (self.best is None or outcome.key < self.best.key):
+            self.best = outcome
+
+    def _as_before(self, runner: Runner) -> bool:
+        """Whether a form with more time than before found the same, in less than half of it."""
+        *before, last = runner.outcomes
+        return last.took_s <= last.task.limit_s / 2 and any(
+            last.task.limit_s > one.task.limit_s and last.value == one.value is not None
+            for one in before
+        )
+
+    def given_up(self, task: Task, reason: str, took_s: float) -> None:
+        """A task was ended from outside before it gave anything; a later round may ask it again."""
+        self.running.pop(task.number, None)
+        self.runners[task.number].outcomes.append(
+            FormOutcome(task, self.aim.floor, reason=reason, took_s=took_s)
+        )
+
+    def hopeless(self) -> list[int]:
+        """Numbers of forms that run though they can win nothing any more.
+
+        Those that go before the best where they are equal may still be equal.
+        """
+        first = self.best.task.number if self.best else 0
+        return [n for n in self.running if n > first and self._lost(self.runners[n])]
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the time decided: some form could have had more."""
+        return not self.proven and any(
+            not runner.ended and not self._lost(runner) for runner in self.runners
+        )
+
+    def why(self, runner: Runner) -> str:
+        """Why a form is asked no more."""
+        if runner.ended:
+            return runner.ended
+        if self.proven:
+            return "no plan of the problem is better than the best found"
+        if self._lost(runner):
+            return "it cannot be better than the best found"
+        return "the time was over" if runner.outcomes else NO_TIME
+
+    def _lost(self, runner: Runner) -> bool:
+        best = self.best
+        return best is not None and not self.aim.better(runner.bound, best.value or 0.0)
+
+    def _next_round(self, left_s: float) -> bool:
+        """Queue those that can still win something in the time left, the most promising first."""
+        still = [
+            number
+            for number, runner in enumerate(self.runners)
+            if not runner.ended
+            and not self._lost(runner)
+            and max(LEAST_S, LAST_GROWTH * runner.limit_s) <= left_s - runner.beyond_s
+        ]
+        if not still:
+            return False
+        still.sort(key=lambda number: (self.runners[number].promise, number))
+        rivals = [number for number in still if self._rivals is None or number in self._rivals]
+        limit_s = max(LEAST_S, GROWTH * max(self.runners[number].limit_s for number in still))
+        affordable = int(left_s * self.lanes / 2 / limit_s)
+        if min(affordable, len(rivals)) <= self.lanes:
+            self._rivals = []
+            self._queue.extend((number, left_s) for number in still[: self.lanes])
+            return True
+        chosen = rivals[:affordable]
+        self._rivals = chosen[: (len(chosen) + 1) // 2]
+        self._queue.extend((number, limit_s) for number in chosen)
+        return True
