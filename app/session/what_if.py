@@ -208,7 +208,7 @@ def numbers(shown: Shown) -> dict[str, Any]:
     report, claims = shown.report, shown.plan.claims
     return {
         "status": claims.status,
-        "gap": claims.gap,
+        "gap": shown.plan.gap,
         "traffic_bytes": report.traffic_bytes,
         "noncompulsory_bytes": report.noncompulsory_bytes,
         "peak_bytes": report.peak_bytes,

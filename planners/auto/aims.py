@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planners.auto.forms import Form
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.plan import Plan
 from planners.core.weights import IN_PLACE
 from planners.simulator.simulate import Trace
@@ -23,7 +23,7 @@ class Aim:
     """An objective on a problem. Values are seconds, bytes or joules: less is better."""
 
     objective: str
-    floors: Floors
+    floors: ProblemFloors
 
     @property
     def unit(self) -> str:

@@ -25,7 +25,7 @@ from planners.auto.options import AutoOptions
 from planners.auto.race import Race
 from planners.auto.side_by_side import SideBySide, WorkerProcess, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine
 from planners.core.plan import Plan
@@ -86,7 +86,7 @@ def _best(
     workers: list[WorkerProcess],
 ) -> Plan:
     """The best plan, with what it won against."""
-    aim = Aim(chosen.objective, Floors(graph, machine, chosen.weights))
+    aim = Aim(chosen.objective, ProblemFloors(graph, machine, chosen.weights))
     asked, apart = _of_the_problem(forms(chosen.objective, chosen.weights), chosen.weights)
     race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))
     best = BestPlan()

@@ -140,7 +140,7 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
     claims = plan.claims
     proof = {
         "optimal": "proven optimal",
-        "feasible": f"within {claims.gap:.2%} of the bound",
+        "feasible": f"within {plan.gap:.2%} of the bound",
     }[claims.status]
     if plan.details.best:
         proof = plan.details.best.words

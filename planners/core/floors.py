@@ -17,7 +17,7 @@ from planners.core.weights import COUNTED, IN_PLACE
 
 
 @dataclass(frozen=True)
-class Floors:
+class ProblemFloors:
     """Lower bounds of a problem: a graph, a machine, and what weights do.
 
     `parameters` is the memory that weights come from, where that is known; else it is the fastest
@@ -100,14 +100,13 @@ class Floors:
     def latency_of(self, transferred_bytes: int) -> float:
         """Seconds of any plan that loads and stores at least so many bytes.
 
-        What is read in place is no transfer. One engine computes; what comes in is used after it
-        has come, what leaves was made before: so one engine's work has a little before and after
-        it, at the least a transfer's latency.
+        What is read in place is no transfer. One engine computes, after a first load and before a
+        last store: each takes its engine's latency at the least.
         """
         first = self._least_latency(True) if self._begins_with_load else 0.0
-        last = self._least_latency(False) if self.stored_bytes else 0.0
-        loads = self.load_s(self.loaded_bytes) + last if self.loaded_bytes else 0.0
-        stores = first + self.store_s(self.stored_bytes) if self.stored_bytes else 0.0
+        last = self._least_latency(False) if self._ends_with_store else 0.0
+        loads = self.load_s(self.loaded_bytes)
+        stores = self.store_s(self.stored_bytes)
         return max(
             first + self.computing_s + last, loads, stores, self.traffic_s(transferred_bytes)
         )
@@ -135,7 +134,9 @@ class Floors:
     @cached_property
     def _weights_in(self) -> frozenset[str]:
         """The memories that weights may come from."""
-        return frozenset([self.parameters or self.machine.parameters, storage(self.machine)])
+        if self.parameters:
+            return frozenset([self.parameters])
+        return frozenset([self.machine.parameters, storage(self.machine)])
 
     @property
     def _begins_with_load(self) -> bool:
@@ -149,6 +150,15 @@ class Floors:
                 for name in (*op.inputs, *op.parameters)
             )
             for op in first
+        )
+
+    @property
+    def _ends_with_store(self) -> bool:
+        """Whether what runs last has an output to store: no results are read by nobody."""
+        graph = self.graph
+        return bool(graph.operators) and all(
+            any(graph.consumers[name] or name in graph.outputs for name in op.outputs)
+            for op in graph.operators
         )
 
     def _made_inside(self, op: Operator) -> bool:

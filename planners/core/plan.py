@@ -95,6 +95,12 @@ class Plan(Displayed):
         if not isinstance(self.details, Details):
             object.__setattr__(self, "details", Details.from_json(self.details))
 
+    @property
+    def gap(self) -> float:
+        """What is open of what was minimised: the claims' gap, or that of the seconds."""
+        latency = self.details.latency
+        return self.claims.gap if latency is None else latency.gap
+
     def facts(self) -> list[Fact]:
         (_, status), *claimed = self.claims.facts()
         return [

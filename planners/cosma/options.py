@@ -9,7 +9,8 @@ from planners.core.options import Options, Rule, choice, flag, names, text, text
 
 AUTO = "auto"
 SCHEDULES = ("default", "mpmf", "joint", "dnc")
-OBJECTIVES = ("traffic", "peak", "traffic_then_latency")
+BY_LATENCY = ("traffic_then_latency", "latency")
+OBJECTIVES = ("traffic", "peak", *BY_LATENCY)
 OPTIMAL = "optimal"
 SCHEMES = ("belady", "greedy", "size_ordered", "hill_climb")
 OWN_ORDER = ("joint", "dnc")
@@ -22,12 +23,13 @@ class CosmaOptions(Options):
 
     objective: str = choice(
         OBJECTIVES,
-        "what is least: off-chip traffic, memory held at once, or traffic and then latency",
+        "what is least: off-chip traffic, memory at once, traffic and then latency, or latency",
         label="Objective",
         words={
             "traffic": "least traffic",
             "peak": "least peak memory",
             "traffic_then_latency": "least traffic, then latency",
+            "latency": "least latency",
         },
         place="front",
     )

@@ -13,8 +13,8 @@ The whole method, in the order in which it decides (Li, Gupta, Malik; sections o
    relaxation that counts bytes and no addresses (`replace/relaxation`): a proven bound; then
    addresses for what it keeps (`place/placement`), one model of both where these cannot be packed
    (`place/joint_addresses`), and drops that always can (`replace/repair`).
-4. `emit/program` writes loads, computes, stores and releases; `emit/latency` picks, of plans of one
-   traffic, the fastest.
+4. `emit/program` writes loads, computes, stores and releases. Where latency counts, `latency/` has
+   loads come where bytes are free early, in plans of one traffic or of any; its bound is its own.
 
 Beside it: `memory` (objective `peak`: nothing spilled, least memory), `ilp/` (the paper's ILP to
 the letter, for any solver), `baselines/` (what the paper compares with), `conflict` (which wishes
@@ -23,13 +23,14 @@ leave no plan). Proven: cost = bound for the order, or over all orders where `or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation import load_lower_bound
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
+from planners.core.details import Details, LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
@@ -49,8 +50,8 @@ from planners.cosma.model.constraints import (
     require_counted,
     turned_round,
 )
-from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of
-from planners.cosma.options import AUTO, CosmaOptions
+from planners.cosma.model.problem import ScheduleProblem, cost_of, extent_of
+from planners.cosma.options import AUTO, BY_LATENCY, OWN_ORDER, CosmaOptions
 from planners.cosma.order.divide_and_conquer import solve_parts
 from planners.cosma.order.joint import solve_all_orders
 from planners.cosma.order.peak import minimum_peak
@@ -69,12 +70,17 @@ TRAFFIC_SHARE = 0.7  # of the time, where latency comes after it
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """What was found, and in words how: for an order, or over all of them."""
+    """What was found, and in words how: for an order, or over all of them.
+
+    `held` are peak and extent in bytes, where they do not follow from the solution.
+    """
 
     problem: ScheduleProblem
     solution: Solution
     scope: str
     notes: tuple[str, ...] = ()
+    latency: LatencyClaim | None = None
+    held: tuple[int, int] | None = None
 
 
 def plan(
@@ -89,7 +95,8 @@ def plan(
     Options: `schedule` (`default`: the graph's order; `mpmf`: the order of least peak; `joint`:
     the best of all orders; `dnc`: divide and conquer at `break_nodes`, names or `auto`),
     `objective` (`traffic`: non-compulsory off-chip bytes; `peak`: no spills, the least memory;
-    `traffic_then_latency`: of the plans of least traffic found, the fastest on the machine),
+    `traffic_then_latency`: of the plans of least traffic found, the fastest on the machine;
+    `latency`: the fastest of any traffic),
     `replacement` (`optimal`, with proof or gap; `belady` and `greedy`, the paper's baselines over
     TFLite's linear arena of this `alignment`, `size_ordered` and `hill_climb`, stronger ones that
     know all lifetimes; each for a fixed schedule), `method` (`search`: ours; `ilp`: the paper's
@@ -99,7 +106,8 @@ def plan(
     `planners.constraints.language`).
 
     Objective and bound are bytes of traffic, or of memory for `peak`; the notes say whether they
-    hold for one schedule or over all of them. Raises `BudgetTooSmall` with what binds,
+    hold for one schedule or over all of them. For `latency` the status is that of the seconds:
+    `details.latency` has them with a bound. Raises `BudgetTooSmall` with what binds,
     `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
     exist or do not go together.
     """
@@ -183,16 +191,20 @@ def _made(
     again = 0 if chosen.objective == "peak" else _read_again(solved.problem)
     cost = solution.cost_bytes + again
     bound = min(cost, solution.bound_bytes + again)
-    moved = _moved(solved.problem, solution, chosen)
+    moved = _moved(solved, chosen)
+    claims = moved.claims(cost, bound, solution.solver, clock)
+    if solved.latency is not None:
+        claims = replace(claims, status="feasible" if solved.latency.gap else "optimal")
     return Plan(
         planner="cosma",
         graph=graph,
         machine=machine,
         budget_bytes=budget_bytes,
         program=program,
-        claims=moved.claims(cost, bound, solution.solver, clock),
+        claims=claims,
         options=chosen.values(),
         notes=_notes(graph, chosen, solved),
+        details=Details(latency=solved.latency),
     )
 
 
@@ -203,7 +215,7 @@ def _solve(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -> _Sol
     scope = f"for the {schedule} schedule"
     # The search for latency, after that for traffic, takes some of the time.
     part = clock
-    if chosen.objective == "traffic_then_latency":
+    if chosen.objective in BY_LATENCY:
         part = clock.share(TRAFFIC_SHARE)
     if chosen.objective == "peak":
         any_order = schedule != "default"
@@ -243,52 +255,39 @@ def _solve_order(problem: ScheduleProblem, chosen: CosmaOptions, clock: Clock) -
 def _program(
     solved: _Solved, chosen: CosmaOptions, machine: Machine, clock: Clock
 ) -> tuple[Program, _Solved]:
-    """The program of what was found, or of the fastest that costs as much."""
-    if chosen.objective != "traffic_then_latency":
-        return emit(solved.problem, machine, solved.solution.offsets), solved
-    from planners.cosma.emit.latency import fastest  # and with it the simulator, for this only
+    """The program of what was found, or of the fastest of those that cost as much, or of all."""
+    problem, solution = solved.problem, solved.solution
+    if chosen.objective not in BY_LATENCY:
+        return emit(problem, machine, solution.offsets), solved
+    from planners.cosma.latency.planner import quickest  # and the simulator, for this only
 
-    clock.report("latency", solved.solution.cost_bytes, solved.solution.bound_bytes)
-    placements = [(solved.problem, solved.solution.offsets), *_equals(solved, chosen, clock)]
-    quickest = fastest(placements, machine, clock)
-    solution = replace(solved.solution, offsets=dict(quickest.best.offsets))
+    clock.report("latency", solution.cost_bytes, solution.bound_bytes)
+    free = chosen.schedule in OWN_ORDER and not chosen.paper_strict
+    only = chosen.objective == "latency"
+    found = quickest((problem, solution), machine, clock, any_order=free, any_traffic=only)
+    scope = "over all schedules" if free else solved.scope
     solved = replace(
         solved,
-        problem=quickest.best.problem,
-        solution=solution,
-        notes=(*solved.notes, quickest.note),
+        problem=found.problem,
+        solution=replace(solution, cost_bytes=found.cost_bytes),
+        notes=(*solved.notes, found.note),
+        latency=found.claim(scope) if only else None,
+        held=(found.peak_bytes, found.extent_bytes),
     )
-    return quickest.best.program, solved
+    return found.program, solved
 
 
-def _equals(
-    solved: _Solved, chosen: CosmaOptions, clock: Clock
-) -> Iterator[tuple[ScheduleProblem, Mapping[TensorStay, int]]]:
-    """Plans of the same traffic in other orders, where the order is free."""
-    problem = solved.problem
-    if chosen.schedule not in ("joint", "dnc") or chosen.paper_strict:
-        return
-    part, before = clock.part(0.1 * clock.left_s), problem.wished.before
-    least = minimum_peak(problem.graph, problem.parameters, clock=part, before=before)
-    for order in (tuple(range(len(problem.schedule))), least.schedule):
-        ordered = replace(problem, schedule=order)
-        try:
-            solution = solve_fixed(ordered, clock.part(0.2 * clock.left_s))
-        except BudgetTooSmall:  # What must be kept does not fit in every order.
-            continue
-        if order != problem.schedule and solution.cost_bytes == solved.solution.cost_bytes:
-            yield ordered, solution.offsets
-
-
-def _moved(problem: ScheduleProblem, solution: Solution, chosen: CosmaOptions) -> Account:
+def _moved(solved: _Solved, chosen: CosmaOptions) -> Account:
     """What the plan must move and hold, by the problem alone: `check` compares it."""
-    sizes = problem.lines
+    problem, solution = solved.problem, solved.solution
     compulsory = _compulsory(problem)
+    peak, extent = solved.held or (
+        load_lower_bound(lifetimes(problem, solution.offsets)),
+        extent_of(problem, solution.offsets),
+    )
     return Account(
-        peak_bytes=load_lower_bound(lifetimes(problem, solution.offsets)),
-        extent_bytes=max(
-            (at + sizes[run.line].size_bytes for run, at in solution.offsets.items()), default=0
-        ),
+        peak_bytes=peak,
+        extent_bytes=extent,
         compulsory_bytes=compulsory,
         traffic_bytes=compulsory
         + (0 if chosen.objective == "peak" else solution.cost_bytes)

@@ -325,7 +325,7 @@ def summary(plan: Plan) -> dict[str, Any]:
         "status": claims.status,
         "objective_bytes": claims.objective_bytes,
         "bound_bytes": claims.bound_bytes,
-        "gap": claims.gap,
+        "gap": plan.gap,
         "noncompulsory_bytes": claims.noncompulsory_bytes,
         "compulsory_bytes": claims.compulsory_bytes,
         "offchip_bytes": claims.offchip_bytes,

@@ -13,7 +13,7 @@ from planners.auto.aims import UNITS, Aim
 from planners.auto.forms import Form, forms
 from planners.auto.options import OBJECTIVES
 from planners.core.details import BestOfForms
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
 from planners.core.registry import planner
 from planners.core.units import format_quantity
@@ -26,7 +26,7 @@ MACHINE = load_machine("npu_small")
 
 
 def aim_of(objective: str, graph: sp.Graph, weights: str = COUNTED) -> Aim:
-    return Aim(objective, Floors(graph, MACHINE, weights))
+    return Aim(objective, ProblemFloors(graph, MACHINE, weights))
 
 
 def each(

@@ -12,11 +12,13 @@ from planners.auto.forms import Form
 from planners.auto.lanes import Ended, given_up
 from planners.auto.planner import Referee
 from planners.auto.race import Race
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
 from tests.random_graphs import random_graph
 
-AIM = Aim("traffic", Floors(random_graph(1, 5, largest=20), load_machine("npu_small"), "left-out"))
+AIM = Aim(
+    "traffic", ProblemFloors(random_graph(1, 5, largest=20), load_machine("npu_small"), "left-out")
+)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import planners as sp
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.registry import planner as find_planner
 from planners.core.weights import IN_PLACE, WEIGHTS, weights_of
 from tests.random_graphs import random_graph
@@ -25,9 +25,9 @@ FORMS = [
 MACHINES = ["npu_small", "stm32f411", "jetson_xavier", "ethos_u55_deep_embedded"]
 
 
-def floors_of(plan: sp.Plan) -> Floors:
+def floors_of(plan: sp.Plan) -> ProblemFloors:
     weights = weights_of(plan.graph, plan.program) or "left-out"
-    return Floors(plan.graph, plan.machine, weights, plan.program.homes.get("parameter", ""))
+    return ProblemFloors(plan.graph, plan.machine, weights, plan.program.homes.get("parameter", ""))
 
 
 def assert_above(plan: sp.Plan) -> None:
@@ -79,9 +79,26 @@ def test_slower_transfers_raise_the_floor_to_what_must_cross() -> None:
     slow = replace(
         machine, engines=tuple(replace(engine, bytes_per_s=1e6) for engine in machine.engines)
     )
-    floors = Floors(graph, slow, "counted")
-    assert floors.latency_s == pytest.approx(
-        floors.load_s(floors.loaded_bytes) + slow.engine("dma_out").latency_s
-    )
+    floors = ProblemFloors(graph, slow, "counted")
+    assert floors.latency_s == floors.load_s(floors.loaded_bytes)
     assert floors.load_s(10**6) == 0.5  # by both engines that bring bytes
-    assert Floors(graph, slow, "left-out").latency_s < floors.latency_s / 4
+    assert ProblemFloors(graph, slow, "left-out").latency_s < floors.latency_s / 4
+
+
+def test_the_last_store_comes_last_only_where_everything_is_read() -> None:
+    """An operator whose results nobody reads may run while the last output leaves."""
+    machine = sp.load_machine("npu_small")
+    machine = replace(
+        machine, engines=tuple(replace(engine, latency_s=1.0) for engine in machine.engines)
+    )
+    read = random_graph(2, 2)
+    assert read.operators[-1].outputs[0] in read.outputs
+    floors = ProblemFloors(read, machine, "left-out")
+    ends = [
+        any(read.consumers[t] or t in read.outputs for t in op.outputs) for op in read.operators
+    ]
+    assert floors.latency_s == pytest.approx(floors.computing_s + 1.0 + all(ends), rel=1e-6)
+    idle = replace(read, outputs=read.operators[0].outputs[:1])
+    assert not idle.consumers[read.operators[-1].outputs[0]]
+    floors = ProblemFloors(idle, machine, "left-out")
+    assert floors.latency_s == pytest.approx(floors.computing_s + 1.0, rel=1e-6)

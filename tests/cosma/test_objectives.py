@@ -15,14 +15,12 @@ from planners.allocation.tightest import pack_tightest
 from planners.core.errors import SpillwayError
 from planners.core.program import Store
 from planners.core.progress import Clock
-from planners.cosma.emit.latency import bound_s, fastest
 from planners.cosma.emit.program import emit
 from planners.cosma.ilp import plan as ilp_plan
 from planners.cosma.ilp.export import export_ilp
 from planners.cosma.ilp.solve import Solved
 from planners.cosma.model.problem import ScheduleProblem
 from planners.cosma.order.joint import solve_all_orders
-from planners.cosma.replace.optimal import solve_fixed
 from planners.simulator.check import replay
 from tests.cases import cases
 from tests.cosma.brute_force import optimum
@@ -126,34 +124,6 @@ def test_less_time_never_costs_traffic(seed: int, operators: int, order: str) ->
     assert timed.claims.bound_bytes == plain.claims.bound_bytes
     assert sp.simulate(timed).makespan_s <= sp.simulate(plain).makespan_s + 1e-12
     assert "no plan of this traffic takes less" in timed.notes[-1]
-
-
-@given(SEEDS, st.integers(3, 20))
-@settings(max_examples=cases(25))
-def test_the_bound_on_time_holds_for_every_order_of_that_traffic(seed: int, operators: int) -> None:
-    graph = random_graph(seed, operators, largest=5000)
-    budget = sp.budgets(graph).MR
-    traffic: dict[int, list[tuple[float, float]]] = {}
-    for order in ("default", "mpmf", "joint"):
-        plan = sp.plan(graph, budget=budget, schedule=order)
-        times = sp.simulate(plan).makespan_s, bound_s(plan.program, plan.machine)
-        traffic.setdefault(plan.claims.offchip_bytes, []).append(times)
-    for plans in traffic.values():
-        least = max(bound for _, bound in plans)
-        assert all(seconds >= least * (1 - 1e-9) for seconds, _ in plans)
-
-
-def test_room_ahead_of_loads_makes_plans_faster() -> None:
-    gains = []
-    for seed in range(12):
-        graph = random_graph(seed, 24, largest=20000)
-        plan = sp.plan(graph, budget=sp.budgets(graph).MR + 20000)
-        problem = ScheduleProblem(graph, tuple(range(24)), False, plan.budget_bytes)
-        offsets = solve_fixed(problem, Clock(20)).offsets
-        found = fastest([(problem, offsets)], plan.machine, Clock(20))
-        assert found.bound_s <= found.best.makespan_s <= found.first_s
-        gains.append(1 - found.best.makespan_s / found.first_s)
-    assert max(gains) > 0.01
 
 
 def test_early_stores_move_the_same_bytes() -> None:

@@ -78,7 +78,7 @@ def point(plan: sp.Plan) -> dict[str, Any]:
     kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # larger ones are planned again
     return {
         "status": claims.status,
-        "gap": claims.gap,
+        "gap": plan.gap,
         "objective_bytes": claims.objective_bytes,
         "bound_bytes": claims.bound_bytes,
         "compulsory_bytes": report.compulsory_bytes,

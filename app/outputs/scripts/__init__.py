@@ -19,7 +19,7 @@ OF_THE_RUN = ("parameters", "weights", "time_limit")
 WIDTH = 88
 PRINTED = """report = sp.check(plan)  # raises InvalidPlan unless every byte is right
 trace = sp.simulate(plan)
-print(f"{plan.claims.status}, gap {plan.claims.gap:.1%}")
+print(f"{plan.claims.status}, gap {plan.gap:.1%}")
 print(f"{report.traffic_bytes:,} bytes of traffic, {report.noncompulsory_bytes:,} of them spills")
 print(f"{report.peak_bytes:,} bytes at the peak, below address {report.extent_bytes:,}")
 print(f"{trace.makespan_s:.6g} s, {trace.energy_j:.6g} J")

@@ -65,7 +65,8 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     if (best := shown.plan.details.best) and not shown.moved:
         sign, _, colour = BADGES["optimal" if best.proven else "feasible"]
         return sign, best.badge, colour
-    of = "traffic " if chosen.get("objective") == "traffic_then_latency" else ""
+    of = "latency " if shown.plan.details.latency else ""
+    of = "traffic " if chosen.get("objective") == "traffic_then_latency" else of
     if claims.status == "optimal":
         sign, word, colour = BADGES["optimal"]
         return sign, of + word, colour
@@ -75,7 +76,7 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     exact = exact and not (chosen.get("online") or chosen.get("baseline"))
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
-    return sign, f"{of}{word}, gap {claims.gap:.1%}", colour
+    return sign, f"{of}{word}, gap {shown.plan.gap:.1%}", colour
 
 
 def scope(shown: Shown) -> str:
@@ -91,9 +92,9 @@ def scope(shown: Shown) -> str:
 def proof_text(shown: Shown) -> str:
     """The badge's hover: what was minimised, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
-    aim = kind_of(shown).aim(shown.plan)
-    most = f"at most {claims.gap:.1%} of it could be saved"
-    known = "proven least" if claims.bound_bytes == claims.objective_bytes else most
+    aim = "latency" if shown.plan.details.latency else kind_of(shown).aim(shown.plan)
+    most = f"at most {shown.plan.gap:.1%} of it could be saved"
+    known = most if shown.plan.gap else "proven least"
     best = None if shown.moved else shown.plan.details.best
     words = [*([best.words] if best else []), f"{aim}: {known}", *shown.plan.notes]
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])

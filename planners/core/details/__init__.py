@@ -16,6 +16,7 @@ POOL = ("layout", "front", "modulos")
 STREAMING, TRIED, MOVES, LATENCY = "streaming", "auto", "by_hand", "latency"
 BEST = "best_of_all"
 SECONDS = "seconds"  # The times in older plans: `planners.core.times`.
+ROUNDING = 1e-9
 OWN = (POOL[0], STREAMING, TRIED, BEST, MOVES, LATENCY, SECONDS)
 
 
@@ -102,8 +103,9 @@ class LatencyClaim:
 
     @property
     def gap(self) -> float:
-        """(seconds − bound) / seconds."""
-        return 1 - self.bound_s / self.seconds if self.seconds > self.bound_s else 0.0
+        """(seconds − bound) / seconds; what is only rounding is none."""
+        open_ = self.seconds * (1 - ROUNDING) > self.bound_s
+        return 1 - self.bound_s / self.seconds if open_ else 0.0
 
 
 @dataclass(frozen=True, slots=True)

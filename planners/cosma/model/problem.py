@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -160,6 +160,12 @@ def runs(problem: ScheduleProblem, dropped: frozenset[UseGap]) -> tuple[TensorSt
                 first = after
         stays.append(TensorStay(i, first, line.uses[-1]))
     return tuple(stays)
+
+
+def extent_of(problem: ScheduleProblem, offsets: Mapping[TensorStay, int]) -> int:
+    """The highest address that stays reach, in bytes."""
+    lines = problem.lines
+    return max((at + lines[stay.line].size_bytes for stay, at in offsets.items()), default=0)
 
 
 def cost_of(problem: ScheduleProblem, stays: dict[TensorStay, int]) -> int:

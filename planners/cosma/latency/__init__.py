@@ -1,0 +1,1 @@
+"""Latency: when transfers run, for the least makespan."""

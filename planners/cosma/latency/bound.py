@@ -1,0 +1,145 @@
+"""A lower bound on the seconds of every plan of one schedule within its budget.
+
+Operators run one after the other. What a later one reads and does not find on chip as an earlier
+one ends has to come in between; what it can find there is what fits beside that operator's own
+tensors. So each pair of steps has a least distance, and the bound is the longest way over them.
+Likewise for what has to leave. Loads of one engine do not overlap, nor stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from operator import add
+
+from planners.core.engines import spreads
+from planners.core.floors import ProblemFloors
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
+from planners.cosma.latency.seconds import ScheduleSeconds
+
+FAR = 64
+"""How many steps ahead distances are worked out."""
+
+
+def order_bound_s(seconds: ScheduleSeconds) -> float:
+    """The bound, in seconds, for the problem's schedule; zero for no operators.
+
+    Where engines share transfers, they overlap: only what holds in any order is left.
+    """
+    if spreads(seconds.machine):
+        return any_order_bound_s(seconds)
+    _, stores = _compulsory(seconds)
+    gone = list(accumulate(reversed(stores)))[::-1]
+    ends = map(add, earliest_starts(seconds), seconds.compute)
+    return max(map(add, ends, gone), default=0.0)
+
+
+def any_order_bound_s(seconds: ScheduleSeconds, transferred_bytes: int = 0) -> float:
+    """A bound in seconds on every plan of the graph, in any order, that moves so many bytes.
+
+    All operators one after the other, or all bytes over both directions at their full rate.
+    """
+    problem = seconds.problem
+    graph, machine = problem.graph, seconds.machine
+    weights = COUNTED if problem.parameters else IN_PLACE if problem.in_place else LEFT_OUT
+    floors = ProblemFloors(graph, machine, weights, machine.parameters)
+    bounds = [floors.latency_of(transferred_bytes), sum(seconds.compute)]
+    if not spreads(machine):
+        bounds += [*map(sum, _compulsory(seconds))]
+    return max(bounds)
+
+
+def earliest_starts(seconds: ScheduleSeconds) -> list[float]:
+    """Least seconds from the beginning until each step can start."""
+    steps = len(seconds.problem.schedule)
+    loads, _ = _compulsory(seconds)
+    start = list(accumulate(loads))
+    for step in range(steps):
+        if step:
+            ended = start[step - 1] + seconds.compute[step - 1]
+            start[step] = max(start[step], ended + _leaving_s(seconds, step - 1))
+        ends = start[step] + seconds.compute[step]
+        for later, between in _between(seconds, step):
+            start[later] = max(start[later], ends + between)
+    return start
+
+
+def _compulsory(seconds: ScheduleSeconds) -> tuple[list[float], list[float]]:
+    """By step: seconds to load what is first used there, to store outputs that are made there."""
+    steps = len(seconds.problem.schedule)
+    loads, stores = [0.0] * steps, [0.0] * steps
+    for i, line in enumerate(seconds.problem.lines):
+        if not line.produced:
+            loads[line.uses[0]] += seconds.load[i]
+        if seconds.leaves(i):
+            stores[line.uses[0]] += seconds.store[i]
+    return loads, stores
+
+
+def _between(seconds: ScheduleSeconds, step: int) -> Iterator[tuple[int, float]]:
+    """Steps after this one, and the seconds of loads that must lie between its end and theirs.
+
+    Their tensors that are made in between need none. Of the others as many bytes may be there, or
+    on their way, as this step leaves room for: those that take longest a byte, cut where they must
+    be, but none that is larger than that room.
+    """
+    lines, budget = seconds.problem.lines, seconds.problem.budget_bytes
+    here = seconds.needed[step]
+    room = budget - sum(lines[i].size_bytes for i in here)
+    seen, total, size = set(here), 0.0, 0
+    slow: list[tuple[float, int]] = []  # seconds a byte, and bytes
+    for later in range(step + 1, min(len(seconds.problem.schedule), step + 1 + FAR)):
+        for i in seconds.needed[later]:
+            if i in seen:
+                continue
+            seen.add(i)
+            line = lines[i]
+            if not line.produced or line.uses[0] <= step:
+                total += seconds.load[i]
+                size += line.size_bytes
+                if line.size_bytes <= room:
+                    slow.append((seconds.load[i] / line.size_bytes, line.size_bytes))
+        if size > room:
+            slow.sort(reverse=True)
+            yield later, total - _filled(slow, room)
+
+
+def _filled(items: Iterable[tuple[float, int]], room: int) -> float:
+    """Seconds of as many bytes as there is room for, of those that come first."""
+    spared = 0.0
+    for each, size in items:
+        taken = min(size, room)
+        spared += each * taken
+        room -= taken
+        if not room:
+            break
+    return spared
+
+
+def _leaving_s(seconds: ScheduleSeconds, step: int) -> float:
+    """Seconds of stores between a step's end and the next one's start.
+
+    What a step makes cannot have left before; what is wanted later or is an output must be stored,
+    unless it fits beside all that the next step has.
+    """
+    lines, budget = seconds.problem.lines, seconds.problem.budget_bytes
+    here, there = seconds.needed[step], seconds.needed[step + 1]
+    going = [
+        i
+        for i in here - there
+        if lines[i].produced
+        and lines[i].uses[0] == step
+        and (lines[i].uses[-1] > step or seconds.leaves(i))
+    ]
+    room = budget - sum(lines[i].size_bytes for i in there)
+    if sum(lines[i].size_bytes for i in going) <= room:
+        return 0.0
+    slow = sorted(
+        (
+            (seconds.store[i] / lines[i].size_bytes, lines[i].size_bytes)
+            for i in going
+            if lines[i].size_bytes <= room
+        ),
+        reverse=True,
+    )
+    return sum(seconds.store[i] for i in going) - _filled(slow, room)

@@ -1,0 +1,347 @@
+"""The least makespan of small problems: every start of every transfer, at every address.
+
+Time goes from one end of an operator, load or store to the next: nothing gains by starting in
+between, since what it waits for is one of them. A state is what has run, what lies where, what was
+stored, and until when the three engines are busy; the search takes the one that can still end
+earliest, and leaves out those that another is ahead of in everything (Dijkstra's, with a bound).
+Bytes of what may go are free for others; what comes back is loaded anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from heapq import heappop, heappush
+from math import gcd
+from typing import NamedTuple
+
+from planners.core.progress import Clock
+from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.latency.timed import TimedPlan, TimedStay
+from planners.cosma.model.problem import ScheduleProblem
+
+UNITS, OPERATORS = 48, 10
+"""Addresses and operators up to which it is tried."""
+MOST_STATES = 200_000
+ROUNDING = 1e-12
+
+
+class EngineStart(NamedTuple):
+    """Something that starts: an operator, or a tensor's load or store, and where it goes."""
+
+    kind: str
+    what: int
+    at_s: float
+    offsets: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()  # tensors whose bytes it takes
+
+
+class _Moment(NamedTuple):
+    """`places` are tensors and offsets; `loading` and `storing` are -1 where nothing is."""
+
+    now: float
+    computing: float
+    in_until: float
+    out_until: float
+    ran: int  # mask of operators that have started
+    places: tuple[tuple[int, int], ...]
+    stored: int  # mask of tensors whose store has started
+    running: int
+    loading: int
+    storing: int
+    phase: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The plan of least makespan, None where none is under the limit; and whether all was tried."""
+
+    plan: TimedPlan | None
+    complete: bool
+
+
+def least_makespan(
+    seconds: ScheduleSeconds, under_s: float, clock: Clock, any_order: bool
+) -> Found:
+    """The quickest plan that takes less than `under_s`, in the problem's order or in any."""
+    search = _Search(seconds, any_order)
+    if search.units > UNITS or len(search.reads) > OPERATORS:
+        return Found(None, False)
+    return search.run(under_s, clock)
+
+
+class _Search:
+    """Operators are numbered as the graph has them, tensors as the problem has its lines."""
+
+    def __init__(self, seconds: ScheduleSeconds, any_order: bool) -> None:
+        self.seconds, self.problem, self.any_order = seconds, seconds.problem, any_order
+        lines = self.problem.lines
+        self.unit = gcd(*(line.size_bytes for line in lines)) or 1
+        self.units = self.problem.budget_bytes // self.unit
+        self.size = [line.size_bytes // self.unit for line in lines]
+        schedule = self.problem.schedule
+        count = len(schedule)
+        self.compute = [0.0] * count
+        self.reads: list[list[int]] = [[] for _ in schedule]
+        self.makes: list[list[int]] = [[] for _ in schedule]
+        self.used_by = [0] * len(lines)
+        for i, line in enumerate(lines):
+            for step in line.uses:
+                op = schedule[step]
+                makes = line.produced and step == line.uses[0]
+                (self.makes if makes else self.reads)[op].append(i)
+                self.used_by[i] |= 0 if makes else 1 << op
+        for step, op in enumerate(schedule):
+            self.compute[op] = seconds.compute[step]
+        self.after = [
+            sum(1 << schedule[lines[i].uses[0]] for i in self.reads[op] if lines[i].produced)
+            for op in range(count)
+        ]
+        self.leaves = [seconds.leaves(i) for i in range(len(lines))]
+        self.all = (1 << count) - 1
+        self.idle = sum(
+            1 << op
+            for op, made in enumerate(self.makes)
+            if not any(self.used_by[i] or self.leaves[i] for i in made)
+        )
+
+    @cached_property
+    def from_host(self) -> list[int]:
+        return [i for i, line in enumerate(self.problem.lines) if not line.produced]
+
+    def run(self, under_s: float, clock: Clock) -> Found:
+        first = _Moment(0.0, 0.0, 0.0, 0.0, 0, (), 0, -1, -1, -1, 0)
+        came: dict[_Moment, tuple[_Moment, EngineStart | None]] = {}
+        queue: list[tuple[float, int, _Moment]] = [(self.bound(first), 0, first)]
+        front: dict[tuple[object, ...], list[tuple[float, ...]]] = {}
+        pushed = 0
+        while queue:
+            bound, _, state = heappop(queue)
+            if bound >= under_s * (1 - ROUNDING):
+                return Found(None, True)
+            if self.ended(state):
+                return Found(self.plan(state, came), True)
+            if pushed > MOST_STATES or clock.expired():
+                return Found(None, False)
+            for after, start in self.next(state):
+                value = self.bound(after)
+                if value >= under_s * (1 - ROUNDING) or self.beaten(after, front):
+                    continue
+                came[after] = state, start
+                pushed += 1
+                heappush(queue, (value, -pushed, after))
+        return Found(None, True)
+
+    def beaten(
+        self, state: _Moment, front: dict[tuple[object, ...], list[tuple[float, ...]]]
+    ) -> bool:
+        """Whether a state with the same things at the same places is ahead in all times."""
+        times = state[:4]
+        known = front.setdefault(state[4:], [])
+        if any(all(a <= b for a, b in zip(k, times, strict=True)) for k in known):
+            return True
+        known[:] = [k for k in known if not all(b <= a for a, b in zip(k, times, strict=True))]
+        known.append(times)
+        return False
+
+    def bound(self, s: _Moment) -> float:
+        """Seconds at which all can have ended at the least: each engine's work that is left."""
+        left = sum(t for op, t in enumerate(self.compute) if not s.ran >> op & 1)
+        computed = max(s.now, s.computing) + left if left else s.computing
+        held = {i for i, _ in s.places}
+        coming = [
+            self.seconds.load[i]
+            for i in self.from_host
+            if i not in held and self.used_by[i] & ~s.ran
+        ]
+        loaded = max(s.now, s.in_until) + sum(coming) if coming else s.in_until
+        going = [
+            self.seconds.store[i]
+            for i, leaves in enumerate(self.leaves)
+            if leaves and not s.stored >> i & 1
+        ]
+        stored = max(s.now, s.out_until) + sum(going) if going else s.out_until
+        # What runs last has an output, unless something runs whose results nobody reads.
+        last = min(going, default=0.0) if left and not self.idle & ~s.ran else 0.0
+        return max(computed + last, loaded + (min(self.compute) if coming else 0.0), stored)
+
+    def ended(self, s: _Moment) -> bool:
+        """Whether all has started; the rest only takes its time."""
+        gone = all(s.stored >> i & 1 for i, leaves in enumerate(self.leaves) if leaves)
+        return s.ran == self.all and gone
+
+    def next(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+        """What can start now, computes first, then loads and stores; and the wait for an end."""
+        if s.phase == 0:
+            if s.running < 0:
+                yield from self._computes(s)
+            s = s._replace(phase=1)
+        if s.phase == 1:
+            if s.loading < 0:
+                yield from self._loads(s)
+            s = s._replace(phase=2)
+        if s.storing < 0:
+            yield from self._stores(s)
+        busy = [
+            (until, what)
+            for what, until, on in (
+                ("running", s.computing, s.running),
+                ("loading", s.in_until, s.loading),
+                ("storing", s.out_until, s.storing),
+            )
+            if on >= 0
+        ]
+        if busy:
+            now = min(until for until, _ in busy)
+            free = {what for until, what in busy if until <= now}
+            after = s._replace(
+                now=now,
+                running=-1 if "running" in free else s.running,
+                loading=-1 if "loading" in free else s.loading,
+                storing=-1 if "storing" in free else s.storing,
+                phase=0,
+            )
+            yield self._without_dead(after), None
+
+    def _without_dead(self, s: _Moment) -> _Moment:
+        kept = tuple(p for p in s.places if self._pinned(s, p[0]) or self._wanted(s, p[0]))
+        return s._replace(places=kept)
+
+    def _wanted(self, s: _Moment, i: int) -> bool:
+        """Whether an operator is still to read it, or it is still to be stored."""
+        return bool(self.used_by[i] & ~s.ran) or (self.leaves[i] and not s.stored >> i & 1)
+
+    def _pinned(self, s: _Moment, i: int) -> bool:
+        """Whether an engine works on its bytes, or nothing else has what is still wanted."""
+        if i in (s.loading, s.storing):
+            return True
+        if s.running >= 0 and (i in self.reads[s.running] or i in self.makes[s.running]):
+            return True
+        only = self.problem.lines[i].produced and not s.stored >> i & 1
+        return only and self._wanted(s, i)
+
+    def _rooms(self, s: _Moment, size: int, pinned: set[int]) -> Iterator[tuple[int, list[int]]]:
+        """Offsets for so many units, with the tensors that would go."""
+        for offset in range(self.units - size + 1):
+            met = [i for i, at in s.places if at < offset + size and at + self.size[i] > offset]
+            if not any(i in pinned for i in met):
+                yield offset, met
+
+    def _computes(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+        held = {i for i, _ in s.places if i != s.loading}
+        for op, after in enumerate(self.after):
+            if s.ran >> op & 1 or after & ~s.ran or not held.issuperset(self.reads[op]):
+                continue
+            if not self.any_order and op != self.problem.schedule[s.ran.bit_count()]:
+                continue
+            pinned = {i for i, _ in s.places if self._pinned(s, i)} | set(self.reads[op])
+            for places, offsets, gone in self._made(s, op, 0, pinned):
+                until = s.now + self.compute[op]
+                yield (
+                    s._replace(
+                        places=places, ran=s.ran | 1 << op, computing=until, running=op, phase=1
+                    ),
+                    EngineStart("compute", op, s.now, offsets, gone),
+                )
+
+    def _made(
+        self, s: _Moment, op: int, k: int, pinned: set[int]
+    ) -> Iterator[tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[int, ...]]]:
+        """Places with all outputs from the k-th on: the offsets, and what went for them."""
+        if k == len(self.makes[op]):
+            yield s.places, (), ()
+            return
+        i = self.makes[op][k]
+        for offset, met in self._rooms(s, self.size[i], pinned):
+            rest = tuple(sorted([*(p for p in s.places if p[0] not in met), (i, offset)]))
+            for places, more, gone in self._made(s._replace(places=rest), op, k + 1, pinned | {i}):
+                yield places, (offset, *more), (*met, *gone)
+
+    def _loads(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+        held = {i for i, _ in s.places}
+        pinned = {i for i in held if self._pinned(s, i)}
+        for i, line in enumerate(self.problem.lines):
+            host = not line.produced or (s.stored >> i & 1 and i != s.storing)
+            if i in held or not host or not self.used_by[i] & ~s.ran:
+                continue
+            for offset, met in self._rooms(s, self.size[i], pinned):
+                places = tuple(sorted([*(p for p in s.places if p[0] not in met), (i, offset)]))
+                until = s.now + self.seconds.load[i]
+                yield (
+                    s._replace(places=places, in_until=until, loading=i, phase=2),
+                    EngineStart("load", i, s.now, (offset,), tuple(met)),
+                )
+
+    def _stores(self, s: _Moment) -> Iterator[tuple[_Moment, EngineStart | None]]:
+        for i, _ in s.places:
+            being_made = s.running >= 0 and i in self.makes[s.running]
+            made = self.problem.lines[i].produced and not being_made
+            if made and not s.stored >> i & 1 and self._wanted(s, i):
+                until = s.now + self.seconds.store[i]
+                yield (
+                    s._replace(stored=s.stored | 1 << i, out_until=until, storing=i, phase=3),
+                    EngineStart("store", i, s.now),
+                )
+
+    def plan(
+        self, last: _Moment, came: dict[_Moment, tuple[_Moment, EngineStart | None]]
+    ) -> TimedPlan:
+        """The plan that led to a state, in its own order of operators."""
+        starts, state = [], last
+        while state in came:
+            state, start = came[state]
+            if start is not None:
+                starts.append(start)
+        starts.reverse()
+        order = tuple(start.what for start in starts if start.kind == "compute")
+        problem = replace(self.problem, schedule=order)
+        line_of = {line.tensor: i for i, line in enumerate(problem.lines)}
+        new = [line_of[line.tensor] for line in self.problem.lines]
+        return _Telling(self, problem, new).plan(starts)
+
+
+class _Telling:
+    """Starts become stays: each ends when what works on its bytes last has."""
+
+    def __init__(self, search: _Search, problem: ScheduleProblem, new: list[int]) -> None:
+        self.search, self.new = search, new
+        self.problem = problem
+        self.open: dict[int, tuple[int, float, bool, float]] = {}
+        self.stays: list[TimedStay] = []
+
+    def plan(self, starts: list[EngineStart]) -> TimedPlan:
+        search, steps, stores = self.search, [], {}
+        for start in starts:
+            for i in start.gone:
+                self._close(i)
+            if start.kind == "compute":
+                steps.append(start.at_s)
+                until = start.at_s + search.compute[start.what]
+                for i, offset in zip(search.makes[start.what], start.offsets, strict=True):
+                    self._open(i, offset, start.at_s, False, until)
+                for i in search.reads[start.what]:
+                    self._held(i, until)
+            elif start.kind == "load":
+                self._open(start.what, start.offsets[0], start.at_s, True, start.at_s)
+            else:
+                stores[self.new[start.what]] = start.at_s
+                self._held(start.what, start.at_s + search.seconds.store[start.what])
+        for i in list(self.open):
+            self._close(i)
+        return TimedPlan(self.problem, tuple(steps), tuple(self.stays), stores)
+
+    def _open(self, i: int, offset: int, at: float, loaded: bool, until: float) -> None:
+        if i in self.open:
+            self._close(i)
+        self.open[i] = offset * self.search.unit, at, loaded, until
+
+    def _held(self, i: int, until: float) -> None:
+        offset, at, loaded, before = self.open[i]
+        self.open[i] = offset, at, loaded, max(before, until)
+
+    def _close(self, i: int) -> None:
+        if i in self.open:
+            offset, at, loaded, until = self.open.pop(i)
+            if until > at:  # Else nothing has read what was loaded.
+                self.stays.append(TimedStay(self.new[i], offset, at, until, loaded))

@@ -1,0 +1,129 @@
+"""Of placements of a problem's stays, one that takes least time on the scoreboard.
+
+A load starts when the bytes that it goes to are free, so what lies where decides how early it can
+come. Candidates have their loads moved to where bytes are free earlier (`shifted`), are packed anew
+with room ahead of loads and behind stores (`ahead`), and store early; the best is varied further.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from planners.allocation import pack
+from planners.core.machine import Machine
+from planners.core.program import Program
+from planners.core.progress import Clock
+from planners.cosma.emit.program import emit
+from planners.cosma.latency.ahead import early, roomy
+from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.latency.shifted import LoadShifter, Placement
+from planners.cosma.model.problem import ScheduleProblem, TensorStay
+from planners.simulator.timing import schedule
+
+# Steps that loads may come before their use, and stores may last after it.
+AHEAD = (1, 2, 3, 4, 6, 8, 12, 16)
+CAPACITIES = (1.0, 0.93, 0.85, 0.75)
+"""Shares of the budget that loads may fill as they come early: the fuller, the harder to pack."""
+PACKING_S = 0.2
+ROUNDS = 60
+"""Variations of the best, one after the other."""
+CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A placement of a problem's stays, as a program, and the seconds that it takes."""
+
+    problem: ScheduleProblem
+    offsets: Mapping[TensorStay, int]
+    program: Program
+    makespan_s: float
+
+
+class Fastest:
+    """The fastest candidate so far, the first one's seconds, and how many there were."""
+
+    def __init__(self, machine: Machine, clock: Clock, bound_s: float) -> None:
+        self.machine, self.clock, self.bound_s = machine, clock, bound_s
+        self.best: Timed | None = None
+        self.first_s, self.candidates = 0.0, 0
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is faster than the best, or the time is over."""
+        return self.proven or (self.best is not None and self.clock.expired())
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best takes as long as the bound says that all must."""
+        return self.best is not None and self.best.makespan_s <= self.bound_s * (1 + CLOSE)
+
+    def offer(self, problem: ScheduleProblem, offsets: Placement) -> bool:
+        """Time a placement, with stores late and early; whether it is the best now."""
+        better = False
+        for early_stores in (False, True):
+            if self.done:
+                return better
+            program = emit(problem, self.machine, offsets, early_stores=early_stores)
+            ends = (interval.stop_s for interval in schedule(program, self.machine))
+            timed = Timed(problem, offsets, program, max(ends, default=0.0))
+            self.candidates += 1
+            if self.best is None:
+                self.first_s = timed.makespan_s
+            if self.best is None or timed.makespan_s < self.best.makespan_s:
+                self.best, better = timed, True
+        return better
+
+    def search(self, placements: Iterable[tuple[ScheduleProblem, Placement]]) -> Timed:
+        """The best of placements and of all that is made of them; the first is always timed."""
+        for problem, offsets in placements:
+            self.offer(problem, offsets)
+            if self.done:
+                break
+            self._vary(problem, offsets)
+        if not self.done:
+            self._vary_best()
+        assert self.best is not None
+        return self.best
+
+    def _vary(self, problem: ScheduleProblem, offsets: Placement) -> None:
+        seconds = ScheduleSeconds(problem, self.machine)
+        shifter = LoadShifter(seconds, sorted(offsets))
+        for placement in self._packed(seconds, offsets):
+            for in_time in (False, True):
+                if self.done:
+                    return
+                self.clock.report("latency")
+                self.offer(problem, shifter.shifted(placement, in_time=in_time))
+            if placement is not offsets:
+                self.offer(problem, placement)
+
+    def _packed(self, seconds: ScheduleSeconds, offsets: Placement) -> Iterator[Placement]:
+        """The placement, and its stays packed anew with room for transfers."""
+        yield offsets
+        stays, budget = sorted(offsets), seconds.problem.budget_bytes
+        rooms = (
+            *(early(seconds, stays, int(share * budget)) for share in CAPACITIES),
+            *(roomy(seconds.problem, stays, ahead) for ahead in AHEAD),
+        )
+        for lifetimes in rooms:
+            self.clock.report("latency")
+            limit_s = min(PACKING_S, self.clock.left_s)
+            packing = pack(lifetimes, budget, time_limit_s=limit_s, explain=False)
+            if packing.status == "packed":
+                yield {stay: packing.offsets[str(k)] for k, stay in enumerate(stays)}
+
+    def _vary_best(self) -> None:
+        """Move loads of the best to other offsets that are as good, for as long as that helps."""
+        assert self.best is not None
+        rng, problem, offsets = random.Random(0), self.best.problem, self.best.offsets
+        shifter = LoadShifter(ScheduleSeconds(problem, self.machine), sorted(offsets))
+        for _ in range(ROUNDS):
+            if self.done:
+                return
+            self.clock.report("latency")
+            moved = shifter.shifted(offsets, in_time=rng.random() < 0.5, rng=rng)
+            if self.offer(problem, moved):
+                offsets = moved

@@ -1,0 +1,139 @@
+"""Latency as the objective: nothing is faster where it is proven, nothing under its bounds."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import planners as sp
+from planners.cosma.latency.bound import any_order_bound_s, order_bound_s
+from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.model.problem import ScheduleProblem
+from tests.cases import cases
+from tests.cosma.faster import can_be_faster
+from tests.random_graphs import random_graph
+
+SEEDS = st.integers(0, 10**6)
+
+
+def machine_of(seed: int) -> sp.Machine:
+    """The teaching machine with other speeds: each of its engines is the slowest for some."""
+    rng = random.Random(seed)
+    machine = sp.load_machine("npu_small")
+    engines = tuple(
+        replace(
+            engine,
+            bytes_per_s=rng.choice((1e9, 4e9, 8e9)),
+            latency_s=rng.choice((0.0, 0.0, 2e-10, 1e-9)),
+        )
+        for engine in machine.engines
+    )
+    return replace(machine, macs_per_s=rng.choice((1e9, 3e9, 10e9)), engines=engines)
+
+
+def small(seed: int) -> tuple[sp.Graph, sp.Machine, int, bool]:
+    """A graph of two to four operators, a machine, a budget, and whether weights count."""
+    rng = random.Random(seed)
+    graph = random_graph(seed, rng.randint(2, 4), largest=rng.randint(1, 3))
+    counted = rng.random() < 0.6
+    budget = sp.budgets(graph, parameters=counted).MR + rng.choice((0, 0, 1, 2))
+    return graph, machine_of(seed), budget, counted
+
+
+@pytest.mark.parametrize("seed", range(cases(25)))
+def test_nothing_is_faster_than_what_is_proven(seed: int) -> None:
+    graph, machine, budget, counted = small(seed)
+    for order in ("default", "joint"):
+        options = {"schedule": order, "weights": "counted" if counted else "left-out"}
+        plan = sp.plan(graph, "cosma", budget, machine, objective="latency", **options)
+        took = sp.simulate(plan).makespan_s
+        claim = plan.details.latency
+        assert claim is not None
+        assert claim.seconds == pytest.approx(took, rel=1e-12)
+        assert plan.claims.status == "optimal"
+        assert claim.bound_s == pytest.approx(took, rel=1e-8)
+        any_order = order == "joint"
+        assert not can_be_faster(graph, machine, budget, took, any_order=any_order, counted=counted)
+        more = took * 1.001
+        assert can_be_faster(graph, machine, budget, more, any_order=any_order, counted=counted)
+
+
+@given(SEEDS, st.integers(3, 12), st.sampled_from(["left-out", "counted", "in-place"]))
+@settings(max_examples=cases(15))
+def test_latency_is_never_more_than_that_of_least_traffic_nor_under_its_bounds(
+    seed: int, operators: int, weights: str
+) -> None:
+    graph, machine = random_graph(seed, operators, largest=5000), machine_of(seed)
+    budget = sp.budgets(graph, parameters=weights == "counted").MR + seed % 3 * 2000
+    took: dict[tuple[str, str], float] = {}
+    bounds = []
+    for order in ("default", "joint"):
+        for objective in ("traffic", "traffic_then_latency", "latency"):
+            options = {"schedule": order, "objective": objective, "weights": weights}
+            plan = sp.plan(graph, "cosma", budget, machine, **options)
+            took[order, objective] = sp.simulate(plan).makespan_s
+            if claim := plan.details.latency:
+                assert claim.seconds == pytest.approx(took[order, objective], rel=1e-12)
+                assert plan.claims.status == ("optimal" if not claim.gap else "feasible")
+                bounds.append((order, claim.bound_s))
+    for order in ("default", "joint"):
+        of = [took[order, o] for o in ("traffic", "traffic_then_latency", "latency")]
+        assert of[2] <= of[1] * (1 + 1e-12)
+        assert of[1] <= of[0] * (1 + 1e-12)
+    for order, bound in bounds:
+        for (other, _), seconds in took.items():
+            if order in (other, "joint"):
+                assert bound <= seconds * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("machine", ["npu_small", "ethos_u55_high_end"])
+def test_loads_come_early_enough_for_the_bound_to_be_near(machine: str) -> None:
+    """Weights of a network that fits: without loads ahead it takes a fifth to a half more."""
+    graph = sp.load("squeezenet1_1")
+    budget = 2 * sp.budgets(graph, parameters=True).MR
+    plain = sp.simulate(sp.plan(graph, "cosma", budget, machine, parameters=True)).makespan_s
+    plan = sp.plan(graph, "cosma", budget, machine, parameters=True, objective="latency")
+    claim = plan.details.latency
+    assert claim is not None
+    assert claim.seconds <= plain
+    assert claim.gap < 0.05
+
+
+def test_engines_that_share_transfers_are_bounded_by_what_holds_in_any_order() -> None:
+    graph, machine = random_graph(4, 5), machine_of(4)
+    twin = replace(machine.engine("dma_in"), name="dma_in_2", shares="dma_in")
+    both = replace(machine, engines=(*machine.engines, twin))
+    budget = sp.budgets(graph, parameters=True).MR
+    problem = ScheduleProblem(graph, tuple(range(5)), True, budget)
+    assert order_bound_s(ScheduleSeconds(problem, both)) == any_order_bound_s(
+        ScheduleSeconds(problem, both)
+    )
+    plans = [
+        sp.plan(graph, "cosma", budget, m, parameters=True, objective="latency")
+        for m in (machine, both)
+    ]
+    alone, shared = (sp.simulate(plan).makespan_s for plan in plans)
+    assert shared <= alone * (1 + 1e-12)
+
+
+def test_a_stop_before_latency_keeps_the_plan_of_least_traffic() -> None:
+    graph = random_graph(5, 20, largest=99)
+
+    def stop(moment: sp.Progress) -> bool:
+        return moment.stage != "latency"
+
+    plan = sp.plan(graph, objective="latency", progress=stop)
+    sp.check(plan)
+    assert plan.claims.objective_bytes == sp.plan(graph).claims.objective_bytes
+
+
+def test_wishes_hold_by_latency_too() -> None:
+    graph = random_graph(5, 8, largest=9)
+    budget = sp.budgets(graph).MR + 12
+    tensor = graph.operators[2].outputs[0]
+    plan = sp.plan(graph, budget=budget, objective="latency", wishes=(f"keep {tensor}",))
+    sp.check(plan)
