@@ -64,8 +64,8 @@ ORDERS = (
 )
 GROUPS = (
     Form(FUSION, proves="traffic", small=True),
-    Form(FUSION, {"joint": True}, proves="traffic", small=True),
     Form(FUSION, {"online": True}),
+    Form(FUSION, {"joint": True}, proves="traffic", small=True),
     Form(FUSION, {"baseline": "efficient_s"}),
 )
 STREAMS = (
@@ -89,9 +89,9 @@ def forms(objective: str, weights: str) -> list[Form]:
         *_aimed(FUSION, objective, [{}, {"joint": True}]),
     ]
     if objective == "memory":
-        ours = [*FIRST, *POOLS, *aimed, WHOLE_ROWS, *ORDERS, *GROUPS, *STREAMS]
+        ours = [*FIRST, *POOLS, *aimed, WHOLE_ROWS, *ORDERS, *STREAMS, *GROUPS]
     else:
-        ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *GROUPS, *STREAMS, *POOLS]
+        ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *STREAMS, *GROUPS, *POOLS]
     known = {form.planner for form in ours} | {AUTO}
     theirs = [Form(name) for name in planners() if name not in known]
     every = [form for form in (*ours, *theirs) if _possible(form)]

@@ -57,13 +57,16 @@ class Lanes(Protocol):
         """Whether another task can be begun."""
 
     def start(self, task: Task, cut_s: float | None) -> None:
-        """Begin a task; it is given up after `cut_s` seconds, where that is a number."""
+        """Begin a task; where nobody could end it, it ends itself after `cut_s` seconds."""
 
     def wait(self, seconds: float) -> list[Ended]:
         """Tasks that have ended, after so many seconds at most."""
 
     def ask_to_end(self, number: int) -> None:
         """Ask a task for the best that it has."""
+
+    def give_up(self, number: int) -> None:
+        """End a task, whatever it has."""
 
     def close(self) -> None:
         """End whatever runs."""
@@ -109,6 +112,9 @@ class Here:
         return ended
 
     def ask_to_end(self, number: int) -> None:
+        """Nothing runs while this can be called."""
+
+    def give_up(self, number: int) -> None:
         """Nothing runs while this can be called."""
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ The whole method, in the order in which it decides:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planners.auto.aims import Aim
@@ -43,8 +43,13 @@ FIRST_GRACE_S = 5.0
 """The same where there is no plan yet."""
 RESERVE = 1.3
 """What is left for the check of the best plan: times what its timing took."""
+LATE = 1.5
+"""Times its limit: the next round does not wait for who takes longer."""
 OVER, HOG = 3.0, 0.4
-"""Times its own limit and a share of the whole one: who takes longer than both is given up."""
+"""Times its own limit and a share of the whole one: who takes longer than both is given up, where
+others wait."""
+REST_S = 3.0
+"""Between two that are given up: another process takes its place meanwhile."""
 
 
 def plan(
@@ -121,6 +126,7 @@ class Referee:
         self._stages: dict[int, str] = {}
         self._begun: dict[int, float] = {}
         self._over_since: float | None = None
+        self._rest_s = 0.0
 
     @property
     def left_s(self) -> float:
@@ -147,6 +153,8 @@ class Referee:
                 break
             for number in self.race.running if self.over else self.race.hopeless():
                 lanes.ask_to_end(number)
+            if (hog := self._hog(lanes)) is not None:
+                lanes.give_up(hog)
             for ended in lanes.wait(POLL_S):
                 self._take(ended)
             self._report()
@@ -161,17 +169,34 @@ class Referee:
         return not self.over
 
     def _next(self, lanes: Lanes) -> Task | None:
-        task = self.race.next(self.left_s, quick_only=lanes.quick_only)
+        late = self._late(lambda task: LATE * task.limit_s)
+        task = self.race.next(self.left_s, quick_only=lanes.quick_only, late=late)
         if task is not None:
             self._begun[task.number] = self.clock.elapsed_s
         return task
 
     def _cut_s(self, task: Task) -> float | None:
-        """When a task is given up; never while there is no plan."""
+        """When a task must be over; never while there is no plan."""
         if self.race.best is None:
             return None
-        most_s = max(OVER * task.limit_s, HOG * self.limit_s)
-        return max(0.0, min(self.left_s + self._grace_s, most_s))
+        return max(0.0, min(self.left_s + self._grace_s, self._most_s(task)))
+
+    def _most_s(self, task: Task) -> float:
+        return max(OVER * task.limit_s, HOG * self.limit_s)
+
+    def _hog(self, lanes: Lanes) -> int | None:
+        """Who has had the most beyond what it may, where others wait for it; one at a time."""
+        now = self.clock.elapsed_s
+        if self.race.best is None or not self.race.waiting or lanes.free() or now < self._rest_s:
+            return None
+        late = self._late(self._most_s)
+        self._rest_s = now + REST_S * bool(late)
+        return min(late, key=lambda number: self._begun[number], default=None)
+
+    def _late(self, most_s: Callable[[Task], float]) -> list[int]:
+        """Those that have run for longer than so many seconds."""
+        now, running = self.clock.elapsed_s, self.race.running
+        return [n for n, task in running.items() if now - self._begun[n] > most_s(task)]
 
     def _take(self, ended: Ended) -> None:
         self._stages.pop(ended.task.number, None)

@@ -9,7 +9,7 @@ all that is left. What has ended by itself, or is proven to win nothing, is not 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from planners.auto.aims import Aim
@@ -93,11 +93,17 @@ class Race:
             and self.best.task.number <= min(self.running, default=self.best.task.number)
         )
 
-    def next(self, left_s: float, *, quick_only: bool = False) -> Task | None:
-        """What is to be begun now, with so many seconds left; None where nothing is."""
+    def next(
+        self, left_s: float, *, quick_only: bool = False, late: Collection[int] = ()
+    ) -> Task | None:
+        """What is to be begun now, with so many seconds left; None where nothing is.
+
+        The next round waits for all that run but those that are `late`.
+        """
         while not self.proven:
-            if not self._queue and (self.running or not self._next_round(left_s)):
-                return None
+            if not self._queue:
+                if not self.running.keys() <= set(late) or not self._next_round(left_s):
+                    return None
             number, limit_s = self._queue[0]
             runner = self.runners[number]
             if quick_only and not runner.form.quick:
@@ -147,6 +153,11 @@ class Race:
             FormOutcome(task, self.aim.floor, reason=reason, took_s=took_s)
         )
 
+    @property
+    def waiting(self) -> bool:
+        """Whether some form waits for its turn."""
+        return bool(self._queue)
+
     def hopeless(self) -> list[int]:
         """Numbers of forms that run though they can win nothing any more.
 
@@ -181,7 +192,8 @@ class Race:
         still = [
             number
             for number, runner in enumerate(self.runners)
-            if not runner.ended
+            if number not in self.running
+            and not runner.ended
             and not self._lost(runner)
             and max(LEAST_S, LAST_GROWTH * runner.limit_s) <= left_s - runner.beyond_s
         ]
@@ -190,10 +202,11 @@ class Race:
         still.sort(key=lambda number: (self.runners[number].promise, number))
         rivals = [number for number in still if self._rivals is None or number in self._rivals]
         limit_s = max(LEAST_S, GROWTH * max(self.runners[number].limit_s for number in still))
-        affordable = int(left_s * self.lanes / 2 / limit_s)
-        if min(affordable, len(rivals)) <= self.lanes:
+        lanes = max(1, self.lanes - len(self.running))
+        affordable = int(left_s * lanes / 2 / limit_s)
+        if min(affordable, len(rivals)) <= lanes:
             self._rivals = []
-            self._queue.extend((number, left_s) for number in still[: self.lanes])
+            self._queue.extend((number, left_s) for number in still[:lanes])
             return True
         chosen = rivals[:affordable]
         self._rivals = chosen[: (len(chosen) + 1) // 2]

@@ -7,7 +7,6 @@ place. Plans come as bytes, and only those that are the best so far; the last is
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import queue
 import signal
@@ -43,7 +42,9 @@ class WorkerProcess:
         """Raises `OSError` where no process can be made."""
         self.task: Task | None = None
         self.ready = False
-        self._began, self._cut_s = time.perf_counter(), STARTS_S
+        self.too_late = False
+        self.planners: set[str] = set()
+        self._began = time.perf_counter()
         self._reader: threading.Thread | None = None
         paths = [os.getcwd(), *filter(None, sys.path)]
         self.process = subprocess.Popen(
@@ -59,21 +60,16 @@ class WorkerProcess:
         self._reader = threading.Thread(target=self._serve, args=(problem, inbox), daemon=True)
         self._reader.start()
 
-    def begin(self, task: Task, cut_s: float | None, to_beat: Key | None) -> None:
+    def begin(self, task: Task, to_beat: Key | None) -> None:
         """Have it do a task."""
         self.task, self._began = task, time.perf_counter()
-        self._cut_s = math.inf if cut_s is None else cut_s
+        self.planners.add(task.form.planner)
         self.say(DoTask(task, to_beat))
 
     @property
     def spent_s(self) -> float:
         """Seconds since its task began, or since it was started."""
         return time.perf_counter() - self._began
-
-    @property
-    def too_late(self) -> bool:
-        """Whether it takes longer than it may, for its task or to start."""
-        return (self.task is not None or not self.ready) and self.spent_s > self._cut_s
 
     def say(self, message: Any) -> None:
         """A worker that has just died is noticed by its reader."""
@@ -157,8 +153,8 @@ class SideBySide:
         return not self.workers or self._idle() is not None
 
     def start(self, task: Task, cut_s: float | None) -> None:
-        if worker := self._idle():
-            worker.begin(task, cut_s, self._here.to_beat())
+        if worker := self._idle(task.form.planner):
+            worker.begin(task, self._here.to_beat())
         elif not self.workers:  # none could be started, or all have died
             self._ended.append(self._here.run(task, cut_s))
         else:
@@ -170,7 +166,7 @@ class SideBySide:
         if not self._ended:
             self._read(seconds)
         for worker in self.workers:
-            if worker.too_late:
+            if not worker.ready and worker.spent_s > STARTS_S:
                 worker.kill()
         ended, self._ended = self._ended, []
         return ended
@@ -180,11 +176,19 @@ class SideBySide:
             if worker.task is not None and worker.task.number == number:
                 worker.say(End(number))
 
+    def give_up(self, number: int) -> None:
+        for worker in self.workers:
+            if worker.task is not None and worker.task.number == number:
+                worker.too_late = True
+                worker.kill()
+
     def close(self) -> None:
         end(self.workers)
 
-    def _idle(self) -> WorkerProcess | None:
-        return next((w for w in self.workers if w.ready and w.task is None), None)
+    def _idle(self, planner: str = "") -> WorkerProcess | None:
+        """A worker that has nothing to do; one that knows the planner, if there is one."""
+        idle = [worker for worker in self.workers if worker.ready and worker.task is None]
+        return next((w for w in idle if planner in w.planners), next(iter(idle), None))
 
     def _read(self, seconds: float) -> None:
         """Take in what workers have said, and wait for the first for so long."""

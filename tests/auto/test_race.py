@@ -46,6 +46,19 @@ def test_those_that_listen_to_nobody_take_no_more_than_there_is(seed: int, count
     assert lanes.clock.elapsed_s <= LIMIT_S + GRACE_S + 2 * POLL_S
 
 
+def test_who_listens_to_nobody_is_given_up_only_where_others_wait() -> None:
+    quick = [Curve(3, 3, 0.1) for _ in range(5)]
+    deaf = Curve(2, 1.1, 40, deaf=True)
+    longer = Curve(9, 1.2, 30)
+    race, lanes = raced([*quick, deaf, longer], LIMIT_S, 2)
+    assert [runner.best is not None for runner in race.runners] == [True] * 7
+    assert race.best is not None
+    assert race.best.task == lanes.asked[-1][1], "the next round does not wait"
+    assert race.best.task.limit_s > LIMIT_S / 2
+    race, _ = raced([quick[0], deaf, deaf, *quick], LIMIT_S, 2)
+    assert [runner.best is None for runner in race.runners] == [False, True, *[False] * 6]
+
+
 def test_the_time_goes_where_something_can_be_won() -> None:
     slow = Curve(8, 1.2, 40)
     quick = [Curve(3, 3, 0.01) for _ in range(6)]

@@ -71,7 +71,7 @@ class VirtualLanes:
         curve, now = self.curves[task.number], self.clock.elapsed_s
         self.asked.append((now, task))
         took_s = curve.took_s(task.limit_s)
-        if cut_s is not None and took_s > cut_s:
+        if self.count == 1 and cut_s is not None and took_s > cut_s:
             self._running.append((now + cut_s, Ended(task, None, given_up(cut_s), cut_s)))
             return
         outcome = FormOutcome(
@@ -94,6 +94,12 @@ class VirtualLanes:
 
     def ask_to_end(self, number: int) -> None:
         """A curve does not listen."""
+
+    def give_up(self, number: int) -> None:
+        now = self.clock.elapsed_s
+        for place, (_, ended) in enumerate(self._running):
+            if ended.task.number == number:
+                self._running[place] = (now, Ended(ended.task, None, given_up(now), now))
 
     def close(self) -> None:
         """Nothing is left behind."""
