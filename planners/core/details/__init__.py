@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from planners.core.details.pool import CircularPool
 from planners.core.details.streamed import StreamedParameters
 from planners.core.errors import BadInput
-from planners.core.records import KEY, plain, read, read_value
+from planners.core.records import KEY, SPARSE, plain, read, read_value
 
 Carried: TypeAlias = CircularPool | StreamedParameters
 POOL = ("layout", "front", "modulos")
@@ -36,10 +36,10 @@ class TriedPlanner:
     offchip_bytes: int | None
     extent_bytes: int | None
     reason: str
-    bound: float | None = None
-    seconds: float = 0.0
-    limit_s: float = 0.0
-    ended: str = ""
+    bound: float | None = field(default=None, metadata=SPARSE)
+    seconds: float = field(default=0.0, metadata=SPARSE)
+    limit_s: float = field(default=0.0, metadata=SPARSE)
+    ended: str = field(default="", metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)
