@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from planners.core.options import Options, Rule, choice, flag, texts, whole
 
+OBJECTIVES = ("traffic", "latency")
 FUSERS = ("no_fusion", "fused_layer", "dnnvm", "efficient_s")
 OWN_SEARCH = "{} is a search of its own"
+LEAST_TRAFFIC = "{} is for traffic only"
 OWN_RULES = "{} goes by its own rules: leave it out, or have no wishes"
 
 
@@ -16,6 +18,13 @@ OWN_RULES = "{} goes by its own rules: leave it out, or have no wishes"
 class FusionOptions(Options):
     """Options of the planner of fused groups; its plans always count parameters."""
 
+    objective: str = choice(
+        OBJECTIVES,
+        "what is least: off-chip traffic, or latency on the machine",
+        label="Objective",
+        words={"traffic": "least traffic", "latency": "least latency"},
+        place="front",
+    )
     baseline: str = choice(
         ("", *FUSERS),
         "an earlier rule for groups, to compare with",
@@ -68,6 +77,11 @@ class FusionOptions(Options):
     wishes: tuple[str, ...] = texts("'fuse A B' or 'split A B' each", place="none")
 
     def rules(self) -> Iterator[Rule]:
+        if self.objective == "latency":
+            yield Rule("online", LEAST_TRAFFIC.format("online"))
+            yield Rule("baseline", LEAST_TRAFFIC.format("a baseline"))
+            yield Rule("free_local_layers", LEAST_TRAFFIC.format("what is taken for free"))
+            yield Rule("wishes", LEAST_TRAFFIC.format("the search under wishes"))
         if self.wishes:
             yield Rule("online", OWN_RULES.format("online"))
             yield Rule("baseline", OWN_RULES.format(self.baseline or "a baseline"))

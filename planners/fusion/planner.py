@@ -18,7 +18,11 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
    `search/constrained` respects wishes.
 4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and
    residency together, and takes a plan of whole tensors where that is better.
-5. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
+5. With `objective` latency, `latency/search` begins with the plans above and looks for quicker
+   ones: `latency/ways` and `latency/pace` time groups by themselves, `latency/chains` puts them
+   one after the other, `latency/ends` at the two ends of the memory by turns, so that parameters
+   come early, and the scoreboard times whole plans (`latency/timed`).
+6. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
 
 Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
 budget of a slider). Proven: the bound holds over all partitions in this cost model; with `joint`
@@ -33,15 +37,20 @@ from typing import Any
 
 from planners.constraints.conflicts import require_consistent
 from planners.constraints.language import Wish, broken, parse, require_known
+from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, BudgetTooSmall
+from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
-from planners.core.plan import Plan
+from planners.core.plan import Plan, Status
 from planners.core.progress import Clock, ProgressCallback
+from planners.core.weights import COUNTED
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
+from planners.fusion.latency.search import quickest
+from planners.fusion.latency.timed import makespan_s
 from planners.fusion.options import FusionOptions
 from planners.fusion.partition.constraints import KNOWN, require_made
 from planners.fusion.partition.cost_model import Partition, require_singles
@@ -52,11 +61,14 @@ from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
 
 SEARCH = "downset search"
+JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
 SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
     "partitions into groups, each in the best of the tilings that are tried"
 )
+BY_LATENCY = "latency: scoreboard"
+JOINTLY = "all plans of fused groups, and of whole tensors"
 BOUND_JOINTLY = (
     "objective and bound are bytes of all off-chip traffic; the bound holds over all "
     "partitions into such groups with any tensors on chip in between, and over all of COSMA's plans"
@@ -72,8 +84,10 @@ def plan(
 ) -> Plan:
     """Partition a graph into fused groups of least off-chip traffic within a budget (Optimus).
 
-    Options: `online` (the paper's section 6: fast, without proof), `baseline` (what Optimus is
-    compared with: `no_fusion`, `fused_layer`, `dnnvm`, `efficient_s`), `bands` (the most bands of
+    Options: `objective` (`traffic`, or `latency`: least seconds on the machine's scoreboard, never
+    more than the plans of least traffic, by rules, and without fusion that it begins with),
+    `online` (the paper's section 6: fast, without proof), `baseline` (what Optimus is compared
+    with: `no_fusion`, `fused_layer`, `dnnvm`, `efficient_s`), `bands` (the most bands of
     columns in a tile: 1, as the paper has it, 2, 4, 8, ...), `channel_tile` (the least channels
     computed at once, the paper's T_c), `double_buffer` (use what the budget
     leaves to load ahead), `free_local_layers` (the search takes element-wise, pooling and
@@ -94,12 +108,12 @@ def plan(
     clock = Clock(chosen.time_limit, progress)
     clock.report("operators alone")
     model = GroupModel(graph, machine, chosen.values())
-    if model.leaves_out_sums and not wishes:
-        return _plan_jointly_or_apart(model, budget_bytes, chosen, clock)
+    if chosen.objective == "latency":
+        return _plan_by_latency(model, budget_bytes, chosen, clock)
+    if chosen.joint and not wishes:
+        return _kept_between(model, budget_bytes, chosen, clock)
     require_singles(model, graph, budget_bytes)
     if not wishes:
-        if chosen.joint:
-            return _plan_jointly(model, budget_bytes, chosen, clock)
         partition = _search(model, budget_bytes, clock, chosen)
         return plan_partition(model, partition, budget_bytes, chosen, clock)
     plan = _plan_wished(model, wishes, budget_bytes, chosen, clock)
@@ -144,6 +158,49 @@ def plan_partition(
     laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen.double_buffer)
     traffic = sum(way.traffic_bytes for way in ways)
     return _finished(model, laid, (traffic, found.bound_bytes), budget_bytes, chosen, clock)
+
+
+def _plan_by_latency(
+    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
+) -> Plan:
+    """The quickest plan found; with `joint` the one of least traffic is among them."""
+    graph, kept = model.graph, None
+    if chosen.joint:
+        part = clock.share(JOINT_SHARE, bounds=False)
+        kept = _kept_between(model, budget_bytes, chosen, part)
+        model = GroupModel(graph, model.machine, replace(chosen, joint=False).values())
+    require_singles(model, graph, budget_bytes)
+    found = quickest(model, budget_bytes, clock, double_buffer=chosen.double_buffer)
+    claim, bound = LatencyClaim(found.plan.seconds, found.bound_s, found.scope), found.bound_bytes
+    machine = with_scratchpad(model.machine, budget_bytes)
+    if kept is not None:
+        bound = min(bound, kept.claims.bound_bytes)
+        least_s = ProblemFloors(graph, machine, COUNTED, machine.parameters).latency_of(bound)
+        seconds = makespan_s(graph, machine, kept.program)
+        claim = LatencyClaim(min(seconds, claim.seconds), least_s, JOINTLY)
+        if seconds < found.plan.seconds:
+            return _claimed(kept, claim, bound, clock)
+    traffic = sum(laid.plan.traffic_bytes for laid in found.plan.laid)
+    plan = _finished(model, found.plan.laid, (traffic, bound), budget_bytes, chosen, clock)
+    plan = replace(plan, notes=(*plan.notes, found.note))
+    return _claimed(plan, claim, bound, clock)
+
+
+def _claimed(plan: Plan, claim: LatencyClaim, bound: int, clock: Clock) -> Plan:
+    """The plan with what is claimed of its latency: it is `optimal` where that is proven."""
+    status: Status = "feasible" if claim.gap else "optimal"
+    claims = replace(plan.claims, status=status, bound_bytes=bound, plan_s=clock.elapsed_s)
+    return replace(plan, claims=claims, details=replace(plan.details, latency=claim))
+
+
+def _kept_between(
+    model: GroupModel, budget_bytes: int, chosen: FusionOptions, clock: Clock
+) -> Plan:
+    """The plan of least traffic with tensors on chip between groups."""
+    if model.leaves_out_sums:
+        return _plan_jointly_or_apart(model, budget_bytes, chosen, clock)
+    require_singles(model, model.graph, budget_bytes)
+    return _plan_jointly(model, budget_bytes, chosen, clock)
 
 
 def _plan_jointly(
@@ -255,6 +312,8 @@ def _way(model: GroupModel, mask: int, budget_bytes: int) -> GroupPlan:
 def _solver(chosen: FusionOptions) -> str:
     if chosen.baseline:
         return chosen.baseline
+    if chosen.objective == "latency":
+        return BY_LATENCY
     return "online" if chosen.online else "joint" if chosen.joint else SEARCH
 
 

@@ -47,6 +47,13 @@ class Hazards:
         self._writes[first:last] = [event]
         self._reads[first:last] = [START]
 
+    def delay(self, since: int, seconds: float) -> None:
+        """What instructions from `since` on have done ends so much later."""
+        for events in (self._writes, self._reads):
+            for at, event in enumerate(events):
+                if event.instruction >= since:
+                    events[at] = Event(event.time_s + seconds, event.instruction)
+
     def _touched(self, start: int, stop: int) -> tuple[int, int]:
         first = bisect_right(self._starts, start) - 1
         return first, max(first + 1, bisect_right(self._starts, stop - 1))

@@ -25,7 +25,14 @@ from planners.fusion.tile.passes import channel_row, pass_ways, sum_row
 from planners.fusion.tile.rows import OperatorRows, RowTables
 from planners.fusion.tile.strip_ways import strip_ways
 from planners.fusion.tile.strips import Flow, Group, flow, heights
-from planners.fusion.tile.ways import GroupPlan, GroupWays, Staircase, cheapest, undominated
+from planners.fusion.tile.ways import (
+    GroupPlan,
+    GroupWays,
+    Staircase,
+    cheapest,
+    fitting,
+    undominated,
+)
 
 FEW_STRIPS = 4  # Enough to load the next strip and store the last while one is computed.
 
@@ -135,8 +142,8 @@ class GroupModel:
         self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
     ) -> GroupPlan | None:
         """The way of least traffic within a budget; None where there is none."""
-        fitting = [p for p in self.staircase(mask, held) if p.buffer_bytes <= budget_bytes]
-        return fitting[-1] if fitting else None
+        fits = [p for p in self.staircase(mask, held) if p.buffer_bytes <= budget_bytes]
+        return fits[-1] if fits else None
 
     def roomiest(
         self, mask: int, budget_bytes: int, held: frozenset[str] = frozenset()
@@ -149,6 +156,16 @@ class GroupModel:
             return None
         ways = self._ways(self.group(mask), held)
         return min(cheapest(ways, budget_bytes), key=_clumsiness, default=None)
+
+    def every_way(self, mask: int, budget_bytes: int) -> list[GroupPlan]:
+        """All ways to run a group that fit a budget, whatever they move."""
+        if self.why_not(mask):
+            return []
+        return fitting(self._ways(self.group(mask), frozenset()), budget_bytes)
+
+    def content(self, mask: int) -> object:
+        """Equal for groups that differ in names only."""
+        return _content(self.group(mask))
 
     def _evaluate(self, group: Group, held: frozenset[str]) -> Sequence[GroupPlan]:
         staircase: Staircase = undominated(self._ways(group, held))

@@ -110,7 +110,7 @@ class Arranger:
         kept = {}
         for i in self.plan.kept:
             kept[i] = at
-            at += self._kept_bytes(i)
+            at += self.kept_bytes(i)
         largest = max(
             (
                 self.tile_bytes(i, unit, count)
@@ -135,7 +135,8 @@ class Arranger:
         crosses = tensor in self.group.loaded or tensor in self.group.stored
         return self.held[tensor] + (self.gained[tensor] if room.ahead and crosses else 0)
 
-    def _kept_bytes(self, index: int) -> int:
+    def kept_bytes(self, index: int) -> int:
+        """Bytes of the place of an operator's parameters that are kept."""
         member = self.group.members[index]
         if self.plan.channel_passes == 1:
             return member.parameter_bytes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from planners.core.access import detailed, needs, needs_of_all, share_of_macs
@@ -40,6 +40,7 @@ from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.axes import Axes, box_of, channels_in, channels_of, rows_in, rows_of
 from planners.fusion.tile.cuts import parameter_boxes
 from planners.fusion.tile.passes import input_channels, pass_ranges
+from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 
@@ -57,7 +58,11 @@ class Sum(NamedTuple):
 
 @dataclass(frozen=True)
 class LaidGroup:
-    """A group with the way it runs and its addresses."""
+    """A group with the way it runs and its addresses.
+
+    The kept parameters of `early` members are loaded before it begins: while the group before it
+    runs, after what that one loads in its step `early_at`.
+    """
 
     name: str
     group: Group
@@ -65,6 +70,8 @@ class LaidGroup:
     layout: GroupLayout
     arranger: Arranger
     stays: FoundOnChip = field(default_factory=FoundOnChip)
+    early: tuple[int, ...] = ()
+    early_at: int = 0
 
 
 def lay_out(
@@ -85,6 +92,26 @@ def lay_out(
 
 def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int) -> Program:
     """The program of these groups, one after the other."""
+    memories = memories_of(machine, groups, budget_bytes)
+    steps = tuple(name for laid in groups for name in _step_names(laid))
+
+    def items() -> Iterator[Item]:
+        step, residents = 0, Residents(graph, machine)
+        emitters = []
+        for laid in groups:
+            emitters.append(GroupEmitter(residents, laid, step))
+            step += len(_step_names(laid))
+        for emitter, following in zip_longest(emitters, emitters[1:]):
+            yield from emitter.run(following)
+
+    homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
+    return held(Program(memories, LoopedInstructions(items), homes, steps))
+
+
+def memories_of(
+    machine: Machine, groups: Sequence[LaidGroup], budget_bytes: int
+) -> tuple[Memory, ...]:
+    """The memories of a program of these groups: their line buffers lie within the scratchpad."""
     memories = [
         Memory(machine.onchip, budget_bytes),
         Memory(machine.offchip, None, offchip=True, addressed=False),
@@ -104,16 +131,7 @@ def emit(graph: Graph, machine: Machine, groups: Sequence[LaidGroup], budget_byt
             )
             for tensor, ring in laid.layout.rings.items()
         ]
-    steps = tuple(name for laid in groups for name in _step_names(laid))
-
-    def items() -> Iterator[Item]:
-        step, residents = 0, Residents(graph, machine)
-        for laid in groups:
-            yield from GroupEmitter(residents, laid, step).run()
-            step += len(_step_names(laid))
-
-    homes = {"input": machine.offchip, "output": machine.offchip, "parameter": machine.parameters}
-    return held(Program(tuple(memories), LoopedInstructions(items), homes, steps))
+    return tuple(memories)
 
 
 def _ring_name(laid: LaidGroup, tensor: str) -> str:
@@ -125,13 +143,19 @@ def _step_names(laid: LaidGroup) -> list[str]:
     return [f"{laid.name} {last} {i + 1}/{count}" for i in range(count)]
 
 
+def _key_of(member: OperatorRows, index: int, channels: Range | None) -> tuple[int, Range]:
+    """Of which parameters these are: a member's, for these of its channels or for all."""
+    return index, (channels if member.sliced else None) or (0, 0)
+
+
 class GroupEmitter:
     """The instructions of one group."""
 
     def __init__(self, residents: Residents, laid: LaidGroup, step: int) -> None:
         self.graph, self.machine = residents.graph, residents.machine
         self.residents, self.held = residents, laid.stays.at
-        self.laid, self.step = laid, step
+        self.laid, self.step, self.first_step = laid, step, step
+        self.following: GroupEmitter | None = None
         self.group, self.plan, self.layout = laid.group, laid.plan, laid.layout
         self.flows, self.batches = laid.arranger.flows, laid.arranger.batches
         self.sliced = laid.arranger.sliced
@@ -155,8 +179,12 @@ class GroupEmitter:
             marks.update(int(n) for n in counts)
         return sorted(marks)
 
-    def run(self) -> Iterator[Item]:
-        """Pass by pass over the channels, then over tiles of images and bands, strip by strip."""
+    def run(self, following: GroupEmitter | None = None) -> Iterator[Item]:
+        """Pass by pass over the channels, then over tiles of images and bands, strip by strip.
+
+        What the group that is `following` has early is loaded meanwhile.
+        """
+        self.following = following
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
         if any(map(self._comes_in_channels, self.held)):
@@ -179,7 +207,11 @@ class GroupEmitter:
 
     def _strips(self) -> Iterator[list[Item]]:
         for strip in range(len(self.flows.upto[self.group.made[0]])):
-            yield [*self._strip(strip)]
+            following = self.following
+            ahead: Iterable[Item] = ()
+            if following and self.step - self.first_step == following.laid.early_at:
+                ahead = following.load_early(self.step)
+            yield [*self._strip(strip), *ahead]
             self.step += 1
 
     def _strip(self, strip: int) -> Iterator[Item]:
@@ -341,7 +373,7 @@ class GroupEmitter:
             if meet(operand.piece.box, box)
         )
         kept = index in self.plan.kept
-        key = (index, (channels if member.sliced else None) or (0, 0))
+        key = _key_of(member, index, channels)
         parameters = self.parameters.get(key, ())
         if member.parameter_bytes and not parameters:
             # For all strips: some parameters, of positions, have rows too.
@@ -464,6 +496,23 @@ class GroupEmitter:
         self.resident[tensor] = staying
 
     # ---- parameters ------------------------------------------------------------------------
+
+    def load_early(self, step: int) -> Iterator[Instruction]:
+        """Load the parameters that are there before the group begins, in a step of another's."""
+        tiles = zip(self.laid.arranger.units, self.layout.channels, strict=True)
+        count_of = {i: (unit, count) for unit, count in tiles for i in unit.members}
+        (first_pass, *_) = self.laid.arranger.passes()
+        for index in self.laid.early:
+            member, (unit, count) = self.group.members[index], count_of[index]
+            parts: Sequence[Range | None] = (first_pass,)
+            if unit.channels and member.sliced and not member.adds_up(self.sliced):
+                parts = pass_ranges(unit.channels, count)
+            for channels in parts:
+                boxes = parameter_boxes(self.graph, member.op, channels, None, True)
+                parameters = self._parameters(index, boxes, channels if member.sliced else None)
+                for operand in parameters:
+                    yield Load(step, operand.piece, self._home(operand.piece), operand.region)
+                self.parameters[_key_of(member, index, channels)] = parameters
 
     def _parameters(
         self, index: int, boxes: dict[str, Box], channels: Range | None

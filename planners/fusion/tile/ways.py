@@ -92,13 +92,18 @@ def undominated(ways: Sequence[GroupWays]) -> Staircase:
 
 def cheapest(ways: Sequence[GroupWays], budget_bytes: int) -> list[GroupPlan]:
     """All that move least of those that fit."""
-    fitting = [way.traffic[way.buffers <= budget_bytes] for way in ways]
-    least = min((int(part.min()) for part in fitting if len(part)), default=-1)
+    moved = [way.traffic[way.buffers <= budget_bytes] for way in ways]
+    least = min((int(part.min()) for part in moved if len(part)), default=-1)
     return [
         way.make(int(at))
         for way in ways
         for at in np.flatnonzero((way.buffers <= budget_bytes) & (way.traffic == least))
     ]
+
+
+def fitting(ways: Sequence[GroupWays], budget_bytes: int) -> list[GroupPlan]:
+    """All that fit."""
+    return [way.make(int(at)) for way in ways for at in np.flatnonzero(way.buffers <= budget_bytes)]
 
 
 def _make(ways: Sequence[GroupWays], at: int) -> GroupPlan:

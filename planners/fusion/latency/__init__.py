@@ -1,0 +1,1 @@
+"""Fused groups with latency as first objective."""

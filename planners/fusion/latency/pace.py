@@ -1,0 +1,248 @@
+"""How long a group takes on the engines of a machine: its own program, timed once.
+
+Seconds of work are those of the scoreboard's instructions. When each starts is found on a small
+scoreboard of the group alone: engines in program order, hazards on its own bytes, all that it
+loads in place off chip. Long loops are timed for a few rounds and then go on at that pace, so that
+`alone_s` is an estimate there; the seconds of work are exact.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planners.core.engines import by_direction
+from planners.core.graph import Graph
+from planners.core.loops import moved
+from planners.core.machine import Machine
+from planners.core.program import (
+    AddressSpace,
+    Compute,
+    Instruction,
+    Item,
+    Load,
+    Region,
+    Repeat,
+    Store,
+)
+from planners.fusion.emit.program import GroupEmitter, LaidGroup, memories_of
+from planners.fusion.emit.residents import Residents
+from planners.simulator.hazards import Event, Hazards
+from planners.simulator.timing import Durations
+
+
+class TimedOf(NamedTuple):
+    """What is timed of a group: rounds of each loop, of which the rest goes on like the last, and
+    instructions, of which the rest goes on at the pace of those before."""
+
+    rounds: int
+    instructions: int
+
+
+ESTIMATE, EXACT = TimedOf(6, 1500), TimedOf(1 << 30, 12_000)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPace:
+    """Seconds of a group: of work on each engine, of loads that are there `early`, from the first
+    instruction to the last where none is, and from when these are there."""
+
+    compute_s: float
+    in_s: float
+    out_s: float
+    early_s: float
+    alone_s: float
+    ready_s: float
+
+
+class GroupPacer:
+    """Times groups of a graph on a machine within a budget in bytes."""
+
+    def __init__(self, graph: Graph, machine: Machine, budget_bytes: int) -> None:
+        self.graph, self.machine, self.budget_bytes = graph, machine, budget_bytes
+        self.residents = Residents(graph, machine)
+
+    def work(self, laid: LaidGroup) -> GroupWork:
+        """What a group does by itself, not yet timed."""
+        spaces = AddressSpace(memories_of(self.machine, (laid,), self.budget_bytes))
+        emitter = GroupEmitter(self.residents, laid, 0)
+        early = [*emitter.load_early(0)]
+        items = [*emitter.run()]
+        work = GroupWork(spaces, Durations(self.machine, spaces), early, items)
+        work.add(early, 1)
+        work.early_s = work.seconds["dma_in"]
+        work.add(items, 1)
+        return work
+
+
+class GroupWork:
+    """Seconds of a group's instructions by engine, those of loops times their rounds.
+
+    `early` of its items are there before it begins, where there is room for them.
+    """
+
+    def __init__(
+        self,
+        spaces: AddressSpace,
+        durations: Durations,
+        early: list[Instruction],
+        items: list[Item],
+    ) -> None:
+        self.spaces, self.durations, self.early, self.items = spaces, durations, early, items
+        self.seconds: dict[str, float] = {"compute": 0.0, "dma_in": 0.0, "dma_out": 0.0}
+        self.early_s = 0.0
+        self._known: dict[object, float] = {}
+
+    @property
+    def least_s(self) -> float:
+        """No engine is done earlier."""
+        return max(self.seconds.values())
+
+    def pace(self, *, exact: bool = False) -> GroupPace:
+        """The pace of the group by itself; `exact` where it is not too long for that."""
+        limits = EXACT if exact else ESTIMATE
+        alone = _Board(self.spaces, self, limits)
+        alone.run(self.early)
+        alone_s = max(alone.makespan(self.items), self.least_s)
+        ready_s = alone_s
+        if self.early:
+            seconds = self.seconds
+            least = max(seconds["compute"], seconds["dma_in"] - self.early_s, seconds["dma_out"])
+            ready_s = max(_Board(self.spaces, self, limits).makespan(self.items), least)
+        seconds = self.seconds
+        return GroupPace(
+            compute_s=seconds["compute"],
+            in_s=seconds["dma_in"],
+            out_s=seconds["dma_out"],
+            early_s=self.early_s,
+            alone_s=alone_s,
+            ready_s=ready_s,
+        )
+
+    def add(self, items: Iterable[Item], times: int) -> None:
+        """Count the seconds of these, so many times."""
+        for item in items:
+            match item:
+                case Repeat():
+                    self.add(item.body, times * item.count)
+                case Load() | Store():
+                    self.seconds[by_direction(item)] += times * self.of(item)
+                case Compute():
+                    self.seconds["compute"] += times * self.of(item)
+
+    def of(self, item: Instruction) -> float:
+        """Seconds of an instruction; of alike ones once."""
+        match item:
+            case Load() | Store():
+                key: object = (item.source.memory, item.target.memory, item.source.size_bytes)
+            case Compute(sums=None, parts=()):
+                reads = tuple([(o.region.memory, o.region.size_bytes) for o in item.reads])
+                writes = tuple([(o.region.memory, o.region.size_bytes) for o in item.writes])
+                key = (item.macs, reads, writes)
+            case _:
+                return self.durations(_with_sums(item))
+        if key not in self._known:
+            self._known[key] = self.durations(item)
+        return self._known[key]
+
+
+def _with_sums(item: Instruction) -> Instruction:
+    """A part of a sum after the first reads what it adds to."""
+    if isinstance(item, Compute) and item.sums and item.sums[0]:
+        return Compute(
+            item.step,
+            item.operator,
+            (*item.reads, *item.writes),
+            item.writes,
+            item.macs,
+            sums=item.sums,
+            parts=item.parts,
+        )
+    return item
+
+
+class _Board:
+    """When engines are free and bytes are settled, in a group's own memories."""
+
+    def __init__(self, spaces: AddressSpace, work: GroupWork, limits: TimedOf) -> None:
+        self.spaces, self.work, self.limits = spaces, work, limits
+        self.free: dict[str, float] = defaultdict(float)
+        self.ranges: dict[str, Hazards] = defaultdict(Hazards)
+        self.timed = 0
+        self.left: dict[str, float] = defaultdict(float)
+
+    def makespan(self, items: Iterable[Item]) -> float:
+        """From the first instruction to the end of the last."""
+        self.run(items)
+        timed_s = max(self.free.values(), default=0.0)
+        if not self.left:
+            return timed_s
+        worked = {e: s - self.left[e] for e, s in self.work.seconds.items()}
+        return timed_s * max(self.work.seconds.values()) / max(*worked.values(), 1e-30)
+
+    def run(self, items: Iterable[Item]) -> None:
+        """Time these, one after the other."""
+        for item in items:
+            if isinstance(item, Repeat):
+                self._loop(item)
+            elif self.timed > self.limits.instructions:
+                self._count(item)
+            else:
+                self._one(item)
+
+    def _loop(self, loop: Repeat) -> None:
+        before: dict[str, float] = {}
+        since = self.timed
+        for k in range(min(loop.count, self.limits.rounds)):
+            before = dict(self.free)
+            self.run(moved(i, m, k) for i, m in zip(loop.body, loop.moves, strict=True))
+        rest = loop.count - self.limits.rounds
+        if rest > 0:
+            gained = {engine: now - before.get(engine, 0.0) for engine, now in self.free.items()}
+            for engine, seconds in gained.items():
+                self.free[engine] += rest * seconds
+            for hazards in self.ranges.values():
+                hazards.delay(since + 1, rest * max(gained.values(), default=0.0))
+
+    def _count(self, item: Item) -> None:
+        if isinstance(item, (Load, Store)):
+            self.left[by_direction(item)] += self.work.of(item)
+        elif isinstance(item, Compute):
+            self.left["compute"] += self.work.of(item)
+
+    def _one(self, item: Item) -> None:
+        self.timed += 1
+        match item:
+            case Load():
+                self._issue(by_direction(item), (), (item.target,), self.work.of(item))
+            case Store():
+                self._issue(by_direction(item), (item.source,), (), self.work.of(item))
+            case Compute():
+                reads = [region for _, region in item.reads]
+                writes = [region for _, region in item.writes]
+                if item.sums and item.sums[0]:
+                    reads += writes
+                self._issue("compute", reads, writes, self.work.of(item))
+
+    def _issue(
+        self, engine: str, reads: Iterable[Region], writes: Iterable[Region], seconds: float
+    ) -> None:
+        start = self.free[engine]
+        reading = [(self.ranges[s.memory], s) for r in reads for s in self.spaces.spans(r)]
+        writing = [(self.ranges[s.memory], s) for r in writes for s in self.spaces.spans(r)]
+        for hazards, span in reading:
+            start = max(start, hazards.last_write(span.start, span.stop).time_s)
+        for hazards, span in writing:
+            start = max(
+                start,
+                hazards.last_write(span.start, span.stop).time_s,
+                hazards.last_read(span.start, span.stop).time_s,
+            )
+        self.free[engine] = start + seconds
+        end = Event(start + seconds, self.timed)
+        for hazards, span in reading:
+            hazards.read(span.start, span.stop, end)
+        for hazards, span in writing:
+            hazards.write(span.start, span.stop, end)

@@ -1,0 +1,141 @@
+"""The quickest plan found: plans of other objectives first, then chains of timed groups.
+
+Whatever the estimates of chains are worth, a plan is only taken for the seconds that the
+scoreboard says, so that none is slower than the plans that it begins with: least traffic, the
+online rules, an earlier rule, and no fusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from planners.core.floors import ProblemFloors
+from planners.core.machine import with_scratchpad
+from planners.core.progress import Clock
+from planners.core.weights import COUNTED
+from planners.fusion.baselines.fusers import BASELINES
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import LaidGroup, lay_out
+from planners.fusion.latency.chains import Chain, Runs
+from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
+from planners.fusion.latency.ways import TimedWays
+from planners.fusion.partition.lattice import Dag
+from planners.fusion.partition.orders import by_depth, by_levels
+from planners.fusion.search.exact import best_partition
+from planners.fusion.search.online import online_partition, size_table
+
+# Of the time that is left: for least traffic, for the online rules, for growing runs.
+TRAFFIC_SHARE, ONLINE_SHARE, GROWTH_SHARE = 0.3, 0.1, 0.6
+ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
+TIMED_EACH = 2  # of these, timed as a whole
+
+
+@dataclass(frozen=True)
+class QuickestGroups:
+    """The quickest plan found, a bound on all in seconds, and one on the traffic of all in bytes.
+
+    `first_s` are the seconds of the plan of least traffic, `timed` the plans that were timed.
+    """
+
+    plan: TimedGroups
+    bound_s: float
+    bound_bytes: int
+    first_s: float
+    timed: int
+    scope: str = "all plans of fused groups"
+
+    @property
+    def note(self) -> str:
+        """What was looked at, in a line."""
+        return (
+            f"latency: {self.first_s * 1e3:.6g} ms for the plan of least traffic, "
+            f"{self.plan.seconds * 1e3:.6g} ms for the quickest of {self.timed} that were timed"
+        )
+
+
+def quickest(
+    model: GroupModel, budget_bytes: int, clock: Clock, *, double_buffer: bool = True
+) -> QuickestGroups:
+    """The quickest plan of groups alone within a budget. Raises `BudgetTooSmall`."""
+    return _QuickerGroups(model, budget_bytes, clock, double_buffer).run()
+
+
+class _QuickerGroups:
+    def __init__(
+        self, model: GroupModel, budget_bytes: int, clock: Clock, double_buffer: bool
+    ) -> None:
+        self.model, self.graph, self.clock = model, model.graph, clock
+        self.budget, self.double_buffer = budget_bytes, double_buffer
+        self.machine = with_scratchpad(model.machine, budget_bytes)
+        self.best: TimedGroups | None = None
+        self.timed = 0
+        self.bound_s, self.bound_bytes = 0.0, 0
+
+    def run(self) -> QuickestGroups:
+        """Plans of other objectives, then chains, until the bound is reached or the time over."""
+        first = self._begin()
+        ways = TimedWays(self.model, self.budget, self.double_buffer)
+        runs, dag = Runs(ways), Dag.of(self.graph)
+        orders: list[list[int]] = []
+        for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
+            if order not in orders and not self._done:
+                part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
+                if runs.grow(order, part):
+                    orders.append(order)
+        for _ in range(ROUNDS):
+            chains = [chain for order in orders for chain in runs.chains(order)]
+            chains = sorted(chains, key=lambda chain: chain.done_s)[:CLOSER]
+            self._look(ways, chains[:TIMED_EACH])
+            if self._done or not runs.look_closer(chains, self.clock):
+                break
+        assert self.best is not None
+        return QuickestGroups(self.best, self.bound_s, self.bound_bytes, first, self.timed)
+
+    @property
+    def _done(self) -> bool:
+        reached = self.best is not None and self.best.seconds <= self.bound_s
+        return reached or self.clock.expired()
+
+    def _begin(self) -> float:
+        """Time the plans of other objectives and rules; the seconds of that of least traffic."""
+        first = 0.0
+        for groups in self._starts():
+            ways = [self.model.roomiest(mask, self.budget) for mask in groups]
+            pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
+            laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
+            seconds = self._time(laid)
+            first = first or seconds
+            if self._done:
+                break
+        return first
+
+    def _starts(self) -> Iterator[Sequence[int]]:
+        part = self.clock.share(TRAFFIC_SHARE)
+        least = best_partition(self.model, self.graph, self.budget, part)
+        floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
+        self.bound_bytes = least.bound_bytes
+        self.bound_s = floors.latency_of(least.bound_bytes)
+        yield least.groups
+        part = self.clock.part(ONLINE_SHARE * self.clock.left_s)
+        table = size_table(self.model, self.graph, part)
+        yield online_partition(self.model, self.graph, self.budget, part, table).groups
+        for name in ("efficient_s", "no_fusion"):
+            yield BASELINES[name](self.model, self.graph, self.budget).groups
+
+    def _look(self, ways: TimedWays, chains: Sequence[Chain]) -> None:
+        """Time chains, from address 0 and at the ends of the memory."""
+        for chain in chains:
+            if not self._done:
+                self._time(laid_at_ends(ways, chain.links))
+            if not self._done:
+                links = enumerate(chain.links)
+                self._time([ways.laid(f"g{k}", link.mask, link.way) for k, link in links])
+
+    def _time(self, laid: Sequence[LaidGroup]) -> float:
+        plan = timed_plan(self.graph, self.machine, laid, self.budget)
+        self.timed += 1
+        if self.best is None or plan.seconds < self.best.seconds:
+            self.best = plan
+        self.clock.report(f"latency {self.best.seconds * 1e3:.4g} ms")
+        return plan.seconds

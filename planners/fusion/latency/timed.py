@@ -1,0 +1,71 @@
+"""Chains of groups with addresses, as programs, and the seconds that the scoreboard says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.program import Program
+from planners.fusion.emit.program import LaidGroup, emit
+from planners.fusion.latency.chains import Link
+from planners.fusion.latency.ends import at_an_end
+from planners.fusion.latency.ways import TimedWays
+from planners.simulator.check import replay
+from planners.simulator.columns.timing import timed
+from planners.simulator.residencies import Residencies
+from planners.simulator.timing import schedule
+
+
+@dataclass(frozen=True)
+class TimedGroups:
+    """Groups with addresses, their program and its makespan in seconds."""
+
+    laid: tuple[LaidGroup, ...]
+    program: Program
+    seconds: float
+
+
+def timed_plan(
+    graph: Graph, machine: Machine, laid: Sequence[LaidGroup], budget_bytes: int
+) -> TimedGroups:
+    """The program of groups with addresses, timed."""
+    program = emit(graph, machine, laid, budget_bytes)
+    return TimedGroups(tuple(laid), program, makespan_s(graph, machine, program))
+
+
+def makespan_s(graph: Graph, machine: Machine, program: Program) -> float:
+    """Seconds until a program's last instruction ends, on the scoreboard."""
+    found = replay(graph, program, machine=machine).residencies
+    columns = found.replayed if isinstance(found, Residencies) else None
+    intervals = timed(columns, machine, False, ()) if columns else None
+    if intervals is not None:
+        return float(intervals.stop_s.max(initial=0.0))
+    return max((each.stop_s for each in schedule(program, machine)), default=0.0)
+
+
+def laid_at_ends(ways: TimedWays, links: Sequence[Link]) -> list[LaidGroup]:
+    """The groups of a chain at the two ends of the memory by turns."""
+    done: list[LaidGroup] = []
+    for number, link in enumerate(links):
+        laid = ways.laid(f"g{number}", link.mask, link.way)
+        high = bool(number % 2)
+        layout = at_an_end(laid.arranger, laid.layout, ways.budget_bytes, high=high)
+        laid = replace(laid, layout=layout)
+        if link.early and number:
+            at = early_at(links[number - 1], link.way.pace.early_s)
+            laid = replace(laid, early=laid.plan.kept, early_at=at)
+        done.append(laid)
+    return done
+
+
+def early_at(before: Link, early_s: float) -> int:
+    """The step of a group after whose loads those of so many seconds come: the last one that
+    leaves them time enough; the very last where there is none."""
+    pace, steps = before.way.pace, before.way.plan.strips
+    idle_s = pace.alone_s - pace.in_s
+    if idle_s <= early_s:
+        return steps - 1
+    return max(0, steps - 1 - ceil(steps * early_s / idle_s))

@@ -1,0 +1,157 @@
+"""The ways to run a group that are worth timing, each with a place of its own and its pace.
+
+A way is laid out in all of the budget, and in half of it, which leaves the other half to the
+groups before and after it. Of all ways those are timed that differ in what is held by the channel,
+in bands and in passes; of each kind a few from small buffer and much traffic to the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.layout import Arranger
+from planners.fusion.emit.program import LaidGroup
+from planners.fusion.latency.pace import GroupPace, GroupPacer, GroupWork
+from planners.fusion.tile.ways import GroupPlan
+
+KINDS, EACH = 4, 2  # kinds of ways to a group that are looked at, and ways of each
+PARTS = (1, 2)  # of the budget: all, or half
+PACED = 2  # ways in all and in half of the budget that are timed
+FEW_STRIPS = 64  # ways of more are for want of others
+MOST_TIMES_WORSE = 1.25  # by engines' work; what is worse than the best by more is left out
+
+
+@dataclass(frozen=True)
+class TimedWay:
+    """A way to run a group, laid out in so much of the budget, and its pace.
+
+    `size_bytes` are those of its layout, `early_bytes` of them kept parameters'.
+    """
+
+    plan: GroupPlan
+    part_bytes: int
+    size_bytes: int
+    early_bytes: int
+    pace: GroupPace
+
+
+class TimedWays:
+    """The ways of groups of a model within a budget in bytes, timed; alike groups once."""
+
+    def __init__(self, model: GroupModel, budget_bytes: int, double_buffer: bool) -> None:
+        self.model, self.graph, self.budget_bytes = model, model.graph, budget_bytes
+        self.double_buffer = double_buffer
+        self.pacer = GroupPacer(model.graph, model.machine, budget_bytes)
+        self.evaluations = 0
+        self._known: dict[object, tuple[TimedWay, ...]] = {}
+
+    def of(self, mask: int, *, more: bool = False) -> tuple[TimedWay, ...]:
+        """Undominated timed ways of a group; none where it does not fit.
+
+        A few, at a pace that is estimated for long ones, or `more` of them, at their own.
+        """
+        key = (self.model.content(mask), more)
+        if key not in self._known:
+            self._known[key] = tuple(undominated(self._timed(mask, more)))
+        return self._known[key]
+
+    def laid(self, name: str, mask: int, way: TimedWay) -> LaidGroup:
+        """A group in one of its ways, from address 0."""
+        group = self.model.group(mask)
+        arranger = Arranger(self.graph, group, way.plan)
+        layout = arranger.arrange(way.part_bytes, self.double_buffer)
+        return LaidGroup(name, group, way.plan, layout, arranger)
+
+    def _timed(self, mask: int, more: bool) -> list[TimedWay]:
+        group = self.model.group(mask)
+        plans = few(self.model.every_way(mask, self.budget_bytes), more)
+        roomiest = self.model.roomiest(mask, self.budget_bytes) if more else None
+        worked = []
+        for plan in dict.fromkeys([*plans, *([roomiest] if roomiest else [])]):
+            arranger = Arranger(self.graph, group, plan)
+            sizes = set()
+            for part in PARTS:
+                budget = self.budget_bytes // part
+                if plan.buffer_bytes > budget:
+                    continue
+                layout = arranger.arrange(budget, self.double_buffer)
+                if layout.size_bytes not in sizes:
+                    sizes.add(layout.size_bytes)
+                    laid = LaidGroup("g", group, plan, layout, arranger, early=plan.kept)
+                    self.evaluations += 1
+                    worked.append((laid, budget, self.pacer.work(laid)))
+        return [_paced(*each, more) for each in _promising(worked, self.budget_bytes)]
+
+
+def _promising(
+    worked: Sequence[tuple[LaidGroup, int, GroupWork]], budget_bytes: int
+) -> Iterator[tuple[LaidGroup, int, GroupWork]]:
+    """The few with the least work, and of those that leave half of the memory."""
+    ranked = sorted(worked, key=lambda each: (each[2].least_s, each[0].layout.size_bytes))
+    least = ranked[0][2].least_s if ranked else 0.0
+    taken = [0, 0]
+    for laid, part_bytes, work in ranked:
+        small = laid.layout.size_bytes * 2 <= budget_bytes
+        if taken[small] < PACED and work.least_s <= MOST_TIMES_WORSE * least:
+            taken[small] += 1
+            yield laid, part_bytes, work
+
+
+def _paced(laid: LaidGroup, part_bytes: int, work: GroupWork, exact: bool) -> TimedWay:
+    early_bytes = sum(laid.arranger.kept_bytes(i) for i in laid.plan.kept)
+    pace = work.pace(exact=exact)
+    return TimedWay(laid.plan, part_bytes, laid.layout.size_bytes, early_bytes, pace)
+
+
+def few(plans: Iterable[GroupPlan], more: bool) -> list[GroupPlan]:
+    """A few ways of each kind: of those kinds that move least, and of that which holds least by
+    the channel."""
+    kinds: dict[object, list[GroupPlan]] = {}
+    known = list(plans)
+    quick = [plan for plan in known if plan.strips <= FEW_STRIPS]
+    for plan in quick or known:
+        kind = (plan.sliced, plan.bands, plan.images, plan.channel_passes > 1)
+        kinds.setdefault(kind, []).append(plan)
+    stairs = sorted(map(_stairs, kinds.values()), key=lambda stairs: _merit(stairs[-1]))
+    if more:
+        return [plan for each in stairs[:KINDS] for plan in _spread(each)]
+    simple = sorted(stairs, key=lambda each: (each[-1].bands, len(each[-1].sliced)))
+    return [each[-1] for each in (*stairs[:1], *simple[:1])]
+
+
+def _merit(plan: GroupPlan) -> tuple[int, int, int]:
+    return plan.traffic_bytes, plan.bands, len(plan.sliced)
+
+
+def _stairs(plans: list[GroupPlan]) -> list[GroupPlan]:
+    """Those for which no other needs no more buffer and moves no more; of equals that with the
+    fewest tiles."""
+    stairs: list[GroupPlan] = []
+    for plan in sorted(plans, key=lambda p: (p.buffer_bytes, p.traffic_bytes, p.strips)):
+        if not stairs or plan.traffic_bytes < stairs[-1].traffic_bytes:
+            stairs.append(plan)
+    return stairs
+
+
+def _spread(stairs: Sequence[GroupPlan]) -> list[GroupPlan]:
+    """The last, which moves least, and a few before it."""
+    return [stairs[-1 - (len(stairs) - 1) * k // EACH] for k in range(min(EACH, len(stairs)))]
+
+
+def undominated(ways: Iterable[TimedWay]) -> Iterator[TimedWay]:
+    """Those that are not worse in all respects: seconds and bytes."""
+    kept: list[tuple[tuple[float, ...], TimedWay]] = []
+    ranked = [(_respects(way), way) for way in ways]
+    for respects, way in sorted(ranked, key=lambda pair: pair[0]):
+        if not any(all(a <= b for a, b in zip(other, respects)) for other, _ in kept):
+            kept.append((respects, way))
+    if kept:
+        most = MOST_TIMES_WORSE * kept[0][0][0]
+        yield from (way for respects, way in kept if respects[0] <= most)
+
+
+def _respects(way: TimedWay) -> tuple[float, ...]:
+    pace = way.pace
+    return pace.ready_s, pace.alone_s, pace.in_s, pace.out_s, way.size_bytes

@@ -1,0 +1,139 @@
+"""Fused groups with latency as first objective: valid, executed, never slower than other plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+import planners as sp
+from planners.core.machine import with_numbers
+from planners.core.progress import Progress
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import emit
+from planners.fusion.latency.chains import Link
+from planners.fusion.latency.timed import laid_at_ends, makespan_s
+from planners.fusion.latency.ways import TimedWays
+from planners.simulator.timing import schedule
+from tests.fusion.networks import CASES, graph_of
+from tests.fusion.test_planner import budgets_of
+
+NPU = sp.load_machine("npu_small")
+MACHINES = {
+    "as it is": NPU,
+    "computes slowly": with_numbers(NPU, {"macs_per_s": 1e9}),
+    "loads slowly": with_numbers(NPU, {"dma_in.bytes_per_s": 2e8}),
+    "stores slowly": with_numbers(NPU, {"dma_out.bytes_per_s": 2e8}),
+    "waits long": with_numbers(
+        NPU, {"dma_in.latency_s": 1e-6, "dma_out.latency_s": 2e-6, "compute.latency_s": 3e-7}
+    ),
+}
+OTHERS: tuple[dict[str, Any], ...] = (
+    {},
+    {"online": True},
+    {"baseline": "no_fusion"},
+    {"baseline": "efficient_s"},
+)
+
+
+# Each network on one machine, each machine with a network at least.
+PAIRS = [(name, [*MACHINES][k % len(MACHINES)]) for k, name in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("name", "machine"), PAIRS)
+def test_no_plan_of_another_objective_is_quicker(name: str, machine: str) -> None:
+    module, inputs = CASES[name]
+    graph, chosen = graph_of(name), MACHINES[machine]
+    budget = budgets_of(graph)[1]
+    plan = sp.plan(graph, "fusion", budget, chosen, objective="latency", bands=2)
+    claim = plan.details.latency
+    assert claim is not None
+    assert claim.seconds == sp.simulate(plan).makespan_s
+    assert 0 < claim.bound_s <= claim.seconds
+    assert plan.claims.bound_bytes <= plan.claims.objective_bytes
+    others = [sp.plan(graph, "fusion", budget, chosen, bands=2, **more) for more in OTHERS]
+    assert claim.seconds <= min(sp.simulate(other).makespan_s for other in others)
+    done = sp.execute(plan, module, inputs)
+    torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+
+
+def test_parameters_come_early_into_bytes_that_the_group_before_leaves() -> None:
+    module = torch.nn.Sequential(*[torch.nn.Conv2d(32, 32, 1) for _ in range(4)])
+    inputs = (torch.randn(1, 32, 8, 8),)
+    graph = sp.from_torch(module, inputs)
+    budget = 16 * 1024
+    ways = TimedWays(GroupModel(graph, NPU, {}), budget, double_buffer=True)
+    links = []
+    for i in range(len(graph.operators)):
+        small = [way for way in ways.of(1 << i, more=True) if way.size_bytes * 2 <= budget]
+        way = max(small, key=lambda way: (way.early_bytes, -way.plan.strips))
+        links.append(Link(1 << i, way, early=way.early_bytes > 0))
+    late = laid_at_ends(ways, [replace(link, early=False) for link in links])
+    laid = laid_at_ends(ways, links)
+    assert any(group.early for group in laid)
+    plan = sp.plan(graph, "fusion", budget, replay=False)
+    seconds, starts = [], []
+    for groups in (laid, late):
+        program = emit(graph, plan.machine, groups, budget)
+        made = replace(plan, program=program)
+        done = sp.execute(made, module, inputs)
+        torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+        seconds.append(makespan_s(graph, plan.machine, program))
+        assert seconds[-1] == max(i.stop_s for i in schedule(program, plan.machine))
+        begins = {each.label: each.start_s for each in reversed(schedule(program, plan.machine))}
+        weights = [begins[name] for op in graph.operators[1:] for name in op.parameters[:1]]
+        starts.append(weights)
+    assert seconds[0] <= seconds[1]
+    assert all(early < late for early, late in zip(*starts, strict=True))
+
+
+def test_a_group_alone_takes_what_its_own_program_takes() -> None:
+    graph = graph_of("residual")
+    budget = budgets_of(graph)[2]
+    ways = TimedWays(GroupModel(graph, NPU, {"bands": 8}), budget, double_buffer=True)
+    for i in range(len(graph.operators)):
+        for way in ways.of(1 << i, more=True):
+            program = emit(graph, NPU, [ways.laid("g", 1 << i, way)], budget)
+            took = schedule(program, NPU)
+            assert way.pace.alone_s == pytest.approx(max(each.stop_s for each in took), rel=1e-12)
+            for engine, seconds in (
+                ("compute", way.pace.compute_s),
+                ("dma_in", way.pace.in_s),
+                ("dma_out", way.pace.out_s),
+            ):
+                busy = sum(each.stop_s - each.start_s for each in took if each.engine == engine)
+                assert seconds == pytest.approx(busy, rel=1e-9)
+
+
+def test_tensors_that_stay_between_groups_are_looked_at_too() -> None:
+    graph = graph_of("residual")
+    budget = budgets_of(graph)[1]
+    kept = sp.plan(graph, "fusion", budget, joint=True)
+    plan = sp.plan(graph, "fusion", budget, joint=True, objective="latency")
+    assert plan.details.latency is not None
+    assert plan.details.latency.seconds <= sp.simulate(kept).makespan_s
+    assert plan.claims.bound_bytes <= kept.claims.objective_bytes
+
+
+@pytest.mark.parametrize(
+    "more", [{"online": True}, {"baseline": "dnnvm"}, {"free_local_layers": True}]
+)
+def test_what_is_for_traffic_only_is_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(sp.BadInput, match="for traffic only"):
+        sp.plan(graph_of("chain"), "fusion", 4096, objective="latency", **more)
+
+
+def test_a_stop_leaves_the_best_so_far() -> None:
+    graph = graph_of("tail")
+    seen: list[str] = []
+
+    def stop(moment: Progress) -> bool:
+        seen.append(moment.stage)
+        return not moment.stage.startswith("latency")
+
+    budget = budgets_of(graph)[1]
+    plan = sp.plan(graph, "fusion", budget, progress=stop, objective="latency")
+    assert plan.details.latency is not None
+    assert sum(stage.startswith("latency") for stage in seen) == 1
