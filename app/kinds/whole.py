@@ -21,6 +21,7 @@ from app.model.stream import ShownRegion
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
+from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
 from planners.simulator.ground.interval_columns import columns_of_intervals
 
@@ -221,8 +222,18 @@ def traffic_card(shown: Shown) -> Card:
 
 
 def latency_card(shown: Shown) -> Card:
-    """How long the program takes."""
-    return Card(seconds_text(shown.trace.makespan_s), "latency", "latency", LATENCY)
+    """How long the program takes, and how far above what no plan takes less than."""
+    took, floor = shown.trace.makespan_s, latency_floor_s(shown.plan)
+    label, told = "latency", LATENCY
+    if floor:
+        label = f"latency, {max(0.0, took / floor - 1):.1%} over floor"
+        told += (
+            f"\nNo plan of this problem takes less than {seconds_text(floor)}, its floor: "
+            "operators one after the other, and what must cross, each engine at full rate."
+        )
+    if (claim := shown.plan.details.latency) and not shown.moved:
+        told += f"\nBound {claim.scope}, within this budget: {seconds_text(claim.bound_s)}."
+    return Card(seconds_text(took), label, "latency", told)
 
 
 def engines_of(trace: sp.Trace) -> list[str]:

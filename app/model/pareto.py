@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import planners as sp
 from app.model.machines import ON_MACHINE
 from app.model.options import OVERLAP, STREAMING, series, weights_done
 from app.model.staircase import staircase
-from planners.core.machine import Machine
+from planners.core.floors import ProblemFloors
+from planners.core.machine import Machine, with_scratchpad
 from planners.overlap.options import OBJECTIVES as OVERLAP_OBJECTIVES
 from planners.study.fronts import front as undominated
 
@@ -146,33 +148,35 @@ def stairs(points: Sequence[Point], x: str, y: str) -> tuple[list[float], list[f
     return line["x"], line["y"]
 
 
-def floor(points: Sequence[Point], axis: str, macs: int, machine: Machine) -> float | None:
-    """What no plan of the graph can be below on an axis, by arithmetic; None where none is known.
+def floor(points: Sequence[Point], axis: str, graph: sp.Graph, machine: Machine) -> float | None:
+    """What no plan of the graph can be below on an axis; None where nothing is known.
 
-    Traffic: what must come in and go out. Latency: all MACs at the machine's rate, or that traffic
-    through all engines at once. Energy: those MACs, and that traffic at the cheapest memory.
+    Of points in which weights do different things it is the least.
     """
-    if not points or axis in ("memory", "peak"):
+    if not points or axis not in FLOORS:
         return None
-    owed = min(p["compulsory_bytes"] for p in points)
-    if axis == "traffic":
-        return float(owed)
-    if axis == "energy":
-        offchip = [m for m in machine.memories if m.name != machine.onchip]
-        cheapest = min((min(m.read_pj_per_byte, m.write_pj_per_byte) for m in offchip), default=0.0)
-        energy: float = (macs * machine.mac_pj + owed * cheapest) * 1e-12
-        return energy
-    if any(p.get("own_times") for p in points):
+    if axis == "latency" and any(p.get("own_times") for p in points):
         return None
-    through = sum(engine.bytes_per_s for engine in machine.engines)
-    return max(macs / machine.macs_per_s, owed / through if through else 0.0)
+    found = [_floors(graph, machine, weights_done(p["problem"])) for p in points]
+    values = {"traffic": "compulsory_bytes", "latency": "latency_s", "energy": "energy_j"}
+    return min(float(getattr(floors, values[axis])) for floors in found)
 
 
 FLOORS: Mapping[str, str] = {
     "traffic": "no plan below: what must come in and go out",
-    "latency": "no plan below: all MACs at full rate",
+    "latency": "no plan below: all operators at full rate",
     "energy": "no plan below: MACs, and traffic owed",
 }
+
+_known: dict[str, ProblemFloors] = {}
+"""The floors asked for last, by what weights do: a chart is drawn often, of one graph."""
+
+
+def _floors(graph: sp.Graph, machine: Machine, weights: str) -> ProblemFloors:
+    machine, floors = with_scratchpad(machine, 1), _known.get(weights)
+    if floors is None or floors.graph is not graph or floors.machine != machine:
+        floors = _known[weights] = ProblemFloors(graph, machine, weights)
+    return floors
 
 
 def proven_bounds(points: Sequence[Point]) -> dict[int, int]:

@@ -152,13 +152,21 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         **_objective(plan),
         "compulsory traffic": size_text(claims.compulsory_bytes),
         "peak": size_text(claims.peak_bytes),
-        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}",
+        "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}{_over_floor(row)}",
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         **_streaming_lines(plan),
         **_overlap_lines(plan),
         "planned in": f"{claims.plan_s:.3f} s",
     }
     return "\n".join([print_table(facts), *plan.notes, *_group_lines(plan)])
+
+
+def _over_floor(row: Mapping[str, Any]) -> str:
+    """How far a plan's latency is above what no plan of its problem takes less than."""
+    floor, took = row["latency_floor_s"], row["makespan_s"]
+    if not floor:
+        return ""
+    return f", {max(0.0, took / floor - 1):.1%} above its floor of {floor * 1e3:.4g} ms"
 
 
 def groups_fact(plan: Plan) -> dict[str, Any]:

@@ -6,14 +6,16 @@ parts, run on rows, or read again; it still computes all of its output from what
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from planners.core.engines import moves, storage
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
-from planners.core.touched import touched_bytes, touched_of
-from planners.core.weights import COUNTED, IN_PLACE
+from planners.core.plan import Plan
+from planners.core.touched import touched_by
+from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT, weights_of
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,23 @@ class ProblemFloors:
     parameters: str = ""
 
     @cached_property
+    def _touched(self) -> dict[str, dict[str, int]]:
+        """By operator: bytes of each operand that it touches."""
+        return {op.name: touched_by(self.graph, op) for op in self.graph.operators}
+
+    def _read_bytes(self, op: Operator, names: Iterable[str]) -> int:
+        return sum(self._touched[op.name][name] for name in names)
+
+    @cached_property
     def loaded_bytes(self) -> int:
         """Bytes that must come on chip: what is touched of inputs, and of weights that count."""
         kinds = {"input", "state", *(["parameter"] if self.weights == COUNTED else [])}
-        read = (name for name, tensor in self.graph.tensors.items() if tensor.kind in kinds)
-        return sum(touched_of(self.graph, name) for name in read)
+        tensors, most = self.graph.tensors, dict[str, int]()
+        for touched in self._touched.values():
+            for name, size in touched.items():
+                if tensors[name].kind in kinds:
+                    most[name] = max(size, most.get(name, 0))
+        return sum(most.values())
 
     @cached_property
     def stored_bytes(self) -> int:
@@ -47,8 +61,7 @@ class ProblemFloors:
         """Bytes of weights that operators read where they live, each at least once."""
         if self.weights != IN_PLACE:
             return 0
-        graph = self.graph
-        return sum(touched_bytes(graph, op, p) for op in graph.operators for p in op.parameters)
+        return sum(self._read_bytes(op, op.parameters) for op in self.graph.operators)
 
     @property
     def compulsory_bytes(self) -> int:
@@ -62,8 +75,8 @@ class ProblemFloors:
         """
         graph, machine = self.graph, self.machine
         onchip = machine.memory(machine.onchip)
-        touched = sum(touched_bytes(graph, op, name) for name in op.inputs)
-        weights = sum(touched_bytes(graph, op, name) for name in op.parameters)
+        touched = self._read_bytes(op, op.inputs)
+        weights = self._read_bytes(op, op.parameters)
         reading = (touched + weights * (self.weights == COUNTED)) / onchip.read_bytes_per_s
         if self.weights == IN_PLACE:
             reading += weights / max(machine.memory(m).read_bytes_per_s for m in self._weights_in)
@@ -118,11 +131,9 @@ class ProblemFloors:
         chip, host = machine.memory(machine.onchip), machine.memory(machine.offchip)
         weights = [machine.memory(name) for name in self._weights_in]
         outside = min(m.read_pj_per_byte for m in (host, *weights))
-        operands = sum(touched_bytes(graph, op, t) for op in graph.operators for t in op.inputs)
+        operands = sum(self._read_bytes(op, op.inputs) for op in graph.operators)
         if self.weights == COUNTED:
-            operands += sum(
-                touched_bytes(graph, op, t) for op in graph.operators for t in op.parameters
-            )
+            operands += sum(self._read_bytes(op, op.parameters) for op in graph.operators)
         results = sum(graph.size_bytes(t) for op in graph.operators for t in op.outputs)
         picojoules = graph.macs * machine.mac_pj
         picojoules += (operands + self.stored_bytes) * chip.read_pj_per_byte
@@ -146,7 +157,7 @@ class ProblemFloors:
         first = (op for op in self.graph.operators if not self._made_inside(op))
         return all(
             any(
-                tensors[name].kind in loaded and touched_bytes(self.graph, op, name)
+                tensors[name].kind in loaded and self._touched[op.name][name]
                 for name in (*op.inputs, *op.parameters)
             )
             for op in first
@@ -195,3 +206,17 @@ class ProblemFloors:
             ]
             rate += max(rates, default=0.0)
         return size_bytes / rate if rate else 0.0
+
+
+def floors_of(plan: Plan) -> ProblemFloors:
+    """The floors of a plan's problem: its graph, its machine, and what weights do in it."""
+    weights = weights_of(plan.graph, plan.program) or LEFT_OUT
+    return ProblemFloors(plan.graph, plan.machine, weights, plan.program.homes.get("parameter", ""))
+
+
+def latency_floor_s(plan: Plan) -> float | None:
+    """Seconds that no plan of a plan's problem takes less than, whatever its planner and budget.
+
+    None where the problem gives the times of layers: then the machine's rates say nothing.
+    """
+    return None if plan.times else floors_of(plan).latency_s

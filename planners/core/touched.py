@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
 from planners.core.access import CONVOLUTIONS, POOLS, detailed, needs_of_all
-from planners.core.boxes import volume
+from planners.core.boxes import Box, volume
 from planners.core.graph import Graph, Operator
 
 SKIPPING = frozenset({"slice", "select", "pad", "nearest", "bilinear", "corners", "window"})
@@ -18,14 +19,9 @@ def touched_bytes(graph: Graph, op: Operator, tensor: str) -> int:
     A lower bound: exact for windows; of calls that state how they read, all that is around what
     they read where none of them steps over anything, and else nothing.
     """
+    if detailed(op) or tensor in op.parameters:
+        return _around(graph, op, tensor, needs_of_all(graph, op))
     size = graph.size_bytes(tensor)
-    if detailed(op):
-        if _skips(op, tensor):
-            return 0
-        box = needs_of_all(graph, op).get(tensor)
-        return 0 if box is None else graph.bytes_of(tensor, volume([box]))
-    if tensor in op.parameters:
-        return graph.bytes_of(tensor, volume([needs_of_all(graph, op)[tensor]]))
     shape, out = graph.tensors[tensor].shape, graph.tensors[op.outputs[0]].shape
     slides = op.kind in CONVOLUTIONS | POOLS and tensor == op.inputs[0]
     if not slides or not len(shape) == len(out) == len(op.kernel) + 2:
@@ -36,10 +32,20 @@ def touched_bytes(graph: Graph, op: Operator, tensor: str) -> int:
     return size
 
 
-def touched_of(graph: Graph, tensor: str) -> int:
-    """Bytes of a tensor that some operator touches: at least those of the one that touches most."""
-    readers = (graph.operators[i] for i in graph.consumers[tensor])
-    return max((touched_bytes(graph, op, tensor) for op in readers), default=0)
+def touched_by(graph: Graph, op: Operator) -> dict[str, int]:
+    """The same of all of an operator's operands, in one question."""
+    operands = (*op.inputs, *op.parameters)
+    if detailed(op):
+        boxes = needs_of_all(graph, op)
+        return {name: _around(graph, op, name, boxes) for name in operands}
+    return {name: touched_bytes(graph, op, name) for name in operands}
+
+
+def _around(graph: Graph, op: Operator, tensor: str, boxes: Mapping[str, Box]) -> int:
+    """Bytes of the box that is read, where none of it may be stepped over."""
+    if tensor not in boxes or (detailed(op) and _skips(op, tensor)):
+        return 0
+    return graph.bytes_of(tensor, volume([boxes[tensor]]))
 
 
 def _skips(op: Operator, tensor: str) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.core.floors import latency_floor_s
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
 from planners.core.machine import Machine, load_machine
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 COLUMNS = [
     *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
     *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
-    *("extent_bytes", "makespan_s", "energy_j", "operators", "timesteps", "plan_s", "solver"),
-    *("machine", "weights", "reason"),
+    *("extent_bytes", "makespan_s", "latency_floor_s", "energy_j", "operators", "timesteps"),
+    *("plan_s", "solver", "machine", "weights", "reason"),
 ]
 
 
@@ -332,6 +333,7 @@ def summary(plan: Plan) -> dict[str, Any]:
         "peak_bytes": claims.peak_bytes,
         "extent_bytes": claims.extent_bytes,
         "makespan_s": trace.makespan_s,
+        "latency_floor_s": latency_floor_s(plan),
         "times": trace.times,
         "energy_j": trace.energy_j,
         "operators": len(plan.graph.operators),

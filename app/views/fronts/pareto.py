@@ -217,7 +217,7 @@ class Pareto:
             if self.axes == ("memory", "traffic"):
                 lines = staircase(sorted(proven_bounds(points).items()), max(spans[0]))
             for name, other, along in ((metric, 0, False), (across, 1, True)):
-                least = floor(points, name, shown.graph.macs, shown.plan.machine)
+                least = floor(points, name, shown.graph, shown.plan.machine)
                 if least is None:
                     continue
                 reach = [min(spans[other]), max(spans[other])]

@@ -101,16 +101,16 @@ def test_a_bound_holds_for_every_order_on_the_chart_and_for_one_planner() -> Non
 
 
 def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
-    machine, macs = shown.plan.machine, shown.graph.macs
+    machine, graph = shown.plan.machine, shown.graph
     report, trace = shown.report, shown.trace
-    here = made(1, 1, compulsory_bytes=report.compulsory_bytes)
+    here = made(1, 1, {**COSMA, "weights": shown.plan.options["weights"]})
     has = {"traffic": report.traffic_bytes, "latency": trace.makespan_s, "energy": trace.energy_j}
     for axis, found in has.items():
-        least = floor([here], axis, macs, machine)
+        least = floor([here], axis, graph, machine)
         assert least is not None
         assert 0 < least <= found
-    assert floor([here], "memory", macs, machine) is None
-    assert floor([{**here, "own_times": True}], "latency", macs, machine) is None
+    assert floor([here], "memory", graph, machine) is None
+    assert floor([{**here, "own_times": True}], "latency", graph, machine) is None
 
 
 def test_points_of_another_machine_or_count_have_another_chart() -> None:
