@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planners.core.boxes import around
-from planners.core.graph import Graph, Operator, Tensor
+from planners.core.graph import Graph, Operator, Part, Tensor
 from planners.core.program import Box
-from planners.core.relations import boxes, broadcast, full, window
+from planners.core.relations import Slide, boxes, broadcast, full, window
 
 ELEMENTWISE = frozenset(
     "relu relu6 silu gelu hardswish hardsigmoid hardtanh sigmoid tanh elu leaky_relu mish softplus "
@@ -69,6 +69,14 @@ class _HowRead:
             return [(tensor.name, _always(full(tensor.shape))) for tensor in operands]
         main = graph.tensors[op.inputs[0]] if op.inputs else None
         return [(tensor.name, _rule(op, tensor, out, tensor is main)) for tensor in operands]
+
+    @cached_property
+    def calls(self) -> list[tuple[Part, list[tuple[int, ...]], Slide]]:
+        """The parts that state how they read, the last first, with the shapes of what they read."""
+        graph, op = self.graph, self.op
+        shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
+        shapes |= {part.name: part.shape for part in op.parts}
+        return [(part, [shapes[t] for t in part.reads], op.slide) for part in reversed(op.parts)]
 
     @cached_property
     def reduced(self) -> int | None:
@@ -136,16 +144,16 @@ def detailed(op: Operator) -> bool:
 
 def read_boxes(graph: Graph, op: Operator, output: str, box: Box) -> dict[str, Box]:
     """The boxes of all values that a box of the output needs, where parts state how they read."""
-    shapes = {name: graph.tensors[name].shape for name in (*op.inputs, *op.parameters)}
-    shapes |= {part.name: part.shape for part in op.parts}
     wanted = {output: box}
-    for part in reversed(op.parts):
-        if part.name in wanted:
-            operands = [shapes[name] for name in part.reads]
-            operand_boxes = boxes(part.relation, part.shape, operands, wanted[part.name], op.slide)
-            for name, read in zip(part.reads, operand_boxes, strict=True):
-                if read is not None:
-                    wanted[name] = around(wanted.get(name), read)
+    for part, operands, slide in _known(graph, op, output).calls:
+        own = wanted.get(part.name)
+        if own is None:
+            continue
+        read = boxes(part.relation, part.shape, operands, own, slide)
+        for name, more in zip(part.reads, read, strict=True):
+            if more is not None:
+                known = wanted.get(name)
+                wanted[name] = more if known is None else around(known, more)
     return wanted
 
 

@@ -72,8 +72,10 @@ def within(box: Box, around: Box) -> tuple[slice, ...]:
 def around(*boxes: Box | None) -> Box:
     """The least box that holds all of these, of which some, but not all, may be None."""
     some = [box for box in boxes if box is not None]
+    if len(some) == 1:
+        return some[0]
     return tuple(
-        (min(a for a, _ in axis), max(b for _, b in axis)) for axis in zip(*some, strict=True)
+        [(min([a for a, _ in axis]), max([b for _, b in axis])) for axis in zip(*some, strict=True)]
     )
 
 

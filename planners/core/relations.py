@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import floor, prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -82,8 +83,14 @@ class _Call(NamedTuple):
 def _clipped(box: Box | None, shape: Shape) -> Box | None:
     if box is None:
         return None
-    cut = tuple((max(0, start), min(n, stop)) for (start, stop), n in zip(box, shape, strict=True))
-    return cut if all(start < stop for start, stop in cut) else None
+    inside = True
+    for (start, stop), n in zip(box, shape, strict=True):
+        if start >= stop or start >= n or stop <= 0:
+            return None
+        inside = inside and start >= 0 and stop <= n
+    if inside:  # As nearly always.
+        return box
+    return tuple([(max(0, start), min(n, stop)) for (start, stop), n in zip(box, shape)])
 
 
 def broadcast(shape: Shape, out: Shape, box: Box) -> Box:
@@ -244,6 +251,7 @@ def _reshape(c: _Call) -> list[Box | None]:
     return [tuple(read), *(None for _ in c.operands[1:])]
 
 
+@lru_cache(maxsize=1000)
 def axis_groups(a: Shape, b: Shape) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Ranges of axes of two shapes that hold the same elements. Raises `ValueError`."""
     if prod(a) != prod(b):

@@ -57,6 +57,7 @@ def strip_ways(
         again = sizes[:, None] * np.concatenate(turns, axis=1)
         traffic = traffic + stays[:, None] + ~kept @ again
     columns = len(flows) * len(bandings) * len(batches) * len(options)
+    strips = flows[0].strips  # The heights are those of each of the flows.
 
     def make(at: int) -> GroupPlan:
         way, column = divmod(at, columns)
@@ -70,7 +71,7 @@ def strip_ways(
             buffer_bytes=int(buffers[way, column]),
             traffic_bytes=int(traffic[way, column]),
             rows_per_strip=options[height],
-            strips=int(flows[chosen].strips[height]) * count,
+            strips=int(strips[height]) * count,
             images=images,
             kept=tuple(i for i, stays in zip(holders, kept[way]) if stays),
             channel_tile=least_channels,

@@ -50,12 +50,12 @@ class GroupWays:
 class Staircase(Sequence[GroupPlan]):
     """Undominated ways by rising buffer; `steps` has their buffers and traffic in bytes.
 
-    The ways are made on first access.
+    The ways are made on first access; `ways` are all, dominated ones too.
     """
 
     def __init__(self, ways: Sequence[GroupWays], places: Sequence[int], steps: Steps) -> None:
-        self.steps = steps
-        self._ways, self._places = ways, places
+        self.steps, self.ways = steps, ways
+        self._places = places
         self._made: dict[int, GroupPlan] = {}
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Staircase(Sequence[GroupPlan]):
             return tuple(self[i] for i in range(*at.indices(len(self))))
         at = range(len(self))[at]
         if at not in self._made:
-            self._made[at] = _make(self._ways, self._places[at])
+            self._made[at] = _make(self.ways, self._places[at])
         return self._made[at]
 
     def __eq__(self, other: object) -> bool:
