@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from planners.core.access import detailed, needs, needs_of_all, share_of_macs
+from planners.core.access import needs, needs_of_all, share_of_macs
 from planners.core.boxes import meet
 from planners.core.graph import Graph, Operator
 from planners.core.loops import LoopedInstructions, held, moved, movement, rolled
@@ -37,9 +37,9 @@ from planners.core.program import (
 from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
-from planners.fusion.tile.axes import Axes, box_of, channels_in, channels_of, rows_in, rows_of
-from planners.fusion.tile.cuts import parameter_boxes
-from planners.fusion.tile.passes import input_channels, pass_ranges
+from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
+from planners.fusion.tile.cuts import channel_breaks, parameter_boxes
+from planners.fusion.tile.passes import input_channels, pass_ranges, stretches
 from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
@@ -170,7 +170,9 @@ class GroupEmitter:
         self.turn = 0
         self.tile = 0
         self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
-        self.irregular = {i for i, m in enumerate(self.group.members) if detailed(m.op)}
+        breaks = [channel_breaks(self.graph, m.op) for m in self.group.members]
+        self.irregular = {i for i, found in enumerate(breaks) if found is None}
+        self.breaks = [found or () for found in breaks]
 
     def _cuts(self, tensor: str) -> list[int]:
         """Where rows are cut into pieces, so that pieces come and go whole."""
@@ -187,7 +189,7 @@ class GroupEmitter:
         self.following = following
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
-        if any(map(self._comes_in_channels, self.held)):
+        if any(self.residents.uneven(tensor) for tensor in self.held):
             self.irregular.update(range(len(self.group.members)))
         for part in self.laid.arranger.passes():
             self.part = part
@@ -246,7 +248,7 @@ class GroupEmitter:
         def tile(channels: Range | None) -> Iterator[Instruction]:
             return self._compute(index, writes, rows, channels, None)
 
-        yield from self._tiled((index,), parts, tile)
+        yield from self._tiled((index,), parts, strip, tile)
         yield from self._leave(writes)
 
     def _channel_by_channel(self, unit: AdvancingUnit, strip: int, count: int) -> Iterator[Item]:
@@ -280,7 +282,7 @@ class GroupEmitter:
             for tensor in (*loaded, *made):
                 yield from self._release(tensor, rows_of(self.graph.tensors[tensor]))
 
-        yield from self._tiled(unit.members, parts, tile)
+        yield from self._tiled(unit.members, parts, strip, tile)
         for writes in whole.values():
             yield from self._leave(writes)
 
@@ -288,51 +290,69 @@ class GroupEmitter:
         self,
         members: Sequence[int],
         parts: Sequence[Range | None],
+        strip: int,
         tile: Callable[[Range | None], Iterator[Instruction]],
     ) -> Iterator[Item]:
-        """Tiles of channels of some members: a loop of those that are equal, then the rest.
+        """Tiles of channels of some members: loops of those that are equal, and the rest."""
+        if not parts[0] or self.irregular.intersection(members):
+            yield from rolled([[*tile(channels)] for channels in parts[:-1]])
+        else:
+            breaks = {c for i in members for c in self.breaks[i]}
+            for few in stretches([part for part in parts[:-1] if part], breaks):
+                yield from self._looped(few, strip, tile)
+        yield from tile(parts[-1])
+
+    def _looped(
+        self,
+        parts: Sequence[Range],
+        strip: int,
+        tile: Callable[[Range | None], Iterator[Instruction]],
+    ) -> Iterator[Item]:
+        """Tiles of equally many channels, as a loop where they move alike.
 
         What a tile needs is linear in its channels, clipped at the map's ends (but not where calls
-        move elements): if the first, second and last move alike, so do those between.
+        give channels another order): if the first, second and last move alike, so do those between.
         """
-        equal = [p for p in parts if p and parts[0] and p[1] - p[0] == parts[0][1] - parts[0][0]]
-        rounds = len(equal[:-1]) // self._turns
-        if rounds < 4 or self.irregular.intersection(members):
-            yield from rolled([[*tile(channels)] for channels in parts[:-1]])
-            yield from tile(parts[-1])
+        turns = self._turns
+        rounds = len(parts) // turns
+        if rounds < 4:
+            yield from rolled([[*tile(channels)] for channels in parts])
             return
         known = len(self.parameters)
 
         def body(number: int) -> list[Item]:
-            few = equal[number * self._turns : (number + 1) * self._turns]
+            few = parts[number * turns : (number + 1) * turns]
             return [item for channels in few for item in tile(channels)]
 
         first, before = body(0), self._counters()
         second, after = body(1), self._counters()
         move = movement(first, second)
         regular = move is not None and len(self.parameters) == known  # None is loaded to stay.
+        there = {t: len(self.resident[t]) for t in self.sliced if t in self.held}
         if move is not None and regular:
             self._count_on(before, after, rounds - 2)
             last = body(rounds - 1)
             regular = last == [moved(i, m, rounds - 1) for i, m in zip(first, move, strict=True)]
             if not regular:
                 self._count_on(after, after, 0)
+                for tensor, count in there.items():
+                    del self.resident[tensor][count:]
         if move is None or not regular:
-            more = [[*tile(channels)] for channels in parts[2 * self._turns : -1]]
-            yield from rolled([first, second, *more])
-            yield from tile(parts[-1])
+            yield from rolled([first, second, *([*tile(part)] for part in parts[2 * turns :])])
             return
+        self._keep_from_loop(there, parts[2 * turns : (rounds - 1) * turns], strip)
         if first:
             yield Repeat(rounds, tuple(first), move)
-        for channels in parts[rounds * self._turns :]:
+        for channels in parts[rounds * turns :]:
             yield from tile(channels)
 
-    def _comes_in_channels(self, tensor: str) -> bool:
-        """Whether what is held between groups comes, or goes, in pieces of some channels."""
-        shape = self.graph.tensors[tensor]
-        every = (0, channels_of(shape))
-        pieces = [operand.piece for operand in self.resident[tensor]]
-        return tensor in self.sliced or any(channels_in(shape, p.box) != every for p in pieces)
+    def _keep_from_loop(self, before: dict[str, int], parts: Sequence[Range], strip: int) -> None:
+        """Say what a loop's tiles between the second and the last made that stays on chip."""
+        for tensor, count in before.items():
+            made = self.resident[tensor]
+            if len(made) > count:
+                places = (self._places([tensor], strip, part) for part in parts)
+                made[count:count] = [operand for few in places for operand in few]
 
     @property
     def _turns(self) -> int:

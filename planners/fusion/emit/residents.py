@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from planners.core.graph import Graph
+from planners.core.loops import rolled
 from planners.core.machine import Machine
 from planners.core.program import (
-    Instruction,
+    Item,
     Load,
     Operand,
     Piece,
@@ -23,7 +24,7 @@ from planners.core.program import (
     piece_bytes,
     whole,
 )
-from planners.fusion.tile.axes import channels_of, rows_in, rows_of
+from planners.fusion.tile.axes import channels_in, channels_of, rows_in, rows_of
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,15 @@ class Residents:
         self.graph, self.machine = graph, machine
         self.pieces: dict[str, list[Operand]] = defaultdict(list)
 
-    def come_and_go(self, stays: FoundOnChip, step: int) -> Iterator[Instruction]:
+    def come_and_go(self, stays: FoundOnChip, step: int) -> Iterator[Item]:
         """Before a group: what makes room leaves, and what it wants whole is loaded."""
         for tensor in stays.stored:
-            for piece, region in self.pieces[tensor]:
-                yield Store(step, piece, region, home(self.graph, self.machine, piece))
+            yield from rolled(
+                [
+                    [Store(step, piece, region, home(self.graph, self.machine, piece))]
+                    for piece, region in self.pieces[tensor]
+                ]
+            )
         for tensor in (*stays.stored, *stays.dropped):
             yield from self.leave(tensor, step)
         for tensor in stays.loaded:
@@ -61,10 +66,19 @@ class Residents:
             yield Load(step, piece, home(self.graph, self.machine, piece), region)
             self.pieces[tensor].append(Operand(piece, region))
 
-    def leave(self, tensor: str, step: int) -> Iterator[Instruction]:
+    def leave(self, tensor: str, step: int) -> Iterator[Item]:
         """Let all of a tensor go."""
-        for operand in self.pieces.pop(tensor, ()):
-            yield Release(step, *operand)
+        yield from rolled([[Release(step, *operand)] for operand in self.pieces.pop(tensor, ())])
+
+    def uneven(self, tensor: str) -> bool:
+        """Whether its pieces are of channels of more than one number, the last but one."""
+        shape = self.graph.tensors[tensor]
+        parts = sorted({channels_in(shape, piece.box) for piece, _ in self.pieces[tensor]})
+        size = parts[0][1] - parts[0][0] if parts else 0
+        return any(
+            part != (k * size, min((k + 1) * size, channels_of(shape)))
+            for k, part in enumerate(parts)
+        )
 
     def place(self, piece: Piece, base: int, channels: tuple[int, int] | None = None) -> Region:
         """Where a piece lies in its tensor's place: some images', rows', columns', channels'."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planners.core.access import detailed, is_local, needs, reduced
@@ -17,6 +17,7 @@ _cuts: dict[tuple[object, ...], Cuts] = {}
 IN_ORDER = frozenset({"same", "channels", "window", "pad", "cat"})
 """Relations by which neighbouring channels read neighbouring channels, or the same."""
 _channels: dict[tuple[object, ...], list[int]] = {}
+_breaks: dict[tuple[object, ...], tuple[int, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +180,59 @@ def _channels_read(graph: Graph, op: Operator) -> list[int]:
     And one question says it of all channels where neighbours read neighbours.
     """
     read: dict[str, set[int]] = {name: set() for name in op.inputs}
-    words = {str(part.relation[0]) if part.relation else "" for part in op.parts}
     for name in op.outputs:
         out = graph.tensors[name]
-        step = channels_of(out) if words <= IN_ORDER else 1
+        step = channels_of(out) if _in_order(op) else 1
         for c in range(0, channels_of(out), step):
             box = box_of(out, (0, rows_of(out)), (c, c + step))
             for tensor, part in needs(graph, op, name, box):
                 if tensor in read:
                     read[tensor].update(range(*channels_in(graph.tensors[tensor], part)))
     return [len(read[name]) for name in op.inputs]
+
+
+def channel_breaks(graph: Graph, op: Operator) -> tuple[int, ...] | None:
+    """Channels of the output at which other operands are read than for the one before, rising.
+
+    None where neighbouring channels need not read neighbouring ones.
+    """
+    if not detailed(op):
+        return ()
+    if not _in_order(op) or len(op.outputs) > 1:
+        return None
+    key = content_of(graph, op)
+    if key not in _breaks:
+        if len(_breaks) >= MOST_KNOWN:
+            _breaks.clear()
+        _breaks[key] = tuple(_found_breaks(graph, op))
+    return _breaks[key]
+
+
+def _found_breaks(graph: Graph, op: Operator) -> Iterator[int]:
+    """By bisection: what two channels read, all between them do."""
+    out = graph.tensors[op.outputs[0]]
+
+    def read(c: int) -> set[str]:
+        box = box_of(out, (0, rows_of(out)), (c, c + 1))
+        return {name for name, _ in needs(graph, op, out.name, box)}
+
+    def between(a: int, b: int, before: set[str], after: set[str]) -> Iterator[int]:
+        if before != after:
+            if b == a + 1:
+                yield b
+            else:
+                middle = (a + b) // 2
+                inside = read(middle)
+                yield from between(a, middle, before, inside)
+                yield from between(middle, b, inside, after)
+
+    last = channels_of(out) - 1
+    yield from between(0, last, read(0), read(last))
+
+
+def _in_order(op: Operator) -> bool:
+    """Whether neighbouring channels read neighbouring ones, or the same."""
+    return {str(part.relation[0]) if part.relation else "" for part in op.parts} <= IN_ORDER
 
 
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:

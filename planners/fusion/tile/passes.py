@@ -10,7 +10,7 @@ loaded once in any case.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -139,6 +139,21 @@ def channel_tiles(channels: int) -> tuple[int, ...]:
 def pass_ranges(channels: int, tile: int) -> tuple[tuple[int, int], ...]:
     """The output channels of each pass."""
     return tuple((at, min(at + tile, channels)) for at in range(0, channels, tile))
+
+
+def stretches(
+    parts: Sequence[tuple[int, int]], breaks: Collection[int]
+) -> Iterator[list[tuple[int, int]]]:
+    """Parts that follow each other, of equally many channels and without a break in or between."""
+    few: list[tuple[int, int]] = []
+    for start, stop in parts:
+        apart = any(few[-1][0] < c < stop for c in breaks) if few else False
+        if few and (apart or start in breaks or stop - start != few[0][1] - few[0][0]):
+            yield few
+            few = []
+        few.append((start, stop))
+    if few:
+        yield few
 
 
 def batch_sizes(graph: Graph, group: Group) -> Iterator[tuple[int, int]]:
