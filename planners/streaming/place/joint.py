@@ -11,9 +11,11 @@ bytes; whether addresses exist for it is then found by packing.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from math import inf
 
 from planners.allocation import Lifetime, load_lower_bound, pack
@@ -52,17 +54,21 @@ class LayerLoad:
         While kernel s runs after layer u was read, its activations and all layers from s to u are
         there. Raises `ValueError` below `least_bytes`.
         """
-        before = [0]
-        for size in self.sizes:
-            before.append(before[-1] + size)
+        before = [0, *accumulate(self.sizes)]
         waits, first = [], 0
+        # Kernels that may not run yet when a later layer has been read, each of which needs more
+        # than those behind it: what is read in front of them is the same for all.
+        need = deque[tuple[int, int]]()
         for u, size in enumerate(self.sizes):
-            s = u
-            while s >= first and self.activations[s] + before[u + 1] - before[s] <= memory_bytes:
-                s -= 1
-            if s == u and size:
-                raise ValueError(f"{memory_bytes} bytes are not enough")
-            first = max(first, s + 1)
+            own = self.activations[u] - before[u]
+            while need and need[-1][0] <= own:
+                need.pop()
+            need.append((own, u))
+            while need and need[0][0] + before[u + 1] > memory_bytes:
+                _, s = need.popleft()
+                if s == u and size:
+                    raise ValueError(f"{memory_bytes} bytes are not enough")
+                first = s + 1
             waits.append(first - 1 if size else -1)
         return tuple(waits)
 
@@ -212,6 +218,8 @@ def _packed(
     packed = pack_tightest(
         lifetimes, time_limit_s=min(PACK_S, 0.2 * clock.left_s), should_stop=clock.expired
     )
+    if packed.extent_bytes > packed.bound_bytes:
+        clock.end()
     bounds = bound_bytes, packed.bound_bytes
     return _place(graph, ends, reads, packed.offsets, packed.extent_bytes, bounds)
 
