@@ -29,6 +29,10 @@ def since(began: float, callback: ProgressCallback | None) -> ProgressCallback |
     return lambda moment: callback(replace(moment, elapsed_s=time.perf_counter() - began))
 
 
+class TimeOver(Exception):
+    """A clock expired inside of a step of a search, which is as if it had not been begun."""
+
+
 class Clock:
     """Time since work began, its limit, and the caller's wish to stop.
 
@@ -45,7 +49,7 @@ class Clock:
         self._began = time.perf_counter()
         self._limit_s = time_limit_s
         self._callback, self._should_stop = callback, should_stop
-        self._stopped = False
+        self._stopped = self._ended = False
         self._whole: Clock | None = None
         self._tells_plans = self._tells_bounds = False
 
@@ -95,8 +99,38 @@ class Clock:
         return self._wants_stop() or (self._whole is not None and self._whole.stopped)
 
     def expired(self) -> bool:
-        """Whether the time is over or a stop was requested."""
-        return self.left_s <= 0.0
+        """Whether the time is over or a stop was requested: asked where there is work left."""
+        if self.left_s > 0.0:
+            return False
+        if self._limit_s > 0 or (self._whole is not None and self._whole.left_s <= 0):
+            self.end()  # Of a part that was given no time, no seconds decided.
+        return True
+
+    def end(self) -> None:
+        """Say that the clock, here or in the part that this one is of the work, ended some of it.
+
+        Seconds have then decided, and another run may find another plan.
+        """
+        self._ended = True
+        if self._whole is not None:
+            self._whole.end()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ever ended work."""
+        return self._ended
+
+    def notes(self, *, proven: bool) -> tuple[str, ...]:
+        """What a plan says of the clock that it was made by: nothing where this decided nothing."""
+        if not self._ended:
+            return ()
+        if proven:
+            return ("the clock ended a part of the search: another run may find an equal plan",)
+        if self.stopped:
+            return ("the search was stopped: a longer one may find better",)
+        return (
+            f"the time limit of {self._limit_s:g} s ended the search: a longer one may find better",
+        )
 
     def report(
         self, stage: str, incumbent_bytes: int | None = None, bound_bytes: int | None = None

@@ -203,7 +203,7 @@ def _made(
         program=program,
         claims=claims,
         options=chosen.values(),
-        notes=_notes(graph, chosen, solved),
+        notes=(*_notes(graph, chosen, solved), *clock.notes(proven=bound == cost)),
         details=Details(latency=solved.latency),
     )
 

@@ -45,8 +45,10 @@ from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan, Status
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED
+from planners.core.writing import for_search
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import short_enough
 from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
 from planners.fusion.latency.search import quickest
@@ -100,7 +102,7 @@ def plan(
     The objective is all off-chip traffic in bytes; the bound holds over all partitions into
     groups of this cost model. Raises `BudgetTooSmall` where an operator does not fit alone,
     `WishesConflict` with the wishes that are in the way, and `BadInput` for options that do not
-    exist.
+    exist and for programs of too many instructions.
     """
     chosen = FusionOptions.of(options)
     wishes = parse(chosen.wishes, graph)
@@ -136,7 +138,8 @@ def _plan_wished(
     require_consistent(wishes, graph, budget_bytes)
     if chosen.joint:
         return _plan_jointly(model, budget_bytes, chosen, clock, wishes)
-    partition = wished_partition(model, wishes, budget_bytes, clock)
+    search = for_search(clock, len(graph.operators))
+    partition = wished_partition(model, wishes, budget_bytes, search)
     return plan_partition(model, partition, budget_bytes, chosen, clock)
 
 
@@ -155,8 +158,10 @@ def plan_partition(
     ways = [_way(model, mask, budget_bytes) for mask in found.groups]
     clock.report("addresses", found.objective_bytes, found.bound_bytes)
     groups = [(model.group(mask), way) for mask, way in zip(found.groups, ways, strict=True)]
-    laid = lay_out(graph, groups, budget_bytes, double_buffer=chosen.double_buffer)
-    traffic = sum(way.traffic_bytes for way in ways)
+    ahead = chosen.double_buffer
+    laid = lay_out(graph, groups, budget_bytes, double_buffer=ahead)
+    laid = short_enough(model, laid, found.groups, budget_bytes, clock, double_buffer=ahead)
+    traffic = sum(each.plan.traffic_bytes for each in laid)
     return _finished(model, laid, (traffic, found.bound_bytes), budget_bytes, chosen, clock)
 
 
@@ -211,7 +216,8 @@ def _plan_jointly(
     wishes: Sequence[Wish] = (),
 ) -> Plan:
     """The plan of groups with tensors on chip between them, or of what is better without."""
-    joint = wished_jointly(model, wishes, budget_bytes, clock, chosen.double_buffer)
+    search = for_search(clock, len(model.graph.operators))
+    joint = wished_jointly(model, wishes, budget_bytes, search, chosen.double_buffer)
     if joint.cosma is not None:
         return _taken_over(joint.cosma, joint.bound_bytes, chosen, clock)
     if not joint.laid:
@@ -258,7 +264,8 @@ def _taken_over(plan: Plan, bound: int, chosen: FusionOptions, clock: Clock) -> 
         solver=f"cosma: {plan.claims.solver}",
     )
     options = chosen.values()
-    notes = (plan.notes[0], "operators alone and whole tensors, as COSMA has them", BOUND_JOINTLY)
+    words = (plan.notes[0], "operators alone and whole tensors, as COSMA has them", BOUND_JOINTLY)
+    notes = (*words, *clock.notes(proven=bound == traffic))
     return replace(plan, planner="fusion", claims=claims, options=options, notes=notes)
 
 
@@ -285,15 +292,16 @@ def _finished(
         program=program,
         claims=moved.claims(traffic, bound, _solver(chosen), clock),
         options=chosen.values(),
-        notes=_notes(graph, laid, chosen),
+        notes=(*_notes(graph, laid, chosen), *clock.notes(proven=bound == traffic)),
     )
 
 
 def _search(model: GroupModel, budget_bytes: int, clock: Clock, chosen: FusionOptions) -> Partition:
     """The partition by the chosen search; those of a baseline or online are heuristics."""
     graph = model.graph
+    clock = for_search(clock, len(graph.operators))
     if chosen.baseline:
-        return BASELINES[chosen.baseline](model, graph, budget_bytes)
+        return BASELINES[chosen.baseline](model, graph, budget_bytes, clock=clock)
     if chosen.online:
         table = size_table(model, graph, clock.part(0.5 * clock.left_s))
         return online_partition(model, graph, budget_bytes, clock, table)

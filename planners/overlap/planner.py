@@ -259,7 +259,7 @@ def finished(
         program=program,
         claims=claims,
         options=chosen.values(),
-        notes=_notes(graph, layout, chosen),
+        notes=(*_notes(graph, layout, chosen), *clock.notes(proven=claims.status == "optimal")),
         details=Details(
             CircularPool(layout, tuple(o.point for o in offers), work(graph, layout).modulos)
         ),

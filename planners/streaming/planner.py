@@ -88,16 +88,17 @@ def _finished(
         last = schedule(program, machine, seconds=seconds)
         choice = replace(choice, delay_s=max(interval.stop_s for interval in last))
     solver = f"layered streaming, {chosen.pipeline}{', joint' * chosen.joint}"
-    moved = account(graph, program)
+    claims = account(graph, program).claims(choice.memory_bytes, choice.bound_bytes, solver, clock)
+    proven = claims.status == "optimal"
     return Plan(
         planner="streaming",
         graph=graph,
         machine=machine,
         budget_bytes=budget_bytes,
         program=program,
-        claims=moved.claims(choice.memory_bytes, choice.bound_bytes, solver, clock),
+        claims=claims,
         options=chosen.values(),
-        notes=_notes(graph, times, choice, chosen),
+        notes=(*_notes(graph, times, choice, chosen), *clock.notes(proven=proven)),
         details=Details(_streamed(graph, times, choice, chosen)),
         times=given,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from random import Random
 from typing import Literal, NamedTuple
 
@@ -26,16 +27,35 @@ ROUNDS, PATIENCE, REORDERINGS = 1500, 400, 6
 
 
 def replace_offline(
-    problem: ScheduleProblem, policy: OfflinePolicy, alignment: int, clock: Clock
+    problem: ScheduleProblem,
+    policy: OfflinePolicy,
+    alignment: int,
+    clock: Clock,
+    most_work: float = inf,
 ) -> dict[TensorStay, int]:
     """Addresses of all stays that the policy makes; any budget of at least MR is enough.
 
-    Where the stays fit without the alignment only, it is given up.
+    Where the stays fit without the alignment only, it is given up. Once the time is over, or about
+    `most_work` stays have been arranged, all that can be dropped is.
     """
-    plan = _with_kept(problem, _by_size(problem, alignment), alignment, clock)
+    effort = _Effort(clock, most_work)
+    plan = _with_kept(problem, _by_size(problem, alignment, effort), alignment, effort)
     if policy == "hill_climb":
-        plan = _Climb(problem, alignment, plan).run(clock)
+        plan = _Climb(problem, alignment, plan).run(effort)
     return plan.offsets
+
+
+@dataclass(slots=True)
+class _Effort:
+    """How long it goes on: stays that may yet be arranged, while the clock allows."""
+
+    clock: Clock
+    left: float
+
+    def over(self, problem: ScheduleProblem) -> bool:
+        """Whether there is no more, when all of a problem is to be arranged once more."""
+        self.left -= len(problem.lines)
+        return self.left < 0 or self.clock.expired()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +73,7 @@ class _Stuck(NamedTuple):
     rivals: dict[TensorStay, Block]
 
 
-def _by_size(problem: ScheduleProblem, alignment: int) -> _Arena:
+def _by_size(problem: ScheduleProblem, alignment: int, effort: _Effort) -> _Arena:
     """Victims by furthest next use until sizes fit; then one more for each stay without a gap.
 
     It terminates: with all gaps dropped, each step is packed by itself, without alignment.
@@ -63,13 +83,16 @@ def _by_size(problem: ScheduleProblem, alignment: int) -> _Arena:
         outcome = _arrange(problem, dropped, {}, alignment)
         if not isinstance(outcome, _Stuck):
             return _Arena(frozenset(dropped), outcome)
-        dropped.add(_victim(problem, outcome, dropped))
+        if effort.over(problem):
+            dropped.update(problem.gaps)
+        else:
+            dropped.add(_victim(problem, outcome, dropped))
 
 
-def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, clock: Clock) -> _Arena:
+def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, effort: _Effort) -> _Arena:
     """Keep again what need not be dropped: a later drop may have made an earlier one needless."""
     for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
-        if clock.expired():
+        if effort.over(problem):
             break
         dropped = arena.dropped - {gap}
         outcome = _arrange(problem, dropped, {}, alignment)
@@ -164,15 +187,15 @@ class _Climb:
             for step in gap.interior:
                 self.across[step].append(gap)
 
-    def run(self, clock: Clock) -> _Arena:
+    def run(self, effort: _Effort) -> _Arena:
         idle = 0
         for _ in range(ROUNDS):
-            if not self.best.dropped or idle == PATIENCE or clock.expired():
+            if not self.best.dropped or idle == PATIENCE or effort.over(self.problem):
                 break
-            idle = 0 if self._round(clock) else idle + 1
+            idle = 0 if self._round(effort) else idle + 1
         return self.best
 
-    def _round(self, clock: Clock) -> bool:
+    def _round(self, effort: _Effort) -> bool:
         """Try one other set of victims; whether it saves anything."""
         dropped = self._propose()
         cost = self.problem.cost(dropped)
@@ -185,7 +208,7 @@ class _Climb:
                 gain = cost < self.cost
                 self.best, self.cost, self.rank = _Arena(dropped, outcome), cost, rank
                 return gain
-            if clock.expired():
+            if effort.over(self.problem):
                 break
             self._promote(outcome, rank)
         return False

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from planners.core.progress import Clock
+from planners.core.progress import Clock, TimeOver
 from planners.cosma.order.bounds import Bound, Overflow
 from planners.cosma.order.space import OrderSpace, OrderState
 
 # The clock is read after so many states.
 BREATH = 64
+# Moves of a beam's state that are looked at when the time is over.
+FEW = 32
 # Cost, resident and written of a state that was expanded, by what it has executed.
 Expanded: TypeAlias = dict[int, list[tuple[int, int, int]]]
 
@@ -45,8 +49,8 @@ def beam(
     """The best schedule found keeping `width` states for each number of executed operators.
 
     States are ranked by cost and bound, and by `live_weight` times the bytes that they leave
-    live. Once the time is over one state a number is kept. None where a stop is requested, and
-    where what must be kept leads into dead ends.
+    live. Once the time is over one state a number is kept, and few of its moves are looked at. None
+    where a stop is requested, and where what must be kept leads into dead ends.
     """
     left = bound or Overflow(space)
 
@@ -66,7 +70,7 @@ def beam(
         if clock.expired():
             width = 1
         for state, (cost, path) in heapq.nsmallest(width, layer.items(), key=rank):
-            for paid, after, position in space.moves(state):
+            for paid, after, position in _moves(space, state, clock):
                 run = [position]
                 settled = space.settle(after, run)
                 into = layers[settled.done.bit_count()]
@@ -76,6 +80,21 @@ def beam(
         return None
     cost, path = min(layer.values())
     return OrderRoute(path, cost * space.unit)
+
+
+def _moves(
+    space: OrderSpace, state: OrderState, clock: Clock
+) -> Iterator[tuple[int, OrderState, int]]:
+    """The moves from a state; where the time is over before all are known, a few of them."""
+    seen = 0
+    try:
+        for move in space.moves(state, clock):
+            seen += 1
+            yield move
+            if seen >= FEW and clock.expired():
+                return
+    except TimeOver:
+        yield from islice(space.moves(state), seen, FEW)
 
 
 class _OrderNode(NamedTuple):
@@ -130,7 +149,12 @@ class OrderSearch:
                 if node.state.done == self.space.everything:
                     self._goal = at
                     return
-                self._expand(node, at)
+                try:
+                    self._expand(node, at, clock)
+                except TimeOver:  # It is still to be expanded; what was queued of it is no worse.
+                    self.expanded[node.state.done].pop()
+                    self._queue(bound, node.state, at)
+                    return
                 if self.states % BREATH == 0 and clock.expired():
                     return
         self._conclude()
@@ -150,11 +174,11 @@ class OrderSearch:
         path = tuple(position for part in reversed(parts) for position in part)
         return OrderRoute(path, cost * self.space.unit)
 
-    def _expand(self, node: _OrderNode, at: int) -> None:
+    def _expand(self, node: _OrderNode, at: int, clock: Clock) -> None:
         state = node.state
         self.states += 1
         self.expanded.setdefault(state.done, []).append((node.cost, state.resident, state.written))
-        for paid, after, position in self.space.moves(state):
+        for paid, after, position in self.space.moves(state, clock):
             self._wait(after, node.cost + paid, (position,), at)
 
     def _wait(self, state: OrderState, cost: int, order: tuple[int, ...], parent: int) -> None:

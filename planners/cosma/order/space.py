@@ -14,8 +14,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from planners.core.masks import bits
+from planners.core.progress import Clock, TimeOver
 from planners.cosma.model.net import Net
 
+# The clock is read after so many turns of a search for victims.
+BREATH = 1024
 # What it costs to evict a tensor that is to be kept.
 NEVER = 1 << 62
 
@@ -111,10 +114,13 @@ class OrderSpace:
             self._ready[done] = ready
         return ready
 
-    def moves(self, state: OrderState) -> Iterator[tuple[int, OrderState, int]]:
+    def moves(
+        self, state: OrderState, clock: Clock | None = None
+    ) -> Iterator[tuple[int, OrderState, int]]:
         """Each ready operator with each minimal set of victims: cost, state and position.
 
-        The state is as the operator leaves it; `settle` runs what is forced then.
+        The state is as the operator leaves it; `settle` runs what is forced then. There may be
+        millions of sets: raises `TimeOver` where a clock is given that expires in between.
         """
         for position in bits(state.ready):
             step = self.steps[position]
@@ -125,7 +131,7 @@ class OrderSpace:
             if self.spill:
                 unwanted = candidates & self.spill
                 candidates, need = candidates ^ unwanted, need - self.bytes(unwanted)
-            for victims in self._victims(state, candidates, need):
+            for victims in self._victims(state, candidates, need, clock):
                 gone = victims | unwanted
                 cost = self.bytes(gone) + self.bytes(gone & ~(state.written | self.host))
                 moved = OrderState(
@@ -262,7 +268,9 @@ class OrderSpace:
                 mask |= 1 << position
         return mask
 
-    def _victims(self, state: OrderState, candidates: int, need: int) -> Iterator[int]:
+    def _victims(
+        self, state: OrderState, candidates: int, need: int, clock: Clock | None
+    ) -> Iterator[int]:
         """Minimal sets of at least `need` units, without those that a better choice rules out."""
         if need <= 0:
             yield 0
@@ -273,7 +281,11 @@ class OrderSpace:
         for i in range(len(tensors) - 1, -1, -1):
             rest[i] = rest[i + 1] + self.size[tensors[i]]
         stack = [(0, 0, 0, 0)]  # next tensor, bytes and mask of the chosen, what they ask for
+        turns = 0
         while stack:
+            turns += 1
+            if turns % BREATH == 0 and clock is not None and clock.expired():
+                raise TimeOver
             i, total, chosen, asked = stack.pop()
             if total >= need:
                 # Sizes fall along the way: the last one is the smallest, and it was needed.

@@ -54,6 +54,8 @@ def place(
             explain=False,
             should_stop=clock.expired,
         )
+        if packing.status == "unknown":
+            clock.end()
         if packing.status == "packed":
             offsets |= {run: packing.offsets[str(i)] for i, run in enumerate(group)}
             solver = packing.solver if packing.solver != "trivial" else solver

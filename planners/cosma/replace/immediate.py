@@ -14,8 +14,8 @@ from planners.cosma.model.problem import ScheduleProblem, TensorStay, cost_of, r
 from planners.cosma.place.placement import gaps_within, lifetimes, place
 
 PACKING_S = 1.0
-# Seconds for hill climbing, and as a share of the time that is left.
-CLIMBING_S, CLIMBING_SHARE = 0.2, 0.05
+# Stays arranged in hill climbing, and the share of the time that is left, where that is little.
+CLIMBING_WORK, CLIMBING_SHARE = 60_000, 0.25
 # How an error describes the memory that stays need: proven or not.
 PROVEN, AS_FAR = "no less is enough", "as far as found"
 
@@ -37,8 +37,9 @@ def _by_schemes(problem: ScheduleProblem, clock: Clock) -> tuple[dict[TensorStay
     """The better of Belady's rule and of hill climbing, which mostly moves half as much."""
     found = dict(_apart(problem, replace_online(problem, "belady", 1)))
     if (cost := cost_of(problem, found)) > 0:
-        part = clock.part(min(CLIMBING_S, CLIMBING_SHARE * clock.left_s))
-        climbed = dict(_apart(problem, replace_offline(problem, "hill_climb", 1, part)))
+        part = clock.part(CLIMBING_SHARE * clock.left_s)
+        offsets = replace_offline(problem, "hill_climb", 1, part, CLIMBING_WORK)
+        climbed = dict(_apart(problem, offsets))
         if cost_of(problem, climbed) < cost:
             return climbed, "hill climbing, offline arena"
     return found, "belady, linear arena"

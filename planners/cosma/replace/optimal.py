@@ -80,6 +80,8 @@ class _GapSearch:
         relaxed = _watched(self.clock, lambda: relax(self.problem, RELAX_SHARE * self.clock.left_s))
         if relaxed is None:
             return
+        if relaxed.bound_bytes < relaxed.objective_bytes:
+            self.clock.end()
         self._raise(relaxed.bound_bytes)
         dropped = relaxed.dropped
         known: dict[tuple[int, int], int] = {}
@@ -121,6 +123,8 @@ class _GapSearch:
     ) -> JointAddresses:
         bound = self.best.bound_bytes
         joint = solve_jointly(self.problem, bound, hint, clock, windows=windows)
+        if joint.dropped is None or joint.bound_bytes < joint.objective_bytes:
+            clock.end()
         self._raise(joint.bound_bytes)
         return joint
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from math import inf
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from planners.core.graph import Graph
+from planners.core.progress import Clock
 from planners.fusion.partition.cost_model import (
     GroupCosts,
     Partition,
@@ -35,6 +37,9 @@ from planners.fusion.search.candidates import Candidates
 Choice: TypeAlias = tuple[list[list[int]], Sequence[int]]
 
 
+ENDLESS = Clock(inf)
+
+
 class Baseline(Protocol):
     """The best partition that a rule allows."""
 
@@ -45,6 +50,7 @@ class Baseline(Protocol):
         budget_bytes: int,
         *,
         traits: Traits | None = None,
+        clock: Clock = ENDLESS,
     ) -> Partition:
         """Raises `BudgetTooSmall` where an operator does not fit alone."""
 
@@ -82,9 +88,15 @@ def _by(rule: Callable[[Dag], list[Choice]]) -> Baseline:
         budget_bytes: int,
         *,
         traits: Traits | None = None,
+        clock: Clock = ENDLESS,
     ) -> Partition:
         known = Candidates(model, graph, traits or traits_of(model))
-        partitions = [_best(known, graph, budget_bytes, *choice) for choice in rule(known.dag)]
+        choices = rule(known.dag)
+        clocks = [clock.part(clock.left_s * (k + 1) / len(choices)) for k in range(len(choices))]
+        partitions = [
+            _best(known, graph, budget_bytes, part, *choice)
+            for part, choice in zip(clocks, choices, strict=True)
+        ]
         return min(partitions, key=lambda partition: partition.objective_bytes)
 
     return plan
@@ -165,6 +177,7 @@ def _best(
     known: Candidates,
     graph: Graph,
     budget_bytes: int,
+    clock: Clock,
     runs: Iterable[list[int]],
     order: Iterable[int],
 ) -> Partition:
@@ -175,7 +188,7 @@ def _best(
     require_singles(known.model, graph, budget_bytes)
     costs = {1 << i: least_traffic(known.cost(1 << i), budget_bytes) for i in order}
     for run in runs:
-        costs |= _parts(known, run, budget_bytes)
+        costs |= _parts(known, run, budget_bytes, clock)
     offered = [mask for mask, cost in costs.items() if cost is not None]
     table = np.array([[costs[mask]] for mask in offered], dtype=np.int64)
     done = 0
@@ -193,14 +206,25 @@ def _best(
     )
 
 
-def _parts(known: Candidates, run: list[int], budget_bytes: int) -> dict[int, int | None]:
-    """Costs of a run's contiguous parts, of two operators or more, that may fit."""
+def _parts(
+    known: Candidates, run: list[int], budget_bytes: int, clock: Clock
+) -> dict[int, int | None]:
+    """Costs of a run's contiguous parts, of two operators or more, that may fit: the short first.
+
+    Those that were costed when the time is over.
+    """
     costs: dict[int, int | None] = {}
-    for start, first in enumerate(run):
-        mask = 1 << first
-        for i in run[start + 1 :]:
-            mask |= 1 << i
-            if not known.room(mask, budget_bytes):
-                break
-            costs[mask] = least_traffic(known.cost(mask), budget_bytes)
+    parts = {first: 1 << first for first in run}
+    for size in range(2, len(run) + 1):
+        longer = {}
+        for first, last in zip(run, run[size - 1 :]):
+            if first not in parts:
+                continue
+            if clock.expired():
+                return costs
+            mask = parts[first] | 1 << last
+            if known.room(mask, budget_bytes):
+                longer[first] = mask
+                costs[mask] = least_traffic(known.cost(mask), budget_bytes)
+        parts = longer
     return costs

@@ -152,10 +152,21 @@ class GroupModel:
 
         Parameters and maps then come in longer bursts; a few strips are left to overlap.
         """
-        if self.why_not(mask):
-            return None
-        ways = self._ways(self.group(mask), held)
-        return min(cheapest(ways, budget_bytes), key=_clumsiness, default=None)
+        return min(
+            cheapest(self._known_ways(mask, held), budget_bytes), key=_clumsiness, default=None
+        )
+
+    def all_ways(self, mask: int) -> list[GroupPlan]:
+        """All ways to run a group, dominated ones too; none where it cannot be fused."""
+        ways = self._known_ways(mask, frozenset())
+        return [way.make(at) for way in ways for at in range(len(way.buffers))]
+
+    def _known_ways(self, mask: int, held: frozenset[str]) -> Sequence[GroupWays]:
+        known = self.staircase(mask, held)
+        if not known:
+            return ()
+        # Of a local layer that is free the staircase has one way only.
+        return known.ways if isinstance(known, Staircase) else self._ways(self.group(mask), held)
 
     def every_way(self, mask: int, budget_bytes: int) -> list[GroupPlan]:
         """All ways to run a group that fit a budget, whatever they move."""

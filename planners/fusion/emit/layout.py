@@ -90,8 +90,11 @@ class Arranger:
         return self.layout(Room(False, 1, 0))
 
     def _widened(self, room: Room, budget_bytes: int) -> GroupLayout:
-        """The same with the most channels at once, by bisection."""
-        low, high = 0, budget_bytes
+        """The same with the most channels at once: all, as often, or else found by bisection."""
+        layout = self.layout(Room(room.ahead, room.tiles, budget_bytes))
+        if layout.size_bytes <= budget_bytes:
+            return layout
+        low, high = 0, budget_bytes - 1
         while low < high:
             middle = (low + high + 1) // 2
             layout = self.layout(Room(room.ahead, room.tiles, middle))

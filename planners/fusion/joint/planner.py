@@ -18,7 +18,9 @@ from planners.core.masks import bits
 from planners.core.plan import Plan
 from planners.core.progress import Clock
 from planners.core.services import PLAN_WHOLE_TENSORS
+from planners.core.writing import most_in_time
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.program import LaidGroup
 from planners.fusion.joint.addresses import lay_out_jointly
 from planners.fusion.joint.resident_cost import HeldCosts
@@ -222,6 +224,9 @@ class _Joint:
                 self.clock,
                 double_buffer=self.double_buffer,
             )
+            if laid is not None and count_of(laid) > most_in_time(self.clock):
+                self.clock.end()
+                return
             if laid is not None:
                 if route.cost_bytes < self.best.objective_bytes:
                     alone = self.best.partition

@@ -1,0 +1,77 @@
+"""How long programs of groups are: counted before they are written, coarser or refused if long."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.core.errors import BadInput
+from planners.core.progress import Clock
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit import coarser
+from planners.fusion.emit.coarser import count_of, short_enough
+from planners.fusion.emit.program import LaidGroup, lay_out
+from planners.fusion.options import FusionOptions
+from planners.fusion.search.exact import best_partition
+from planners.fusion.tile.cuts import channel_breaks
+from planners.fusion.tile.passes import stretches
+
+MACHINE = sp.load_machine("npu_small")
+
+
+def groups_of(name: str, budget: int) -> tuple[GroupModel, tuple[int, ...], tuple[LaidGroup, ...]]:
+    graph = sp.load(name)
+    model = GroupModel(graph, MACHINE, FusionOptions().values())
+    masks = best_partition(model, graph, budget, Clock(30)).groups
+    ways = [model.roomiest(mask, budget) for mask in masks]
+    pairs = [(model.group(m), way) for m, way in zip(masks, ways, strict=True) if way is not None]
+    return model, masks, lay_out(graph, pairs, budget)
+
+
+@pytest.mark.parametrize(("name", "kib"), [("squeezenet1_0", 256), ("mobilenet_v2", 64)])
+def test_instructions_are_known_before_they_are_written(name: str, kib: int) -> None:
+    _, _, laid = groups_of(name, kib * 1024)
+    plan = sp.plan(sp.load(name), "fusion", kib * 1024, time_limit=30)
+    written = sum(1 for _ in plan.program.instructions)
+    assert 0.5 * written < count_of(laid) < 2 * written
+
+
+def test_a_long_program_is_written_in_coarser_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, masks, laid = groups_of("mobilenet_v2", 64 * 1024)
+    most = count_of(laid) // 2
+    monkeypatch.setattr(coarser, "most_in_time", lambda clock: most)
+    clock = Clock(30)
+    short = short_enough(model, laid, masks, 64 * 1024, clock, double_buffer=True)
+    assert count_of(short) <= most
+    assert clock.ended
+    assert sum(g.plan.traffic_bytes for g in short) > sum(g.plan.traffic_bytes for g in laid)
+    assert all(each.layout.size_bytes <= 64 * 1024 for each in short)
+
+
+def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
+    with pytest.raises(
+        BadInput, match=r"about \d.* instructions, more than the 100 .*channel_tile"
+    ):
+        sp.plan(sp.load("mcunet_vww1"), "fusion", "64KiB", time_limit=10)
+
+
+def test_a_concatenation_is_a_loop_over_each_of_its_inputs() -> None:
+    graph = sp.load("squeezenet1_0")
+    cat = next(op for op in graph.operators if op.kind == "cat")
+    first = graph.tensors[cat.inputs[0]].shape[1]
+    assert channel_breaks(graph, cat) == (first,)
+    convolution = next(op for op in graph.operators if op.kind == "conv2d")
+    assert channel_breaks(graph, convolution) == ()
+    parts = [(0, 4), (4, 8), (8, 12), (12, 16), (16, 18)]
+    assert [*stretches(parts, [8])] == [parts[:2], parts[2:4], parts[4:]]
+    assert [*stretches(parts, [6])] == [parts[:1], parts[1:2], parts[2:4], parts[4:]]
+
+
+def test_a_baseline_ends_with_its_time() -> None:
+    graph = sp.load("mobilenet_v2")
+    plan = sp.plan(graph, "fusion", "256KiB", baseline="efficient_s", time_limit=0.5)
+    longer = sp.plan(graph, "fusion", "256KiB", baseline="efficient_s", time_limit=60)
+    assert longer.claims.objective_bytes < plan.claims.objective_bytes
+    assert any("the time limit of 0.5 s ended" in note for note in plan.notes)
+    assert not any("time limit" in note for note in longer.notes)
