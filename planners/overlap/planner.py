@@ -37,7 +37,9 @@ from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import LEFT_OUT
+from planners.core.writing import most_in_time, refuse_too_long
 from planners.overlap.cost.work import work
+from planners.overlap.emit.count import instructions
 from planners.overlap.emit.program import emit
 from planners.overlap.kernels.candidates import alone, ends
 from planners.overlap.kernels.levels import Cost
@@ -57,6 +59,8 @@ from planners.simulator.account import account
 
 MOST_OPERANDS = 200_000
 SAMPLES = 50
+COARSER_S = 2.0  # At least, for a layout of fewer instructions.
+REMEDY = "give it a larger budget and objective latency, which makes rows at once"
 NOTE_BOUND = (
     "objective and bound are bytes of RAM; the bound holds over all splits of the network's blocks "
     "into these runs that repeat no more work"
@@ -117,7 +121,31 @@ def plan(
     offer = _chosen(graph, offers, budget_bytes, chosen.objective)
     clock.report("instructions", offer.ram_bytes, offer.bound_bytes)
     layout = offer.layout()
+    if instructions(graph, layout) > most_in_time(clock) and chosen.objective == "macs":
+        layout = _coarser(graph, machine, budget_bytes, offer, chosen, clock).layout()
+    refuse_too_long(instructions(graph, layout), REMEDY)
     return finished(graph, machine, budget_bytes, layout, offer.bound_bytes, offers, chosen, clock)
+
+
+def _coarser(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    offer: LayoutOffer,
+    chosen: OverlapOptions,
+    clock: Clock,
+) -> LayoutOffer:
+    """An offer of fewer instructions that repeats no more work, or the same if none is found."""
+    clock.end()
+    own = clock if clock.left_s > COARSER_S or clock.stopped else Clock(COARSER_S)
+    try:
+        (other, *_) = _quick(graph, machine, budget_bytes, chosen, own)
+    except BudgetTooSmall:
+        return offer
+    if other.extra_macs > offer.extra_macs or other.ram_bytes > budget_bytes:
+        return offer
+    lengths = [instructions(graph, each.layout()) for each in (offer, other)]
+    return other if lengths[1] < lengths[0] else offer
 
 
 def _quick(

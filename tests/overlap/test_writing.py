@@ -1,0 +1,37 @@
+"""How long programs of layouts are: counted before they are written, coarser or refused if long."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.core.errors import BadInput
+from planners.overlap.emit.count import instructions
+
+
+@pytest.mark.parametrize("objective", ["macs", "ram", "latency"])
+def test_instructions_are_known_before_they_are_written(objective: str) -> None:
+    graph = sp.load("mcunet_in0")
+    plan = sp.plan(graph, "overlap", "MR", objective=objective)
+    assert plan.details.pool is not None
+    written = sum(1 for _ in plan.program.instructions)
+    assert 0.5 * written <= instructions(graph, plan.details.pool.layout) <= 2 * written
+
+
+def test_a_long_program_is_written_in_rows_where_these_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = sp.load("mcunet_in0")
+    fine = sp.plan(graph, "overlap", "MP")
+    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 5000)
+    coarse = sp.plan(graph, "overlap", "MP")
+    assert sum(1 for _ in coarse.program.instructions) < 5000
+    assert sum(1 for _ in fine.program.instructions) > 5000
+    assert coarse.claims.bound_bytes <= fine.claims.objective_bytes < coarse.claims.objective_bytes
+    assert coarse.claims.status == "feasible"
+    assert coarse.claims.peak_bytes <= coarse.budget_bytes
+    assert any("the time limit" in note for note in coarse.notes)
+
+
+def test_a_program_that_nothing_makes_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planners.core.writing.MOST_WRITTEN", 100)
+    with pytest.raises(BadInput, match=r"about \d.* instructions, more than the 100 .*latency"):
+        sp.plan(sp.load("mcunet_in0"), "overlap", "MR", objective="ram")
