@@ -38,7 +38,7 @@ def replace_offline(
     Where the stays fit without the alignment only, it is given up. Once the time is over, or about
     `most_work` stays have been arranged, all that can be dropped is.
     """
-    effort = _Effort(clock, most_work)
+    effort = _ArrangeEffort(clock, most_work)
     plan = _with_kept(problem, _by_size(problem, alignment, effort), alignment, effort)
     if policy == "hill_climb":
         plan = _Climb(problem, alignment, plan).run(effort)
@@ -46,7 +46,7 @@ def replace_offline(
 
 
 @dataclass(slots=True)
-class _Effort:
+class _ArrangeEffort:
     """How long it goes on: stays that may yet be arranged, while the clock allows."""
 
     clock: Clock
@@ -73,7 +73,7 @@ class _Stuck(NamedTuple):
     rivals: dict[TensorStay, Block]
 
 
-def _by_size(problem: ScheduleProblem, alignment: int, effort: _Effort) -> _Arena:
+def _by_size(problem: ScheduleProblem, alignment: int, effort: _ArrangeEffort) -> _Arena:
     """Victims by furthest next use until sizes fit; then one more for each stay without a gap.
 
     It terminates: with all gaps dropped, each step is packed by itself, without alignment.
@@ -89,7 +89,9 @@ def _by_size(problem: ScheduleProblem, alignment: int, effort: _Effort) -> _Aren
             dropped.add(_victim(problem, outcome, dropped))
 
 
-def _with_kept(problem: ScheduleProblem, arena: _Arena, alignment: int, effort: _Effort) -> _Arena:
+def _with_kept(
+    problem: ScheduleProblem, arena: _Arena, alignment: int, effort: _ArrangeEffort
+) -> _Arena:
     """Keep again what need not be dropped: a later drop may have made an earlier one needless."""
     for gap in sorted(arena.dropped, key=lambda gap: -problem.lines[gap.line].size_bytes):
         if effort.over(problem):
@@ -187,7 +189,7 @@ class _Climb:
             for step in gap.interior:
                 self.across[step].append(gap)
 
-    def run(self, effort: _Effort) -> _Arena:
+    def run(self, effort: _ArrangeEffort) -> _Arena:
         idle = 0
         for _ in range(ROUNDS):
             if not self.best.dropped or idle == PATIENCE or effort.over(self.problem):
@@ -195,7 +197,7 @@ class _Climb:
             idle = 0 if self._round(effort) else idle + 1
         return self.best
 
-    def _round(self, effort: _Effort) -> bool:
+    def _round(self, effort: _ArrangeEffort) -> bool:
         """Try one other set of victims; whether it saves anything."""
         dropped = self._propose()
         cost = self.problem.cost(dropped)
