@@ -49,10 +49,11 @@ GUIDED_WIDTH, NARROW_WIDTH, NEAR_SHARE = 10, 3, 0.85
 PLACINGS, PLACING_STATES, SMALL = 8, 5000, 60
 # All orders are placed where there are no more than so many.
 MAX_ORDERS = 1000
-# Seconds for a schedule on the way. Shares of the time left: for one at most, for that of least
-# peak, a beam, the tails.
+# Seconds for a schedule on the way. Shares of the time left at most: for one, for finding that of
+# least peak, mostly a second's work, and for planning it, for a beam, the tails.
 QUICK_S = 1.5
-FIXED_SHARE, PEAK_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.2, 0.2, 0.6
+FIXED_SHARE, PEAK_SHARE, LEAST_SHARE, BEAM_SHARE, TAILS_SHARE = 0.2, 0.5, 0.4, 0.2, 0.6
+PEAK_STATES = 60_000
 
 
 def solve_all_orders(problem: ScheduleProblem, clock: Clock) -> Candidate:
@@ -115,8 +116,8 @@ class _Hunt:
         """The schedule of least peak, with the effort that it would have by itself."""
         graph, parameters = self.problem.graph, self.problem.parameters
         clock, before = self.clock.part(PEAK_SHARE * self.clock.left_s), self.problem.wished.before
-        peak = minimum_peak(graph, parameters, clock=clock, before=before)
-        self._try(peak.schedule, quick=False, share=FIXED_SHARE)
+        peak = minimum_peak(graph, parameters, clock=clock, max_states=PEAK_STATES, before=before)
+        self._try(peak.schedule, quick=False, share=LEAST_SHARE)
 
     def plainly(self) -> None:
         self._search(self.net, None, FIRST_STATES)

@@ -38,13 +38,15 @@ from planners.fusion.emit.layout import Arranger, GroupLayout
 from planners.fusion.emit.residents import FoundOnChip, Residents, home
 from planners.fusion.tile.advance import AdvancingUnit
 from planners.fusion.tile.axes import Axes, box_of, rows_in, rows_of
-from planners.fusion.tile.cuts import channel_breaks, parameter_boxes
+from planners.fusion.tile.cuts import channel_breaks, in_order, parameter_boxes
 from planners.fusion.tile.passes import input_channels, pass_ranges, stretches
 from planners.fusion.tile.rows import OperatorRows
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 
 Range = tuple[int, int]
+LEAST_ROUNDS = 4
+"""Fewer tiles are written one by one."""
 _Share = tuple[int, Range | None, Range | None, bool]
 """An operator's place in its group, channels made, channels summed, and whether these are last."""
 
@@ -170,9 +172,7 @@ class GroupEmitter:
         self.turn = 0
         self.tile = 0
         self.moved: dict[str, int] = defaultdict(int)  # where the next few channels go
-        breaks = [channel_breaks(self.graph, m.op) for m in self.group.members]
-        self.irregular = {i for i, found in enumerate(breaks) if found is None}
-        self.breaks = [found or () for found in breaks]
+        self.irregular = {i for i, m in enumerate(self.group.members) if not in_order(m.op)}
 
     def _cuts(self, tensor: str) -> list[int]:
         """Where rows are cut into pieces, so that pieces come and go whole."""
@@ -297,7 +297,12 @@ class GroupEmitter:
         if not parts[0] or self.irregular.intersection(members):
             yield from rolled([[*tile(channels)] for channels in parts[:-1]])
         else:
-            breaks = {c for i in members for c in self.breaks[i]}
+            breaks = {
+                c
+                for i in members
+                for c in channel_breaks(self.graph, self.group.members[i].op)
+                if len(parts) > LEAST_ROUNDS
+            }
             for few in stretches([part for part in parts[:-1] if part], breaks):
                 yield from self._looped(few, strip, tile)
         yield from tile(parts[-1])
@@ -315,7 +320,7 @@ class GroupEmitter:
         """
         turns = self._turns
         rounds = len(parts) // turns
-        if rounds < 4:
+        if rounds < LEAST_ROUNDS:
             yield from rolled([[*tile(channels)] for channels in parts])
             return
         known = len(self.parameters)

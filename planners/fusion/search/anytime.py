@@ -19,8 +19,8 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.cost.growing import Growing
 from planners.fusion.partition.cost_model import least_traffic
 from planners.fusion.partition.lattice import Dag, count_downsets
-from planners.fusion.partition.orders import by_depth, by_levels, downsets_of
-from planners.fusion.partition.shortest import cheapest_through, lattice
+from planners.fusion.partition.orders import by_depth, by_levels, downsets_of, prefixes
+from planners.fusion.partition.shortest import NEVER, cheapest_through, lattice
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.bounded import Bounded, Dominance, Grower
 from planners.fusion.search.candidates import Candidates
@@ -29,6 +29,8 @@ from planners.fusion.search.set_partition import PartitionFound
 
 # Of the time that is left: for the runs of one order, and for growing all groups.
 RUNS_SHARE, GROWTH_SHARE = 0.5, 0.6
+# The same for chains, and operators in one.
+CHAINS_SHARE, CHAIN = 0.3, 4
 
 
 class Anytime:
@@ -76,6 +78,40 @@ class Anytime:
                 grouped = least_in_a_group(i, found.floors, found.refills, parameters, self.budgets)
                 totals += np.minimum(alone, np.array(grouped, dtype=np.int64))
         return [max(self.compulsory_bytes, int(total)) for total in totals]
+
+    def look_at_chains(self, cap: int | None, clock: Clock) -> None:
+        """A few operators that follow each other without a branch: soon much better than none."""
+        dag, part = self.dag, clock.part(CHAINS_SHARE * clock.left_s)
+        follows = [
+            i > 0
+            and dag.predecessors[i] == 1 << (i - 1)
+            and dag.successors[i - 1] == 1 << i
+            and not self._apart[i] >> i & 1
+            and not self._apart[i - 1] >> (i - 1) & 1
+            for i in range(dag.count)
+        ]
+        found = Bounded()
+        chains = self._alone
+        for size in range(2, CHAIN + 1 if cap is None else min(CHAIN, cap) + 1):
+            longer = []
+            for mask in chains:
+                last = mask.bit_length()
+                if last == dag.count or not follows[last]:
+                    continue
+                larger = mask | 1 << last
+                if part.expired():
+                    break
+                if self.candidates.room(larger, max(self.budgets)):
+                    longer.append(larger)
+                    steps = self.candidates.cost(larger)
+                    costs = [least_traffic(steps, budget) for budget in self.budgets]
+                    row = [NEVER if cost is None else cost for cost in costs]
+                    found.groups.append(larger)
+                    found.parts.append(np.array([row], dtype=np.int64))
+            chains = longer
+            found.complete = size
+        self._better(found, prefixes(dag), clock, 1 << 62)
+        clock.report("chains", max(self.below))
 
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
         """Runs of operators in some orders. Where there is one order only these are all groups: up

@@ -112,6 +112,7 @@ def _in_rising_spaces(
     _require(model, graph, budgets, cap)
     known = Anytime(model, graph, budgets, rules)
     clock.report("no fusion", max(known.below), compulsory_bytes(graph))
+    known.look_at_chains(cap, clock)
     complete = known.look_at_runs(cap, clock)
     if not known.one_order and count_downsets(known.dag) <= MOST_DOWNSETS:
         complete = known.look_at_all(cap, clock, MOST_GROUPS, MOST_STEPS)

@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, gcd
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from planners.core.integers import rounded_up
 from planners.core.masks import bits, positions
 from planners.core.progress import Clock
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.shortest import Bytes
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FIRST_WIDTH = 16
 # (before, after): all operators of the first mask must run before all of the second.
@@ -56,6 +57,9 @@ def prices(count: int, groups: Sequence[int], costs: Sequence[int], clock: Clock
 
 def incidence(count: int, groups: Sequence[int]) -> csr_array:
     """A row for each group, with a one for each of its operators."""
+    # Here and not above: importing it takes longer than most searches.
+    from scipy.sparse import csr_array
+
     places = [positions(mask) for mask in groups]
     columns = [i for place in places for i in place]
     ends = np.cumsum([0, *map(len, places)])
@@ -64,6 +68,8 @@ def incidence(count: int, groups: Sequence[int]) -> csr_array:
 
 def duals(matrix: csr_array, costs: Bytes, clock: Clock) -> NDArray[np.float64] | None:
     """Prices of the largest sum that no group's cost is below; None where time ran out."""
+    from scipy.optimize import linprog
+
     scale = max(1, int(costs.max(initial=1)))
     solved = linprog(
         -np.ones(matrix.shape[1]),

@@ -182,7 +182,7 @@ def _channels_read(graph: Graph, op: Operator) -> list[int]:
     read: dict[str, set[int]] = {name: set() for name in op.inputs}
     for name in op.outputs:
         out = graph.tensors[name]
-        step = channels_of(out) if _in_order(op) else 1
+        step = channels_of(out) if in_order(op) else 1
         for c in range(0, channels_of(out), step):
             box = box_of(out, (0, rows_of(out)), (c, c + step))
             for tensor, part in needs(graph, op, name, box):
@@ -191,15 +191,11 @@ def _channels_read(graph: Graph, op: Operator) -> list[int]:
     return [len(read[name]) for name in op.inputs]
 
 
-def channel_breaks(graph: Graph, op: Operator) -> tuple[int, ...] | None:
-    """Channels of the output at which other operands are read than for the one before, rising.
-
-    None where neighbouring channels need not read neighbouring ones.
-    """
+def channel_breaks(graph: Graph, op: Operator) -> tuple[int, ...]:
+    """Channels of the output at which other operands are read than for the one before, rising, of
+    an operator that reads `in_order`."""
     if not detailed(op):
         return ()
-    if not _in_order(op) or len(op.outputs) > 1:
-        return None
     key = content_of(graph, op)
     if key not in _breaks:
         if len(_breaks) >= MOST_KNOWN:
@@ -230,9 +226,10 @@ def _found_breaks(graph: Graph, op: Operator) -> Iterator[int]:
     yield from between(0, last, read(0), read(last))
 
 
-def _in_order(op: Operator) -> bool:
-    """Whether neighbouring channels read neighbouring ones, or the same."""
-    return {str(part.relation[0]) if part.relation else "" for part in op.parts} <= IN_ORDER
+def in_order(op: Operator) -> bool:
+    """Whether neighbouring channels of its output need neighbouring ones, or the same."""
+    words = {str(part.relation[0]) if part.relation else "" for part in op.parts}
+    return not detailed(op) or words <= IN_ORDER
 
 
 def _reduced(graph: Graph, op: Operator, out: Tensor) -> tuple[int, int]:
