@@ -11,17 +11,15 @@ from planners.core.progress import Clock
 
 MOST_WRITTEN = 4_000_000
 """Instructions of a plan, loops expanded: more are refused. They take minutes to check and time."""
-EACH_S = 20e-6
-"""Seconds to write, check and time an instruction, about."""
+EACH_S, GRACE_S = 12e-6, 1.0
+"""Seconds to write, check and time an instruction, about; and what a limit may be exceeded by."""
 OPERATOR_S, WRITING_SHARE = 5e-3, 0.4
 """Seconds to write, check and time an operator, about, and the most of the time that is kept."""
-ALWAYS = 50_000
-"""Instructions that are worth their time, however little there is."""
 
 
 def most_in_time(clock: Clock) -> int:
     """Instructions that can be written, checked and timed in the time that is left, about."""
-    return int(min(MOST_WRITTEN, max(ALWAYS, clock.left_s / EACH_S)))
+    return int(min(MOST_WRITTEN, (clock.left_s + GRACE_S) / EACH_S))
 
 
 def for_search(clock: Clock, operators: int) -> Clock:

@@ -29,6 +29,7 @@ from planners.fusion.joint.space import GroupSpace
 from planners.fusion.partition.constraints import WishedGroups
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import count_downsets
+from planners.fusion.partition.orders import downsets_of
 from planners.fusion.partition.shortest import NEVER, Lattice, lattice
 from planners.fusion.search.bound import forced_bytes
 from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partition, find_groups
@@ -139,7 +140,11 @@ class _Joint:
         self._tell("groups alone")
         few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
         allowed = (mask for mask in few if self.asked.groups.allows(mask))
-        self._look_along(sorted(allowed), WIDTHS[0])
+        # In the graph's order first, whatever was found: the same start for all searches.
+        small = [mask for mask in self.groups if mask.bit_count() < 3]
+        self._look_along(small, WIDTHS[0], range(len(self.graph.operators)))
+        if not self._proven():
+            self._look_along(sorted(allowed), WIDTHS[0])
         if not self._proven() or _shares_parameters(self.model):
             self._ask_cosma()
         if not self._proven():
@@ -171,20 +176,16 @@ class _Joint:
             )
         self._tell("residency")
 
-    def _order(self, groups: Sequence[int]) -> Lattice:
-        """Downsets of the operators in the order of the groups alone."""
-        done, prefixes = 0, [0]
-        for mask in self.best.partition.groups:
-            for i in bits(mask):
-                done |= 1 << i
-                prefixes.append(done)
-        way = lattice(self.offers.candidates.dag, prefixes, groups, MOST_STEPS)
+    def _order(self, groups: Sequence[int], order: Sequence[int]) -> Lattice:
+        """Downsets of the operators in an order, or in that of the groups alone."""
+        order = order or [i for mask in self.best.partition.groups for i in bits(mask)]
+        way = lattice(self.offers.candidates.dag, downsets_of(order), groups, MOST_STEPS)
         assert way is not None, "an order has no more steps than groups"
         return way
 
-    def _look_along(self, groups: Sequence[int], width: int) -> None:
+    def _look_along(self, groups: Sequence[int], width: int, order: Sequence[int] = ()) -> None:
         """Narrowly, along one order, for something better soon."""
-        way = self._order(groups)
+        way = self._order(groups, order)
         clock = self.clock.part(ORDER_SHARE * self.clock.left_s)
         if self.best.objective_bytes == self.best.partition.objective_bytes:
             # Even where groups alone took all of the time there is a short search.

@@ -31,6 +31,8 @@ from planners.fusion.search.set_partition import PartitionFound
 RUNS_SHARE, GROWTH_SHARE = 0.5, 0.6
 # The same for chains, and operators in one.
 CHAINS_SHARE, CHAIN = 0.3, 4
+# Operators in the runs that are looked at first; then twice as many each time.
+FIRST_RUNS = 4
 
 
 class Anytime:
@@ -116,16 +118,27 @@ class Anytime:
     def look_at_runs(self, cap: int | None, clock: Clock) -> int | None:
         """Runs of operators in some orders. Where there is one order only these are all groups: up
         to which size they were looked at, as `look_at_all`."""
-        seen = []
-        complete: int | None = 1
+        seen: list[list[int]] = []
         for order in (list(range(self.dag.count)), by_levels(self.dag), by_depth(self.dag)):
-            if order not in seen and not clock.expired():
+            if order not in seen:
                 seen.append(order)
-                part = clock.part(RUNS_SHARE * clock.left_s)
-                found = self._grower(order).runs(part, cap)
+        part = clock.part(RUNS_SHARE * clock.left_s)
+        complete: int | None = 1
+        open_ = list(seen)
+        most = FIRST_RUNS
+        # Short runs in all orders first: a longer search goes on from the same plan.
+        while open_ and not part.expired():
+            size = most if cap is None else min(most, cap)
+            for order in list(open_):
+                if part.expired():
+                    break
+                found = self._grower(order).runs(part, size)
                 self._better(found, downsets_of(order), part, 1 << 62)
                 complete = found.complete
                 self.considered = max(self.considered, self.dag.count + len(found.groups))
+                if complete != size or size == cap:  # None is longer, or there was no time.
+                    open_.remove(order)
+            most *= 2
         clock.report(f"runs in {len(seen)} orders", max(self.below))
         return complete if self.one_order else 1
 

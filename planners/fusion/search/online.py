@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from math import inf
 
 from planners.core.graph import Graph
 from planners.core.masks import bits
@@ -21,7 +23,7 @@ from planners.fusion.partition.cost_model import (
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.search.bound import compulsory_bytes
 from planners.fusion.search.candidates import Candidates
-from planners.fusion.search.exact import solve
+from planners.fusion.search.exact import MOST_GROUPS, solve
 from planners.fusion.search.offers import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 from planners.fusion.tile.ways import Steps
@@ -29,6 +31,9 @@ from planners.fusion.tile.ways import Steps
 # Refilled more often, parameters are taken to cost more than fusion saves: a quarter of the height
 # by a quarter of the width (section 6).
 MOST_REFILLS = 16
+ENDLESS = Clock(inf)
+# Of the time that is left, for finding groups.
+GROWTH_SHARE = 0.3
 # Groups are looked at up to this size; the table says nothing of larger ones.
 LARGEST = 32
 
@@ -53,7 +58,7 @@ def size_table(model: GroupCosts, graph: Graph, clock: Clock, largest: int = LAR
     """
     known = Candidates(model, graph, Traits("any"))
     least: dict[int, int] = {}
-    for mask in allowed_groups(known.dag, largest):
+    for mask in allowed_groups(known.dag, largest, clock):
         need = _useful_buffer(known.cost(mask), _parameter_bytes(graph, mask))
         if need is not None:
             size = mask.bit_count()
@@ -76,7 +81,9 @@ def online_partition(
     """
     require_singles(model, graph, budget_bytes)
     known = Candidates(model, graph, Traits("any"))
-    known.masks = dict.fromkeys(allowed_groups(known.dag, table.limit(budget_bytes)))
+    part = clock.part(GROWTH_SHARE * clock.left_s)
+    groups = allowed_groups(known.dag, table.limit(budget_bytes), part)
+    known.masks = dict.fromkeys(islice(groups, MOST_GROUPS))
     offers = Offers(known, [budget_bytes])
     (cover,) = solve(offers, clock)
     assert cover.groups is not None
@@ -90,8 +97,8 @@ def online_partition(
     )
 
 
-def allowed_groups(dag: Dag, largest: int) -> Iterator[int]:
-    """Groups that obey the rules, from single operators up, none twice.
+def allowed_groups(dag: Dag, largest: int, clock: Clock = ENDLESS) -> Iterator[int]:
+    """Groups that obey the rules, from single operators up, none twice, as time allows.
 
     One grows by what shares data with it, and by all that the rules then require.
     """
@@ -101,6 +108,8 @@ def allowed_groups(dag: Dag, largest: int) -> Iterator[int]:
         yield from layer
         grown = set()
         for mask in layer:
+            if clock.expired():
+                return
             near = 0
             for i in bits(mask):
                 near |= dag.relatives[i]
