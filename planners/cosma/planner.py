@@ -203,7 +203,7 @@ def _made(
         program=program,
         claims=claims,
         options=chosen.values(),
-        notes=(*_notes(graph, chosen, solved), *clock.notes(proven=bound == cost)),
+        notes=(*_notes(graph, chosen, solved), *clock.notes(proven=claims.status == "optimal")),
         details=Details(latency=solved.latency),
     )
 
