@@ -36,8 +36,8 @@ from planners.fusion.search.exact import MOST_DOWNSETS, MOST_STEPS, best_partiti
 from planners.fusion.search.offers import Offers
 from planners.fusion.tile.cuts import parameter_bytes
 
-# Of the time that is left: for groups alone, over all downsets, along one order.
-ALONE_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.4, 0.6, 0.3
+# Of the time that is left: for groups alone, for finding all, over all downsets, along one order.
+ALONE_SHARE, GROUPS_SHARE, SEARCH_SHARE, ORDER_SHARE = 0.35, 0.25, 0.6, 0.3
 # Where addresses do not fit, the search goes on with this share of the budget.
 LESS = (0.98, 0.95, 0.9, 0.8)
 WIDTHS = (2, 12)
@@ -106,6 +106,7 @@ def best_joint(
     graph = model.graph
     alone = best_partition(model, graph, budget_bytes, part, wished=asked.groups)
     # What stays between groups may make good what is not worth it alone: all that fit are there.
+    part = clock.part(GROUPS_SHARE * clock.left_s)
     offers = find_groups(model, graph, [budget_bytes], part, wished=asked.groups)
     low = lower_bounds(model, offers)
     if not all(asked.apart.allows(mask) for mask in alone.groups):
@@ -140,11 +141,10 @@ class _Joint:
         self._tell("groups alone")
         few = {*self.best.partition.groups, *(m for m in self.groups if m.bit_count() < 3)}
         allowed = (mask for mask in few if self.asked.groups.allows(mask))
-        # In the graph's order first, whatever was found: the same start for all searches.
-        small = [mask for mask in self.groups if mask.bit_count() < 3]
-        self._look_along(small, WIDTHS[0], range(len(self.graph.operators)))
-        if not self._proven():
-            self._look_along(sorted(allowed), WIDTHS[0])
+        self._look_along(sorted(allowed), WIDTHS[0])
+        if not self._proven():  # In the graph's order, whatever was found of groups alone.
+            small = [mask for mask in self.groups if mask.bit_count() < 3]
+            self._look_along(small, WIDTHS[0], range(len(self.graph.operators)))
         if not self._proven() or _shares_parameters(self.model):
             self._ask_cosma()
         if not self._proven():
