@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import planners as sp
@@ -53,6 +55,44 @@ def test_a_plan_comes_back_as_json_and_passes_check(pool: WorkerPool, until: Any
     assert sp.check(plan).noncompulsory_bytes == plan.claims.noncompulsory_bytes
     assert messages[kinds.index("budgets")]["MR"] == plan.budget_bytes
     assert "progress" in kinds
+
+
+def test_the_best_of_all_planners_has_the_process_of_its_job_only(until: Any) -> None:
+    """The pool has a worker a core already."""
+    pool, command, seen = WorkerPool(1), "planners.auto.worker", 0
+    asked = {**PROBLEM, "planner": "auto", "input_shape": "1x3x32x32", "time_limit": 4}
+    try:
+        job = pool.submit(Request("plan", asked), owner="auto")
+        found: list[Answer] = []
+
+        def over() -> bool:
+            nonlocal seen
+            seen += sum(command in line for line in commands_of_group(pool.pids))
+            found.extend(job.drain())
+            return job.state == "ended"
+
+        until(over)
+        found.extend(job.drain())
+    finally:
+        pool.close()
+    assert seen == 0
+    plan = next(m for m in found if m.name == "plan")["shown"].plan
+    assert plan.details.best is not None
+
+
+def commands_of_group(pids: list[int]) -> list[str]:
+    """The command lines of all processes that these have begun, and theirs."""
+    parents, lines = {}, {}
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            parents[int(entry.name)] = int(
+                (entry / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            )
+            lines[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
+    below = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return [line for pid, line in lines.items() if pid in below]
 
 
 def test_a_planner_that_always_counts_weights_has_the_same_budgets(
