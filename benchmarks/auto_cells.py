@@ -26,7 +26,7 @@ from planners.auto.aims import Aim
 from planners.auto.attempts import FormProblem, Task, attempt
 from planners.auto.forms import forms
 from planners.core.errors import SpillwayError
-from planners.core.floors import Floors
+from planners.core.floors import ProblemFloors
 from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS
@@ -97,7 +97,7 @@ def cell(
         processes=processes,
     )
     took_s = time.perf_counter() - began
-    problem = FormProblem(graph, machine, size, Aim(objective, Floors(graph, machine, weights)))
+    problem = FormProblem(graph, machine, size, Aim(objective, ProblemFloors(graph, machine, weights)))
     best = made.details.best
     assert best is not None
     alone, share = (best_alone(problem, limit) for limit in (seconds, seconds / best.forms))

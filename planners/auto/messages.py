@@ -54,9 +54,13 @@ class Answered(NamedTuple):
     plan: bytes | None
 
 
-def send(pipe: IO[bytes], message: Any) -> None:
+def pickled(message: Any) -> bytes:
+    """A message as it is sent."""
+    return pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+
+
+def send(pipe: IO[bytes], data: bytes) -> None:
     """Write a message. Raises `OSError` and `ValueError` where nobody reads any more."""
-    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     pipe.write(LENGTH.pack(len(data)) + data)
     pipe.flush()
 

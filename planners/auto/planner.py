@@ -45,9 +45,9 @@ RESERVE = 1.3
 """What is left for the check of the best plan: times what its timing took."""
 LATE = 1.5
 """Times its limit: the next round does not wait for who takes longer."""
-OVER, HOG = 3.0, 0.4
+OVER, HOG = 3.0, 0.25
 """Times its own limit and a share of the whole one: who takes longer than both is given up, where
-others wait."""
+others wait and all who run are such."""
 REST_S = 3.0
 """Between two that are given up: another process takes its place meanwhile."""
 
@@ -169,7 +169,7 @@ class Referee:
         return not self.over
 
     def _next(self, lanes: Lanes) -> Task | None:
-        late = self._late(lambda task: LATE * task.limit_s)
+        late = self._late(_late_s)
         task = self.race.next(self.left_s, quick_only=lanes.quick_only, late=late)
         if task is not None:
             self._begun[task.number] = self.clock.elapsed_s
@@ -185,13 +185,15 @@ class Referee:
         return max(OVER * task.limit_s, HOG * self.limit_s)
 
     def _hog(self, lanes: Lanes) -> int | None:
-        """Who has had the most beyond what it may, where others wait for it; one at a time."""
-        now = self.clock.elapsed_s
-        if self.race.best is None or not self.race.waiting or lanes.free() or now < self._rest_s:
+        """Who has had more than it may, where none but such run and others wait; one at a time."""
+        now, race = self.clock.elapsed_s, self.race
+        if race.best is None or now < self._rest_s or lanes.free():
+            return None
+        if set(self._late(_late_s)) != race.running.keys() or not race.others(self.left_s):
             return None
         late = self._late(self._most_s)
         self._rest_s = now + REST_S * bool(late)
-        return min(late, key=lambda number: self._begun[number], default=None)
+        return max(late, default=None)
 
     def _late(self, most_s: Callable[[Task], float]) -> list[int]:
         """Those that have run for longer than so many seconds."""
@@ -230,3 +232,8 @@ class Referee:
             return
         label = best.task.form.label
         self.clock.report(f"{told}, best {format_quantity(best.value, race.aim.unit)} by {label})")
+
+
+def _late_s(task: Task) -> float:
+    """After how many seconds the next round does not wait for a task."""
+    return LATE * task.limit_s

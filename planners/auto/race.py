@@ -153,10 +153,9 @@ class Race:
             FormOutcome(task, self.aim.floor, reason=reason, took_s=took_s)
         )
 
-    @property
-    def waiting(self) -> bool:
-        """Whether some form waits for its turn."""
-        return bool(self._queue)
+    def others(self, left_s: float) -> bool:
+        """Whether some form could use a process that is free, with so many seconds left."""
+        return bool(self._queue or self._still(left_s))
 
     def hopeless(self) -> list[int]:
         """Numbers of forms that run though they can win nothing any more.
@@ -187,8 +186,8 @@ class Race:
         best = self.best
         return best is not None and not self.aim.better(runner.bound, best.value or 0.0)
 
-    def _next_round(self, left_s: float) -> bool:
-        """Queue those that can still win something in the time left, the most promising first."""
+    def _still(self, left_s: float) -> list[int]:
+        """Those that could do more in the time left, the most promising first."""
         still = [
             number
             for number, runner in enumerate(self.runners)
@@ -197,9 +196,13 @@ class Race:
             and not self._lost(runner)
             and max(LEAST_S, LAST_GROWTH * runner.limit_s) <= left_s - runner.beyond_s
         ]
+        return sorted(still, key=lambda number: (self.runners[number].promise, number))
+
+    def _next_round(self, left_s: float) -> bool:
+        """Queue those that can still win something in the time left, the most promising first."""
+        still = self._still(left_s)
         if not still:
             return False
-        still.sort(key=lambda number: (self.runners[number].promise, number))
         rivals = [number for number in still if self._rivals is None or number in self._rivals]
         limit_s = max(LEAST_S, GROWTH * max(self.runners[number].limit_s for number in still))
         lanes = max(1, self.lanes - len(self.running))

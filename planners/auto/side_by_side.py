@@ -17,9 +17,20 @@ import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from planners.auto.attempts import FormOutcome, FormProblem, Key, Task
+from planners.auto.attempts import FormOutcome, Key, Task
 from planners.auto.lanes import Ended, Here, given_up
-from planners.auto.messages import Answered, Beat, DoTask, End, Ready, Told, receive, send, unpack
+from planners.auto.messages import (
+    Answered,
+    Beat,
+    DoTask,
+    End,
+    Ready,
+    Told,
+    pickled,
+    receive,
+    send,
+    unpack,
+)
 from planners.core.processes import NAME
 from planners.core.progress import Progress
 
@@ -55,8 +66,8 @@ class WorkerProcess:
             start_new_session=True,  # what it starts ends with it
         )
 
-    def give(self, problem: FormProblem, inbox: Inbox) -> None:
-        """Tell it the problem; its messages go to `inbox`, and None where it has ended."""
+    def give(self, problem: bytes, inbox: Inbox) -> None:
+        """Tell it the problem, pickled; its messages go to `inbox`, and None where it has ended."""
         self._reader = threading.Thread(target=self._serve, args=(problem, inbox), daemon=True)
         self._reader.start()
 
@@ -72,10 +83,14 @@ class WorkerProcess:
         return time.perf_counter() - self._began
 
     def say(self, message: Any) -> None:
+        """Send a message."""
+        self._write(pickled(message))
+
+    def _write(self, data: bytes) -> None:
         """A worker that has just died is noticed by its reader."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
-            send(self.process.stdin, message)
+            send(self.process.stdin, data)
 
     def kill(self) -> None:
         """End it with all that it has started."""
@@ -92,9 +107,9 @@ class WorkerProcess:
         else:
             self._reader.join(GONE_S)
 
-    def _serve(self, problem: FormProblem, inbox: Inbox) -> None:
+    def _serve(self, problem: bytes, inbox: Inbox) -> None:
         assert self.process.stdout is not None
-        self.say(problem)
+        self._write(problem)
         with contextlib.suppress(EOFError, OSError, ValueError):
             while True:
                 inbox.put((self, receive(self.process.stdout)))
@@ -136,8 +151,10 @@ class SideBySide:
         self._ended: list[Ended] = []
         self._left_here = False  # what was begun here was left to the workers
         self._restarts = RESTARTS * len(workers)
+        # Now: what is known of a graph grows while it is planned here.
+        self._problem = pickled(here.problem)
         for worker in workers:
-            worker.give(here.problem, self._inbox)
+            worker.give(self._problem, self._inbox)
 
     @property
     def quick_only(self) -> bool:
@@ -229,7 +246,7 @@ class SideBySide:
             self._restarts -= 1
             with contextlib.suppress(OSError):
                 self.workers.append(WorkerProcess())
-                self.workers[-1].give(self._here.problem, self._inbox)
+                self.workers[-1].give(self._problem, self._inbox)
 
 
 def _how(code: int) -> str:

@@ -19,7 +19,18 @@ from dataclasses import replace
 from typing import IO, Any
 
 from planners.auto.attempts import FormProblem, Key, Task, attempt
-from planners.auto.messages import Answered, Beat, DoTask, End, Ready, Told, pack, receive, send
+from planners.auto.messages import (
+    Answered,
+    Beat,
+    DoTask,
+    End,
+    Ready,
+    Told,
+    pack,
+    pickled,
+    receive,
+    send,
+)
 from planners.core.progress import Progress
 
 EVERY_S = 0.1
@@ -70,7 +81,7 @@ class WorkerDesk:
 
     def _say(self, message: Any) -> None:
         with self._saying:  # a solver may report from a thread of its own
-            send(self._out, message)
+            send(self._out, pickled(message))
 
     def _teller(self, task: Task) -> Callable[[Progress], bool]:
         at_s, stage = 0.0, ""
