@@ -97,7 +97,9 @@ def cell(
         processes=processes,
     )
     took_s = time.perf_counter() - began
-    problem = FormProblem(graph, machine, size, Aim(objective, ProblemFloors(graph, machine, weights)))
+    problem = FormProblem(
+        graph, machine, size, Aim(objective, ProblemFloors(graph, machine, weights))
+    )
     best = made.details.best
     assert best is not None
     alone, share = (best_alone(problem, limit) for limit in (seconds, seconds / best.forms))
