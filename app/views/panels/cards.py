@@ -9,7 +9,7 @@ from typing import Any
 from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from app.model.glossary import marked
-from app.model.units import joules_text, seconds_text
+from app.model.units import joules_text, seconds_text, share_text
 from planners.core.units import format_bytes
 
 CSS = """
@@ -45,6 +45,7 @@ TERMS = {
     "peak": "peak",
     "RAM": "circular pool",
     "latency": "latency",
+    "floor": "floor",
     "delay": "delay",
     "rings": "ring",
     "energy": "energy",
@@ -76,7 +77,7 @@ def badge(shown: Shown) -> tuple[str, str, str]:
     exact = chosen.get("replacement", "optimal") == "optimal" and chosen.get("schedule") != "dnc"
     exact = exact and not (chosen.get("online") or chosen.get("baseline"))
     sign, word, colour = BADGES["feasible" if exact else "heuristic"]
-    return sign, f"{of}{word}, gap {shown.plan.gap:.1%}", colour
+    return sign, f"{of}{word}, gap {share_text(shown.plan.gap)}", colour
 
 
 def scope(shown: Shown) -> str:
@@ -93,7 +94,7 @@ def proof_text(shown: Shown) -> str:
     """The badge's hover: what was minimised, what is proven of it, by what, in which time."""
     claims = shown.plan.claims
     aim = "latency" if shown.plan.details.latency else kind_of(shown).aim(shown.plan)
-    most = f"at most {shown.plan.gap:.1%} of it could be saved"
+    most = f"at most {share_text(shown.plan.gap)} of it could be saved"
     known = most if shown.plan.gap else "proven least"
     best = None if shown.moved else shown.plan.details.best
     words = [*([best.words] if best else []), f"{aim}: {known}", *shown.plan.notes]
