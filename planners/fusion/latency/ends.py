@@ -23,11 +23,14 @@ def at_an_end(
         return budget_bytes - at if high else at - size
 
     kept = {i: place(arranger.kept_bytes(i)) for i in layout.kept}
-    tiles: tuple[int, ...] = ()
-    if layout.tiles:
-        rings = sum(ring.size_bytes for ring in layout.rings.values())
-        used = at + rings
-        largest = (layout.size_bytes - used) // len(layout.tiles)
-        tiles = tuple([place(largest) for _ in layout.tiles])
+    size = tile_bytes(arranger, layout)
+    tiles = tuple([place(size) for _ in layout.tiles])
     moved = {t: replace(r, base=place(r.size_bytes)) for t, r in layout.rings.items()}
     return replace(layout, rings=moved, kept=kept, tiles=tiles)
+
+
+def tile_bytes(arranger: Arranger, layout: GroupLayout) -> int:
+    """Bytes of each of the tiles for refilled parameters."""
+    used = sum(ring.size_bytes for ring in layout.rings.values())
+    used += sum(arranger.kept_bytes(i) for i in layout.kept)
+    return (layout.size_bytes - used) // max(1, len(layout.tiles))

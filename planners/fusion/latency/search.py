@@ -18,6 +18,7 @@ from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
+from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.lattice import Dag
@@ -27,6 +28,8 @@ from planners.fusion.search.online import online_partition, size_table
 
 # Of the time that is left: for least traffic, for the online rules, for growing runs.
 TRAFFIC_SHARE, ONLINE_SHARE, GROWTH_SHARE = 0.3, 0.1, 0.6
+ALL_GROUPS = "all plans of fused groups"
+IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
 TIMED_EACH = 2  # of these, timed as a whole
 
@@ -43,7 +46,7 @@ class QuickestGroups:
     bound_bytes: int
     first_s: float
     timed: int
-    scope: str = "all plans of fused groups"
+    scope: str
 
     @property
     def note(self) -> str:
@@ -89,8 +92,23 @@ class _QuickerGroups:
             self._look(ways, chains[:TIMED_EACH])
             if self._done or not runs.look_closer(chains, self.clock):
                 break
+        scope = self._enumerate()
         assert self.best is not None
-        return QuickestGroups(self.best, self.bound_s, self.bound_bytes, first, self.timed)
+        bound_s = min(self.bound_s, self.best.seconds)
+        return QuickestGroups(self.best, bound_s, self.bound_bytes, first, self.timed, scope)
+
+    def _enumerate(self) -> str:
+        """Look at all plans of a small problem; of which plans the bound holds, in words."""
+        if len(self.graph.operators) > FEW_OPERATORS or self._done or self.best is None:
+            return ALL_GROUPS
+        every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
+        found = every.best(self.best.seconds, self.clock)
+        self.timed += every.timed
+        self.best = found.best or self.best
+        if not found.complete:
+            return ALL_GROUPS
+        self.bound_s = self.best.seconds
+        return IN_PLACES
 
     @property
     def _done(self) -> bool:

@@ -280,7 +280,7 @@ def test_the_planner_does_not_change_what_weights_are_to_do(visit: Session) -> N
 def test_the_options_of_groups_are_there_for_their_planner_only(visit: Session) -> None:
     shown = PlannerOptions(visit)
     fused = shown.form
-    assert shown.first[0] is fused.widgets["baseline"]
+    assert shown.first[0] is fused.widgets["objective"]
     assert shown.rest[0] is fused.rest
     visit.problem.planner = "cosma"
     assert shown.first[0] is shown.form.widgets["objective"]

@@ -1,0 +1,159 @@
+"""Every plan of a small problem: all orders of all groups, in all ways, in all of their places.
+
+A group lies in all of the budget from address 0, or in all or half of it at either end; its kept
+parameters come as they are first used, or early, after any step of the group before. Half-made
+plans are timed, and left where what is to come takes too long however it goes: the scoreboard goes
+in program order, so that what follows makes nothing before it quicker.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from planners.core.floors import ProblemFloors
+from planners.core.masks import bits
+from planners.core.progress import Clock
+from planners.core.weights import COUNTED
+from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.layout import Arranger
+from planners.fusion.emit.program import GroupEmitter, LaidGroup, emit
+from planners.fusion.emit.residents import Residents
+from planners.fusion.latency.ends import at_an_end, tile_bytes
+from planners.fusion.latency.timed import TimedGroups
+from planners.fusion.partition.lattice import Dag
+from planners.simulator.timing import schedule
+
+FEW_OPERATORS = 6  # of a graph that is small
+MOST_LAID = 400  # groups with places of all partitions of a small problem
+MOST_PLANS = 4000  # plans, half-made ones too, that are timed
+
+
+@dataclass
+class Enumerated:
+    """The quickest plan, and whether all were looked at; None where none beats what is known."""
+
+    best: TimedGroups | None
+    complete: bool
+
+
+class Enumeration:
+    """The plans of a model within a budget in bytes, and the least of their seconds."""
+
+    def __init__(self, model: GroupModel, budget_bytes: int, *, double_buffer: bool) -> None:
+        self.model, self.graph, self.budget = model, model.graph, budget_bytes
+        self.machine, self.double_buffer = model.machine, double_buffer
+        self.dag = Dag.of(model.graph)
+        self.timed = 0
+        floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
+        self._compute_s = [floors.compute_s(op) for op in self.graph.operators]
+
+    @cached_property
+    def laid(self) -> dict[int, list[LaidGroup]]:
+        """Each group in each of its ways and places; of those with one program the first."""
+        found = {}
+        for mask in range(1, self.dag.everything + 1):
+            if self.dag.is_convex(mask) and not self.model.why_not(mask):
+                if places := list(self._places(mask)):
+                    found[mask] = places
+        return found
+
+    def best(self, known_s: float, clock: Clock) -> Enumerated:
+        """The quickest plan of less than so many seconds."""
+        if sum(map(len, self.laid.values())) > MOST_LAID:
+            return Enumerated(None, complete=False)
+        found = Enumerated(None, complete=True)
+        self._extend((), 0, known_s, found, clock)
+        return found
+
+    def following(self, done: int) -> Iterator[int]:
+        """The groups that can run next."""
+        for mask in self.laid:
+            if not mask & done:
+                needs = 0
+                for i in bits(mask):
+                    needs |= self.dag.predecessors[i]
+                if not needs & ~(done | mask):
+                    yield mask
+
+    def after(self, before: LaidGroup | None, laid: LaidGroup) -> Iterator[LaidGroup]:
+        """A group behind another, its parameters early or not."""
+        yield laid
+        kept = laid.plan.kept
+        if before is None or not kept:
+            return
+        start = min(laid.layout.kept.values())
+        stop = max(at + laid.arranger.kept_bytes(i) for i, at in laid.layout.kept.items())
+        low, high = _extent(before)
+        if start >= high or stop <= low:
+            for step in range(before.plan.strips):
+                yield replace(laid, early=kept, early_at=step)
+
+    def _places(self, mask: int) -> Iterator[LaidGroup]:
+        group, seen = self.model.group(mask), set()
+        for plan in self.model.every_way(mask, self.budget):
+            arranger = Arranger(self.graph, group, plan)
+            for part in (1, 2):
+                if plan.buffer_bytes * part > self.budget:
+                    continue
+                layout = arranger.arrange(self.budget // part, self.double_buffer)
+                ends = [at_an_end(arranger, layout, self.budget, high=h) for h in (False, True)]
+                for place in (layout, *ends):
+                    laid = LaidGroup("g", group, plan, place, arranger)
+                    key = self._content(laid)
+                    if key not in seen:
+                        seen.add(key)
+                        yield laid
+
+    def _content(self, laid: LaidGroup) -> object:
+        items = tuple(GroupEmitter(Residents(self.graph, self.machine), laid, 0).run())
+        rings, kept = laid.layout.rings, laid.layout.kept
+        return items, tuple(rings.items()), tuple(kept.items())
+
+    def _extend(
+        self,
+        laid: tuple[LaidGroup, ...],
+        done: int,
+        known_s: float,
+        found: Enumerated,
+        clock: Clock,
+    ) -> None:
+        for mask in self.following(done):
+            for each in self.laid[mask]:
+                for group in self.after(laid[-1] if laid else None, each):
+                    if self.timed >= MOST_PLANS or clock.expired():
+                        found.complete = False
+                        return
+                    more = (*laid, replace(group, name=f"g{len(laid)}"))
+                    now = done | mask
+                    plan, least = self._timed(more, now)
+                    limit = known_s if found.best is None else found.best.seconds
+                    if least >= limit:
+                        continue
+                    if now == self.dag.everything:
+                        found.best = plan
+                    else:
+                        self._extend(more, now, known_s, found, clock)
+
+    def _timed(self, laid: tuple[LaidGroup, ...], done: int) -> tuple[TimedGroups, float]:
+        """A plan as far as it is made, and the least seconds of all that begin with it."""
+        self.timed += 1
+        program = emit(self.graph, self.machine, laid, self.budget)
+        free: dict[str, float] = defaultdict(float)
+        for each in schedule(program, self.machine):
+            free[each.engine] = each.stop_s
+        rest = sum(self._compute_s[i] for i in bits(self.dag.everything & ~done))
+        seconds = max(free.values(), default=0.0)
+        return TimedGroups(laid, program, seconds), max(seconds, free["compute"] + rest)
+
+
+def _extent(laid: LaidGroup) -> tuple[int, int]:
+    """The bytes around all that a group has."""
+    layout = laid.layout
+    spans = [(ring.base, ring.base + ring.size_bytes) for ring in layout.rings.values()]
+    spans += [(at, at + laid.arranger.kept_bytes(i)) for i, at in layout.kept.items()]
+    size = tile_bytes(laid.arranger, layout)
+    spans += [(at, at + size) for at in layout.tiles]
+    return min(a for a, _ in spans), max(b for _, b in spans)
