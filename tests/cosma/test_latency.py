@@ -18,6 +18,11 @@ from tests.cosma.faster import can_be_faster
 from tests.random_graphs import random_graph
 
 SEEDS = st.integers(0, 10**6)
+QUICK = (
+    *(0, 1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 18, 19, 20, 21, 22, 23, 24, 25, 27, 31, 32, 35, 36, 38),
+    *(39, 40, 41, 43, 44, 45, 46, 47, 49, 50, 51, 52, 54, 55, 57, 58, 59),
+)
+"""Of the first sixty problems those of which all programs are tried in seconds."""
 
 
 def machine_of(seed: int) -> sp.Machine:
@@ -44,7 +49,7 @@ def small(seed: int) -> tuple[sp.Graph, sp.Machine, int, bool]:
     return graph, machine_of(seed), budget, counted
 
 
-@pytest.mark.parametrize("seed", range(cases(25)))
+@pytest.mark.parametrize("seed", QUICK[: cases(16)])
 def test_nothing_is_faster_than_what_is_proven(seed: int) -> None:
     graph, machine, budget, counted = small(seed)
     for order in ("default", "joint"):
