@@ -45,6 +45,7 @@ FORMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "cosma climb": ("cosma", {"replacement": "hill_climb"}),
     "fusion": ("fusion", {}),
     "fusion joint": ("fusion", {"joint": True}),
+    "fusion latency": ("fusion", {"objective": "latency"}),
     "fusion online": ("fusion", {"online": True}),
     "fusion no_fusion": ("fusion", {"baseline": "no_fusion"}),
     "fusion fused_layer": ("fusion", {"baseline": "fused_layer"}),

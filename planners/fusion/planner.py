@@ -21,7 +21,8 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
 5. With `objective` latency, `latency/search` begins with the plans above and looks for quicker
    ones: `latency/ways` and `latency/pace` time groups by themselves, `latency/chains` puts them
    one after the other, `latency/ends` at the two ends of the memory by turns, so that parameters
-   come early, and the scoreboard times whole plans (`latency/timed`).
+   come early, and the scoreboard times whole plans
+   (`latency/timed`); small problems are enumerated (`latency/exact`).
 6. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
 
 Beside it: `explain` (what a group is, and why two are not one) and `live` (a partition for each
