@@ -30,7 +30,7 @@ USUAL, *KEPT = json.loads(gzip.decompress((HERE / "links.json.gz").read_bytes())
 FUTURE = "this explorer reads 1."
 LINKS = [link for link in KEPT if FUTURE not in " ".join(link.get("notice", ()))]
 """All but those of a version that was none then: see `test_url.py`."""
-SINCE = {"processes": 0, "alignment": 64, "segment": "pixel", "seed": 0}
+SINCE = {"processes": 0, "objective": "traffic", "alignment": 64, "segment": "pixel", "seed": 0}
 """Options that planners had and no link: they are what they were without a word."""
 
 
