@@ -27,7 +27,7 @@ from planners.fusion.partition.lattice import Dag
 from planners.simulator.timing import schedule
 
 FEW_OPERATORS = 6  # of a graph that is small
-MOST_LAID = 400  # groups with places of all partitions of a small problem
+MOST_WAYS = 300  # ways of all groups of a small problem
 MOST_PLANS = 4000  # plans, half-made ones too, that are timed
 
 
@@ -54,15 +54,29 @@ class Enumeration:
     def laid(self) -> dict[int, list[LaidGroup]]:
         """Each group in each of its ways and places; of those with one program the first."""
         found = {}
+        for mask in self._groups():
+            if places := list(self._places(mask)):
+                found[mask] = places
+        return found
+
+    def _groups(self) -> Iterator[int]:
         for mask in range(1, self.dag.everything + 1):
             if self.dag.is_convex(mask) and not self.model.why_not(mask):
-                if places := list(self._places(mask)):
-                    found[mask] = places
-        return found
+                yield mask
+
+    @property
+    def few(self) -> bool:
+        """Whether groups have few ways in all: the problem is small."""
+        ways = 0
+        for mask in self._groups():
+            ways += len(self.model.every_way(mask, self.budget))
+            if ways > MOST_WAYS:
+                return False
+        return True
 
     def best(self, known_s: float, clock: Clock) -> Enumerated:
         """The quickest plan of less than so many seconds."""
-        if sum(map(len, self.laid.values())) > MOST_LAID:
+        if not self.few:
             return Enumerated(None, complete=False)
         found = Enumerated(None, complete=True)
         self._extend((), 0, known_s, found, clock)
