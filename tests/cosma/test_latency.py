@@ -19,10 +19,38 @@ from tests.random_graphs import random_graph
 
 SEEDS = st.integers(0, 10**6)
 QUICK = (
-    *(0, 1, 2, 3, 4, 5, 8, 11, 12, 13, 14, 18, 19, 20, 21, 22, 23, 24, 25, 27, 31, 32, 35, 36, 38),
+    *(
+        157,
+        161,
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        8,
+        11,
+        12,
+        13,
+        14,
+        18,
+        19,
+        20,
+        21,
+        22,
+        23,
+        24,
+        25,
+        27,
+        31,
+        32,
+        35,
+        36,
+        38,
+    ),
     *(39, 40, 41, 43, 44, 45, 46, 47, 49, 50, 51, 52, 54, 55, 57, 58, 59),
 )
-"""Of the first sixty problems those of which all programs are tried in seconds."""
+"""Problems of which all programs are tried in seconds; the first were once proven wrongly."""
 
 
 def machine_of(seed: int) -> sp.Machine:

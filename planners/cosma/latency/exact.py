@@ -10,10 +10,11 @@ Bytes of what may go are free for others; what comes back is loaded anew.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, reduce
 from heapq import heappop, heappush
 from math import gcd
+from operator import or_
 from typing import NamedTuple
 
 from planners.core.progress import Clock
@@ -53,21 +54,16 @@ class _Moment(NamedTuple):
     phase: int
 
 
-@dataclass(frozen=True)
-class Found:
-    """The plan of least makespan, None where none is under the limit; and whether all was tried."""
-
-    plan: TimedPlan | None
-    complete: bool
-
-
 def least_makespan(
     seconds: ScheduleSeconds, under_s: float, clock: Clock, any_order: bool
-) -> Found:
-    """The quickest plan that takes less than `under_s`, in the problem's order or in any."""
+) -> TimedPlan | None:
+    """The quickest of all plans, in the problem's order or in any, if it takes less than `under_s`.
+
+    None where none does, and where the problem is too large or the time is over before it is known.
+    """
     search = _Search(seconds, any_order)
     if search.units > UNITS or len(search.reads) > OPERATORS:
-        return Found(None, False)
+        return None
     return search.run(under_s, clock)
 
 
@@ -94,10 +90,8 @@ class _Search:
                 self.used_by[i] |= 0 if makes else 1 << op
         for step, op in enumerate(schedule):
             self.compute[op] = seconds.compute[step]
-        self.after = [
-            sum(1 << schedule[lines[i].uses[0]] for i in self.reads[op] if lines[i].produced)
-            for op in range(count)
-        ]
+        makers = [1 << schedule[line.uses[0]] if line.produced else 0 for line in lines]
+        self.after = [reduce(or_, (makers[i] for i in reads), 0) for reads in self.reads]
         self.leaves = [seconds.leaves(i) for i in range(len(lines))]
         self.all = (1 << count) - 1
         self.idle = sum(
@@ -110,7 +104,7 @@ class _Search:
     def from_host(self) -> list[int]:
         return [i for i, line in enumerate(self.problem.lines) if not line.produced]
 
-    def run(self, under_s: float, clock: Clock) -> Found:
+    def run(self, under_s: float, clock: Clock) -> TimedPlan | None:
         first = _Moment(0.0, 0.0, 0.0, 0.0, 0, (), 0, -1, -1, -1, 0)
         came: dict[_Moment, tuple[_Moment, EngineStart | None]] = {}
         queue: list[tuple[float, int, _Moment]] = [(self.bound(first), 0, first)]
@@ -119,11 +113,11 @@ class _Search:
         while queue:
             bound, _, state = heappop(queue)
             if bound >= under_s * (1 - ROUNDING):
-                return Found(None, True)
+                return None
             if self.ended(state):
-                return Found(self.plan(state, came), True)
+                return self.plan(state, came)
             if pushed > MOST_STATES or clock.expired():
-                return Found(None, False)
+                return None
             for after, start in self.next(state):
                 value = self.bound(after)
                 if value >= under_s * (1 - ROUNDING) or self.beaten(after, front):
@@ -131,7 +125,7 @@ class _Search:
                 came[after] = state, start
                 pushed += 1
                 heappush(queue, (value, -pushed, after))
-        return Found(None, True)
+        return None
 
     def beaten(
         self, state: _Moment, front: dict[tuple[object, ...], list[tuple[float, ...]]]

@@ -28,6 +28,7 @@ from planners.cosma.place.placement import lifetimes
 from planners.cosma.replace.optimal import Solution, solve_fixed
 from planners.simulator.timing import schedule
 
+AGAIN = 1e-9
 STAYING = (0.9, 0.8, 0.65)
 """Shares of the budget for what stays, where latency alone counts."""
 
@@ -110,12 +111,14 @@ def _tried_all(
     if spreads(seconds.machine):
         return found
     clock.report("every start of every transfer")
-    exact = least_makespan(seconds, found.makespan_s, clock, any_order)
-    timed = exact.plan
+    # What is known is found anew, or something better: else nothing is proven.
+    timed = least_makespan(seconds, found.makespan_s * (1 + AGAIN), clock, any_order)
     if timed is None:
-        return replace(found, bound_s=found.makespan_s) if exact.complete else found
+        return found
     program = timed.program(seconds.machine)
     makespan_s = max(interval.stop_s for interval in schedule(program, seconds.machine))
+    if makespan_s >= found.makespan_s:
+        return replace(found, bound_s=found.makespan_s)
     return replace(
         found,
         problem=timed.problem,
