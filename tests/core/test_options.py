@@ -92,7 +92,9 @@ def test_what_others_rule_out_is_refused_with_the_reason(name: str) -> None:
 
 
 def test_an_unknown_option_names_those_there_are() -> None:
-    with pytest.raises(BadInput, match="fusion has no option 'schedule'; it has baseline, online"):
+    with pytest.raises(
+        BadInput, match="fusion has no option 'schedule'; it has objective, baseline"
+    ):
         TYPES["fusion"].of({"schedule": "joint"})
 
 

@@ -103,6 +103,6 @@ def test_small_problems_take_what_the_best_of_all_plans_takes() -> None:
     assert compared(cases(8))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_hundred_small_problems() -> None:
     assert compared(300) > 50

@@ -262,10 +262,10 @@ def test_another_plan_has_its_own_outlines(held_page: Any) -> None:
     page.locator(".budget-typed input").fill("8 MiB")
     page.locator(".budget-typed input").press("Enter")
     expect(page.locator(".card.peak")).to_contain_text("of 8 MiB", timeout=PATIENCE_MS)
-    page.wait_for_function("outlines().rects > 0")
     drawn = f"m('rects').data.tensor.indexOf({tensor!r})"
-    assert page.evaluate(
-        f"m('chosen_rects').data.left.includes(m('rects').data.left[{drawn}])"
+    page.wait_for_function(
+        "outlines().rects > 0"
+        f" && m('chosen_rects').data.left.includes(m('rects').data.left[{drawn}])"
         f" && m('chosen_rects').data.bottom.includes(m('rects').data.bottom[{drawn}])"
     )
     field = page.locator(".model input")
