@@ -1,12 +1,12 @@
-"""Fused groups by latency beside those of least traffic, and the floor of each problem.
+"""Plans by latency beside those of least traffic, and the floor of each problem.
 
-    python benchmarks/latency_fusion.py [NETWORK:BUDGET ...] [--limit 60] [--catalogue]
+    python benchmarks/latency.py [NETWORK:BUDGET ...] [--planner fusion] [--limit 60] [--catalogue]
 
-For each problem on `npu_small`, weights counted: milliseconds of the plan of least traffic, of the
-online rules, and by latency, the floor that no plan is below, what is open beside the bound, and
-processor seconds. At the end the geometric mean of latency against least traffic, and the share of
-problems within 5 % of the floor. `--catalogue` takes some thirty networks at MR, MH, MP and
-256 KiB in place of the few.
+For each problem on a machine, weights counted: milliseconds of the plan of least traffic, of the
+planner's other way (online rules; the quickest of least traffic), and by latency, the floor that no
+plan is below, what is open beside the bound, and processor seconds. At the end the geometric mean
+of latency against least traffic, and the share of problems within 5 % of the floor. `--catalogue`
+takes some thirty networks at MR, MH, MP and 256 KiB in place of the few.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from __future__ import annotations
 import argparse
 import time
 from math import exp, log
+from typing import Any
 
 import planners as sp
 from planners.core.errors import BudgetTooSmall
-from planners.core.floors import ProblemFloors
+from planners.core.floors import floors_of
 from planners.core.weights import COUNTED
 
 FEW = (
@@ -48,45 +49,47 @@ NETWORKS = (
 NEAR = 1.05
 
 
-def milliseconds(graph: sp.Graph, budget: int, limit: float, **options: object) -> float:
-    """Latency of a plan of fused groups."""
-    plan = sp.plan(graph, "fusion", budget, time_limit=limit, **options)
-    return sp.simulate(plan).makespan_s * 1e3
+OTHER = {"fusion": {"online": True}, "cosma": {"objective": "traffic_then_latency"}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("problems", nargs="*")
+    parser.add_argument("--planner", choices=sorted(OTHER), default="fusion")
+    parser.add_argument("--machine", default="npu_small")
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--catalogue", action="store_true")
     asked = parser.parse_args()
     every = [f"{name}:{budget}" for name in NETWORKS for budget in ("MR", "MH", "MP", "256KiB")]
     problems = asked.problems or (every if asked.catalogue else FEW)
-    print(
-        f"{'':28} {'traffic':>9} {'online':>9} {'latency':>9} {'floor':>9} {'gap':>6} {'CPU s':>6}"
-    )
+    names = ("traffic", "other", "latency", "floor", "gap", "CPU s")
+    print(f"{'':28} " + " ".join(f"{name:>9}" for name in names))
     ratios, near = [], 0
     for problem in problems:
-        name, _, words = problem.partition(":")
+        name, _, budget = problem.partition(":")
         graph = sp.load(name)
+
+        def planned(budget: str = budget, graph: sp.Graph = graph, **options: Any) -> sp.Plan:
+            limit, machine = asked.limit, asked.machine
+            shared = {"machine": machine, "time_limit": limit, "weights": COUNTED}
+            return sp.plan(graph, asked.planner, budget, **shared, **options)
+
         try:
-            budget = sp.plan(graph, "fusion", words, baseline="no_fusion").budget_bytes
-            least = milliseconds(graph, budget, asked.limit)
-            online = milliseconds(graph, budget, asked.limit, online=True)
+            plans = [planned(), planned(**OTHER[asked.planner])]
             began = time.process_time()
-            plan = sp.plan(graph, "fusion", budget, time_limit=asked.limit, objective="latency")
+            plan = planned(objective="latency")
             spent = time.process_time() - began
         except BudgetTooSmall as error:
             print(f"{problem:28} {error}", flush=True)
             continue
         claim = plan.details.latency
         assert claim is not None
-        quick = sp.simulate(plan).makespan_s * 1e3
-        floor = ProblemFloors(graph, plan.machine, COUNTED).latency_s * 1e3
+        least, other, quick = (sp.simulate(p).makespan_s * 1e3 for p in (*plans, plan))
+        floor = floors_of(plan).latency_s * 1e3
         ratios.append(quick / least)
         near += quick <= NEAR * floor
-        times = f"{least:9.4g} {online:9.4g} {quick:9.4g} {floor:9.4g}"
-        print(f"{problem:28} {times} {claim.gap:6.1%} {spent:6.1f}", flush=True)
+        times = f"{least:9.4g} {other:9.4g} {quick:9.4g} {floor:9.4g}"
+        print(f"{problem:28} {times} {claim.gap:9.2%} {spent:9.1f}", flush=True)
     if ratios:
         mean = exp(sum(map(log, ratios)) / len(ratios))
         print(f"{len(ratios)} problems: latency is {mean:.3f} of least traffic's (geometric mean)")
