@@ -138,8 +138,9 @@ class _QuickerGroups:
         part = self.clock.part(ONLINE_SHARE * self.clock.left_s)
         table = size_table(self.model, self.graph, part)
         yield online_partition(self.model, self.graph, self.budget, part, table).groups
-        for name in ("efficient_s", "no_fusion"):
-            yield BASELINES[name](self.model, self.graph, self.budget).groups
+        for name in ("no_fusion", "efficient_s"):
+            part = self.clock.part(ONLINE_SHARE * self.clock.left_s)
+            yield BASELINES[name](self.model, self.graph, self.budget, clock=part).groups
 
     def _look(self, ways: TimedWays, chains: Sequence[Chain]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
