@@ -207,7 +207,7 @@ def objective(problem: Mapping[str, Any]) -> str:
         return "memory for its delay"
     if problem["planner"] == OVERLAP:
         return "RAM"
-    return "peak" if chosen == "peak" else "traffic"
+    return chosen if chosen in ("peak", "latency", "energy", "memory") else "traffic"
 
 
 def proof_text(point: Point) -> str:

@@ -142,6 +142,8 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         "optimal": "proven optimal",
         "feasible": f"within {plan.gap:.2%} of the bound",
     }[claims.status]
+    if plan.details.latency:
+        proof = f"latency {proof}"
     if plan.details.best:
         proof = plan.details.best.words
     facts = {

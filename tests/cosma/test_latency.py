@@ -153,17 +153,6 @@ def test_engines_that_share_transfers_are_bounded_by_what_holds_in_any_order() -
     assert shared <= alone * (1 + 1e-12)
 
 
-def test_a_stop_before_latency_keeps_the_plan_of_least_traffic() -> None:
-    graph = random_graph(5, 20, largest=99)
-
-    def stop(moment: sp.Progress) -> bool:
-        return moment.stage != "latency"
-
-    plan = sp.plan(graph, objective="latency", progress=stop)
-    sp.check(plan)
-    assert plan.claims.objective_bytes == sp.plan(graph).claims.objective_bytes
-
-
 def test_wishes_hold_by_latency_too() -> None:
     graph = random_graph(5, 8, largest=9)
     budget = sp.budgets(graph).MR + 12

@@ -148,13 +148,14 @@ def test_early_stores_move_the_same_bytes() -> None:
     assert first_stores[1] <= first_stores[0]
 
 
-def test_a_stop_before_latency_keeps_the_first_plan() -> None:
+@pytest.mark.parametrize("objective", ["traffic_then_latency", "latency"])
+def test_a_stop_before_latency_keeps_the_first_plan(objective: str) -> None:
     graph = random_graph(5, 20, largest=99)
 
     def stop(moment: sp.Progress) -> bool:
         return moment.stage != "latency"
 
-    plan = sp.plan(graph, objective="traffic_then_latency", progress=stop)
+    plan = sp.plan(graph, objective=objective, progress=stop)
     sp.check(plan)
     assert plan.claims.objective_bytes == sp.plan(graph).claims.objective_bytes
 

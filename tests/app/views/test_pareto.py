@@ -27,6 +27,7 @@ from app.model.pareto import (
     front,
     indexed,
     points_csv,
+    proof_text,
     proven_bounds,
     stairs,
     value,
@@ -111,6 +112,15 @@ def test_no_plan_is_below_what_arithmetic_says(shown: Shown) -> None:
         assert 0 < least <= found
     assert floor([here], "memory", graph, machine) is None
     assert floor([{**here, "own_times": True}], "latency", graph, machine) is None
+
+
+def test_a_proof_is_said_of_what_was_minimised() -> None:
+    for planner in ("cosma", "fusion"):
+        problem = {"planner": planner, "options": {"objective": "latency"}, "weights": "counted"}
+        point = {**made(1, 1, problem), "status": "optimal"}
+        assert proof_text(point) == "proven optimal (latency)"
+        point = {**made(1, 1, {**problem, "options": {}}), "status": "optimal"}
+        assert proof_text(point) == "proven optimal (traffic)"
 
 
 def test_points_of_another_machine_or_count_have_another_chart() -> None:
