@@ -44,6 +44,7 @@ from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan, Status
+from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED
 from planners.core.writing import for_search
@@ -176,7 +177,8 @@ def _plan_by_latency(
         kept = _kept_between(model, budget_bytes, chosen, part)
         model = GroupModel(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
-    found = quickest(model, budget_bytes, clock, double_buffer=chosen.double_buffer)
+    search = for_search(clock, len(graph.operators))
+    found = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
     claim, bound = LatencyClaim(found.plan.seconds, found.bound_s, found.scope), found.bound_bytes
     machine = with_scratchpad(model.machine, budget_bytes)
     if kept is not None:
@@ -186,8 +188,9 @@ def _plan_by_latency(
         claim = LatencyClaim(min(seconds, claim.seconds), least_s, JOINTLY)
         if seconds < found.plan.seconds:
             return _claimed(kept, claim, bound, clock)
-    traffic = sum(laid.plan.traffic_bytes for laid in found.plan.laid)
-    plan = _finished(model, found.plan.laid, (traffic, bound), budget_bytes, chosen, clock)
+    laid, program = found.plan.laid, found.plan.program
+    traffic = sum(each.plan.traffic_bytes for each in laid)
+    plan = _finished(model, laid, (traffic, bound), budget_bytes, chosen, clock, program)
     plan = replace(plan, notes=(*plan.notes, found.note))
     return _claimed(plan, claim, bound, clock)
 
@@ -277,13 +280,17 @@ def _finished(
     budget_bytes: int,
     chosen: FusionOptions,
     clock: Clock,
+    program: Program | None = None,
 ) -> Plan:
-    """The plan of groups with addresses; `costs` are its traffic and the bound on it."""
+    """The plan of groups with addresses; `costs` are its traffic and the bound on it.
+
+    The program is written unless it is given.
+    """
     graph, (traffic, bound) = model.graph, costs
     # A bound that takes some operators for free does not bound what is moved.
     bound = 0 if chosen.free_local_layers else min(bound, traffic)
     machine = with_scratchpad(model.machine, budget_bytes)
-    program = emit(graph, machine, laid, budget_bytes)
+    program = program or emit(graph, machine, laid, budget_bytes)
     moved = replace(account(graph, program), traffic_bytes=traffic)
     return Plan(
         planner="fusion",

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import partial
 from itertools import product
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
@@ -34,7 +35,7 @@ COLUMNS = [
     *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
     *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
     *("extent_bytes", "makespan_s", "latency_floor_s", "energy_j", "operators", "timesteps"),
-    *("plan_s", "solver", "machine", "weights", "reason"),
+    *("plan_s", "wall_s", "cpu_s", "solver", "machine", "weights", "reason"),
 ]
 
 
@@ -288,6 +289,13 @@ def _taken(future: Future[Any], otherwise: Callable[[Exception], Any]) -> Any:
 
 
 def _row(task: SweepTask) -> dict[str, Any]:
+    """A task's row, with the wall and processor seconds of the whole answer."""
+    wall, cpu = perf_counter(), process_time()
+    row = _answer(task)
+    return row | {"wall_s": perf_counter() - wall, "cpu_s": process_time() - cpu}
+
+
+def _answer(task: SweepTask) -> dict[str, Any]:
     """Plan, check and time. A caller's mistake is raised, any other failure is a row."""
     name, own = variant(task.planner)
     try:

@@ -1,33 +1,39 @@
-"""The quickest plan found: plans of other objectives first, then chains of timed groups.
+"""The quickest plan found: chains of timed groups, and plans of other objectives.
 
 Whatever the estimates of chains are worth, a plan is only taken for the seconds that the
-scoreboard says, so that none is slower than the plans that it begins with: least traffic, the
-online rules, an earlier rule, and no fusion.
+scoreboard says, so that none is slower than the plans that it looks at beside them: least traffic,
+the online rules, an earlier rule, and no fusion. Those of so many tiles that they cannot be written
+and timed in the time that is left are not looked at; they would be slow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planners.core.floors import ProblemFloors
+from planners.core.graph import Graph
 from planners.core.machine import with_scratchpad
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
 from planners.fusion.latency.ways import TimedWays
+from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.orders import by_depth, by_levels
 from planners.fusion.search.exact import best_partition
 from planners.fusion.search.online import online_partition, size_table
 
-# Of the time that is left: for least traffic, for the online rules, for growing runs.
-TRAFFIC_SHARE, ONLINE_SHARE, GROWTH_SHARE = 0.3, 0.1, 0.6
+# Of the time that is left: for least traffic, for each rule, for growing runs, for writing and
+# timing a plan beside the chains.
+TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
+EACH_S = 30e-6  # to write and time an instruction, about
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
@@ -38,23 +44,24 @@ TIMED_EACH = 2  # of these, timed as a whole
 class QuickestGroups:
     """The quickest plan found, a bound on all in seconds, and one on the traffic of all in bytes.
 
-    `first_s` are the seconds of the plan of least traffic, `timed` the plans that were timed.
+    `first_s` are the seconds of the plan of least traffic, None where it was not timed; `timed` are
+    the plans that were.
     """
 
     plan: TimedGroups
     bound_s: float
     bound_bytes: int
-    first_s: float
+    first_s: float | None
     timed: int
     scope: str
 
     @property
     def note(self) -> str:
         """What was looked at, in a line."""
-        return (
-            f"latency: {self.first_s * 1e3:.6g} ms for the plan of least traffic, "
-            f"{self.plan.seconds * 1e3:.6g} ms for the quickest of {self.timed} that were timed"
-        )
+        quickest = f"{self.plan.seconds * 1e3:.6g} ms for the quickest of {self.timed} timed plans"
+        if self.first_s is None:
+            return f"latency: {quickest}; that of least traffic has too many tiles for the time"
+        return f"latency: {self.first_s * 1e3:.6g} ms for the plan of least traffic, {quickest}"
 
 
 def quickest(
@@ -76,20 +83,23 @@ class _QuickerGroups:
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
-        """Plans of other objectives, then chains, until the bound is reached or the time over."""
-        first = self._begin()
+        """Chains, plans of other objectives, closer chains, until the bound or the time is over."""
+        least = self._least_traffic()
         ways = TimedWays(self.model, self.budget, self.double_buffer)
         runs, dag = Runs(ways), Dag.of(self.graph)
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
-            if order not in orders and not self._done:
+            if order not in orders and not (orders and self._done):
                 part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
                 if runs.grow(order, part):
                     orders.append(order)
-        for _ in range(ROUNDS):
+        first = None
+        for number in range(ROUNDS):
             chains = [chain for order in orders for chain in runs.chains(order)]
             chains = sorted(chains, key=lambda chain: chain.done_s)[:CLOSER]
             self._look(ways, chains[:TIMED_EACH])
+            if not number:
+                first = self._look_beside(least)
             if self._done or not runs.look_closer(chains, self.clock):
                 break
         scope = self._enumerate()
@@ -115,32 +125,40 @@ class _QuickerGroups:
         reached = self.best is not None and self.best.seconds <= self.bound_s
         return reached or self.clock.expired()
 
-    def _begin(self) -> float:
-        """Time the plans of other objectives and rules; the seconds of that of least traffic."""
-        first = 0.0
-        for groups in self._starts():
-            ways = [self.model.roomiest(mask, self.budget) for mask in groups]
-            pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
-            laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
-            seconds = self._time(laid)
-            first = first or seconds
-            if self._done:
-                break
-        return first
-
-    def _starts(self) -> Iterator[Sequence[int]]:
+    def _least_traffic(self) -> Partition:
+        """The groups of least traffic, and the bounds that follow from it."""
         part = self.clock.share(TRAFFIC_SHARE)
         least = best_partition(self.model, self.graph, self.budget, part)
         floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
         self.bound_bytes = least.bound_bytes
         self.bound_s = floors.latency_of(least.bound_bytes)
-        yield least.groups
-        part = self.clock.part(ONLINE_SHARE * self.clock.left_s)
-        table = size_table(self.model, self.graph, part)
-        yield online_partition(self.model, self.graph, self.budget, part, table).groups
-        for name in ("no_fusion", "efficient_s"):
-            part = self.clock.part(ONLINE_SHARE * self.clock.left_s)
-            yield BASELINES[name](self.model, self.graph, self.budget, clock=part).groups
+        return least
+
+    def _look_beside(self, least: Partition) -> float | None:
+        """Time the plans of other objectives and rules; the seconds of that of least traffic."""
+        first = self._time_groups(least.groups)
+        for rule in (self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]):
+            if self._done:
+                break
+            part = self.clock.part(RULE_SHARE * self.clock.left_s)
+            self._time_groups(rule(self.model, self.graph, self.budget, clock=part).groups)
+        return first
+
+    def _online(
+        self, model: GroupModel, graph: Graph, budget_bytes: int, *, clock: Clock
+    ) -> Partition:
+        table = size_table(model, graph, clock.part(0.5 * clock.left_s))
+        return online_partition(model, graph, budget_bytes, clock, table)
+
+    def _time_groups(self, groups: Sequence[int]) -> float | None:
+        """Time groups in their ways of least traffic; None where there is no time for it."""
+        ways = [self.model.roomiest(mask, self.budget) for mask in groups]
+        pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
+        laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
+        if self.best is not None and EACH_S * count_of(laid) > WRITING_SHARE * self.clock.left_s:
+            self.clock.end()
+            return None
+        return self._time(laid)
 
     def _look(self, ways: TimedWays, chains: Sequence[Chain]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""

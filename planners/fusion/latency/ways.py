@@ -11,15 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.layout import Arranger
 from planners.fusion.emit.program import LaidGroup
 from planners.fusion.latency.pace import GroupPace, GroupPacer, GroupWork
+from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 
 KINDS, EACH = 4, 2  # kinds of ways to a group that are looked at, and ways of each
 PARTS = (1, 2)  # of the budget: all, or half
 PACED = 2  # ways in all and in half of the budget that are timed
 FEW_STRIPS = 64  # ways of more are for want of others
+MANY, LONGER = 2000, 4  # instructions that are soon written; and times the least, of longer ones
 MOST_TIMES_WORSE = 1.25  # by engines' work; what is worse than the best by more is left out
 
 
@@ -68,21 +71,36 @@ class TimedWays:
         group = self.model.group(mask)
         plans = few(self.model.every_way(mask, self.budget_bytes), more)
         roomiest = self.model.roomiest(mask, self.budget_bytes) if more else None
+        laid = [
+            each
+            for plan in dict.fromkeys([*plans, *([roomiest] if roomiest else [])])
+            for each in self._laid(group, plan)
+        ]
         worked = []
-        for plan in dict.fromkeys([*plans, *([roomiest] if roomiest else [])]):
-            arranger = Arranger(self.graph, group, plan)
-            sizes = set()
-            for part in PARTS:
-                budget = self.budget_bytes // part
-                if plan.buffer_bytes > budget:
-                    continue
-                layout = arranger.arrange(budget, self.double_buffer)
-                if layout.size_bytes not in sizes:
-                    sizes.add(layout.size_bytes)
-                    laid = LaidGroup("g", group, plan, layout, arranger, early=plan.kept)
-                    self.evaluations += 1
-                    worked.append((laid, budget, self.pacer.work(laid)))
+        for each, part_bytes in short(laid):
+            self.evaluations += 1
+            worked.append((each, part_bytes, self.pacer.work(each)))
         return [_paced(*each, more) for each in _promising(worked, self.budget_bytes)]
+
+    def _laid(self, group: Group, plan: GroupPlan) -> Iterator[tuple[LaidGroup, int]]:
+        """A way in all and in half of the budget, where these differ."""
+        arranger = Arranger(self.graph, group, plan)
+        sizes = set()
+        for part in PARTS:
+            budget = self.budget_bytes // part
+            if plan.buffer_bytes > budget:
+                continue
+            layout = arranger.arrange(budget, self.double_buffer)
+            if layout.size_bytes not in sizes:
+                sizes.add(layout.size_bytes)
+                yield LaidGroup("g", group, plan, layout, arranger, early=plan.kept), budget
+
+
+def short(laid: Sequence[tuple[LaidGroup, int]]) -> Iterator[tuple[LaidGroup, int]]:
+    """Those that are not much longer to write than the shortest, or than is soon written."""
+    counts = [count_of([each]) for each, _ in laid]
+    most = max(MANY, LONGER * min(counts, default=0))
+    return (each for each, count in zip(laid, counts, strict=True) if count <= most)
 
 
 def _promising(
