@@ -22,7 +22,7 @@ class Form:
     where that is known for the plan at hand only. A `staged` form goes on after its claims are
     proven. `quick` ones take no worker's time: they run while workers start. `least`: in the least
     budget that the planner names, within the one given; `small` ones are asked so too, where memory
-    is what matters.
+    is what matters. `leads`: it most often has the best plan, and has more time at first.
     """
 
     planner: str
@@ -32,6 +32,12 @@ class Form:
     quick: bool = False
     least: bool = False
     small: bool = False
+    leads: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its planner knows what it did before, where it is asked again in one process."""
+        return self.planner == FUSION
 
     @property
     def label(self) -> str:
@@ -46,7 +52,7 @@ class Form:
 
 
 SERVES: Mapping[str, tuple[str, ...]] = {
-    "latency": ("latency", "traffic_then_latency"),
+    "latency": ("latency",),
     "energy": ("energy", "latency", "traffic_then_latency"),
     "memory": ("peak",),
     "traffic": (),
@@ -58,14 +64,14 @@ FIRST = (
 )
 WHOLE_ROWS = Form(OVERLAP, {"objective": "latency"}, staged=True, quick=True)
 ORDERS = (
-    Form(COSMA, {"schedule": "joint"}, proves="traffic"),
+    Form(COSMA, {"schedule": "joint"}, proves="traffic", leads=True),
     Form(COSMA, {"schedule": "mpmf"}),
     Form(COSMA, {"schedule": "dnc"}, proves="traffic"),
 )
 GROUPS = (
-    Form(FUSION, proves="traffic", small=True),
+    Form(FUSION, proves="traffic", small=True, leads=True),
     Form(FUSION, {"online": True}),
-    Form(FUSION, {"joint": True}, proves="traffic", small=True),
+    Form(FUSION, {"joint": True}, proves="traffic", small=True, leads=True),
     Form(FUSION, {"baseline": "efficient_s"}),
 )
 STREAMS = (
@@ -90,6 +96,8 @@ def forms(objective: str, weights: str) -> list[Form]:
     ]
     if objective == "memory":
         ours = [*FIRST, *POOLS, *aimed, WHOLE_ROWS, *ORDERS, *STREAMS, *GROUPS]
+    elif objective == "latency":  # Those that are aimed begin with the plans of ORDERS and GROUPS.
+        ours = [*aimed, WHOLE_ROWS, *FIRST[1:], *STREAMS, *POOLS]
     else:
         ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *STREAMS, *GROUPS, *POOLS]
     known = {form.planner for form in ours} | {AUTO}
@@ -112,7 +120,14 @@ def _aimed(planner: str, objective: str, variants: Iterable[Mapping[str, Any]]) 
             proves: Proves = "memory" if objective == "memory" else ""
             if name == "traffic_then_latency":
                 proves = "traffic"
-            yield Form(planner, {"objective": name, **variant}, proves, objective != "memory")
+            staged = objective != "memory"
+            yield Form(
+                planner,
+                {"objective": name, **variant},
+                proves,
+                staged,
+                leads=staged and not variant,
+            )
 
 
 def _possible(form: Form) -> bool:

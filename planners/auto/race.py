@@ -1,15 +1,16 @@
 """Which form is asked next, and for how long: in rounds, each for those that can still win.
 
-The first round asks every form, with an equal share of the time. More time goes where something can
-be won: to forms that were cut short and whose bound is better than the best found. Each round gives
-them twice as much and goes on with the better half, until there is one for each process: those have
-all that is left. What has ended by itself, or is proven to win nothing, is not asked again.
+The first round asks those that lead, and then the others with equal shares of a fifth of the time;
+or all with equal shares of it, where none leads. More time goes where something can be won: to
+forms that were cut short and whose bound is better than the best found. Each round gives them twice
+as much and goes on with the better half, until there is one for each process: those have all that
+is left. What has ended by itself, or is proven to win nothing, is not asked again.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from planners.auto.aims import Aim
@@ -21,8 +22,19 @@ LEAST_S = 0.5
 EARLY = 0.2
 """What takes no more than this share of its limit has ended by itself."""
 GROWTH = 2.0
-LAST_GROWTH = 1.5
+LAST_GROWTH = 1.25
 """Times what a form had before: in the next round, and at least in the last."""
+LEAD_SHARE, MOST_LEAD, OTHERS_SHARE = 0.1, 0.3, 0.2
+"""Of the time: what a form that leads has at first, and at most where that would be little for the
+network; and what all the others have at first."""
+LEAD_S, OPERATOR_S = 1.0, 5e-3
+"""What is little: a second, and so much for each operator."""
+ALONE_SHARE = 0.8
+"""What is left goes so far to a form that leads once the others that did have ended."""
+NEAR = 0.002
+"""A form whose plan is so near to its bound, as a share, is not asked for the rest."""
+GOES_ON_S = 0.3
+"""What is worth it for a form that goes on from where it was."""
 NO_TIME = "no time was left"
 
 
@@ -57,9 +69,17 @@ class Runner:
         return max((max(o.timed_s, o.took_s - o.task.limit_s) for o in self.outcomes), default=0.0)
 
     @property
+    def worth_s(self) -> float:
+        """With less it is not asked again, unless its search goes on from where it was."""
+        return GOES_ON_S if self.form.goes_on else max(LEAST_S, LAST_GROWTH * self.limit_s)
+
+    @property
     def promise(self) -> float:
-        """Its value, where it has one: less is asked first."""
-        return best.value if (best := self.best) and best.value is not None else float("inf")
+        """Half-way from its value, where it has one, to its bound: less is asked first."""
+        best = self.best
+        if best is None or best.value is None:
+            return float("inf")
+        return (best.value + min(self.bound, best.value)) / 2
 
 
 class Race:
@@ -68,11 +88,25 @@ class Race:
     def __init__(self, forms: Sequence[Form], aim: Aim, limit_s: float, lanes: int = 1) -> None:
         self.aim, self.lanes = aim, lanes
         self.runners = [Runner(form, bound=aim.floor) for form in forms]
-        self.share_s = max(LEAST_S, limit_s / max(1, len(forms)))
         self.best: FormOutcome | None = None
         self.running: dict[int, Task] = {}
-        self._queue = deque((number, self.share_s) for number in range(len(forms)))
+        self._queue = deque(self._first_round(limit_s))
         self._rivals: list[int] | None = None
+
+    def _first_round(self, limit_s: float) -> Iterator[tuple[int, float]]:
+        """Forms by number, and their limits: those that lead, then others as time allows."""
+        leading = [number for number, runner in enumerate(self.runners) if runner.form.leads]
+        others = [number for number, runner in enumerate(self.runners) if not runner.form.leads]
+        if not leading:
+            share_s = max(LEAST_S, limit_s / max(1, len(others)))
+            yield from ((number, share_s) for number in others)
+            return
+        worth_s = LEAD_S + OPERATOR_S * len(self.aim.floors.graph.operators)
+        lead_s = min(MOST_LEAD * limit_s, max(LEAD_SHARE * limit_s, worth_s))
+        yield from ((number, max(LEAST_S, lead_s)) for number in leading)
+        rest_s = OTHERS_SHARE * limit_s * self.lanes
+        some = others[: int(rest_s / worth_s)]
+        yield from ((number, rest_s / len(some)) for number in some)
 
     def to_beat(self) -> Key | None:
         """The key of the best so far."""
@@ -104,19 +138,32 @@ class Race:
             if not self._queue:
                 if not self.running.keys() <= set(late) or not self._next_round(left_s):
                     return None
-            number, limit_s = self._queue[0]
-            runner = self.runners[number]
-            if quick_only and not runner.form.quick:
+            chosen = next((q for q in self._queue if not quick_only or self._quick(q[0])), None)
+            if chosen is None:
                 return None
-            self._queue.popleft()
+            self._queue.remove(chosen)
+            number, limit_s = chosen
+            runner = self.runners[number]
             if runner.ended or self._lost(runner):
                 continue
+            if self._leads_alone(number):
+                limit_s = max(limit_s, ALONE_SHARE * left_s)
             limit_s = min(limit_s, left_s) - runner.beyond_s
-            if limit_s < LEAST_S and self.best is not None:
+            least_s = min(LEAST_S, runner.worth_s)
+            if limit_s < least_s and self.best is not None:
                 continue
-            self.running[number] = Task(number, runner.form, max(LEAST_S, limit_s))
+            self.running[number] = Task(number, runner.form, max(least_s, limit_s))
             return self.running[number]
         return None
+
+    def _leads_alone(self, number: int) -> bool:
+        """Whether a form leads and all others that did have ended."""
+        runners = self.runners
+        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
+        return runners[number].form.leads and all(r.ended for r in others)
+
+    def _quick(self, number: int) -> bool:
+        return self.runners[number].form.quick
 
     def again(self, task: Task) -> None:
         """A task that was begun and left: it is the next."""
@@ -135,6 +182,8 @@ class Race:
             runner.ended = "its own aim is proven"
         elif outcome.took_s <= EARLY * outcome.task.limit_s or self._as_before(runner):
             runner.ended = "it ended by itself"
+        elif outcome.value is not None and outcome.value <= (1 + NEAR) * runner.bound:
+            runner.ended = f"it is within {NEAR:.1%} of what it can reach"
         if outcome.value is not None and (self.best is None or outcome.key < self.best.key):
             self.best = outcome
 
@@ -194,7 +243,7 @@ class Race:
             if number not in self.running
             and not runner.ended
             and not self._lost(runner)
-            and max(LEAST_S, LAST_GROWTH * runner.limit_s) <= left_s - runner.beyond_s
+            and runner.worth_s <= left_s - runner.beyond_s
         ]
         return sorted(still, key=lambda number: (self.runners[number].promise, number))
 

@@ -50,6 +50,7 @@ from planners.core.weights import COUNTED
 from planners.core.writing import for_search
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.cost.recent import group_model
 from planners.fusion.emit.coarser import short_enough
 from planners.fusion.emit.program import LaidGroup, emit, lay_out
 from planners.fusion.joint.constrained import wished_jointly
@@ -111,7 +112,7 @@ def plan(
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
     clock = Clock(chosen.time_limit, progress)
     clock.report("operators alone")
-    model = GroupModel(graph, machine, chosen.values())
+    model = group_model(graph, machine, chosen.values())
     if chosen.objective == "latency":
         return _plan_by_latency(model, budget_bytes, chosen, clock)
     if chosen.joint and not wishes:
@@ -175,7 +176,7 @@ def _plan_by_latency(
     if chosen.joint:
         part = clock.share(JOINT_SHARE, bounds=False)
         kept = _kept_between(model, budget_bytes, chosen, part)
-        model = GroupModel(graph, model.machine, replace(chosen, joint=False).values())
+        model = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
     search = for_search(clock, len(graph.operators))
     found = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
@@ -239,7 +240,7 @@ def _plan_jointly_or_apart(
     Where accumulators are wider than what they become, tensors that stay have no room for them.
     """
     graph = model.graph
-    sums = GroupModel(graph, model.machine, replace(chosen, joint=False).values())
+    sums = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(sums, graph, budget_bytes)
     alone = best_partition(sums, graph, budget_bytes, clock.share(SUMS_SHARE, bounds=False))
     try:

@@ -170,9 +170,7 @@ class GroupModel:
 
     def every_way(self, mask: int, budget_bytes: int) -> list[GroupPlan]:
         """All ways to run a group that fit a budget, whatever they move."""
-        if self.why_not(mask):
-            return []
-        return fitting(self._ways(self.group(mask), frozenset()), budget_bytes)
+        return fitting(self._known_ways(mask, frozenset()), budget_bytes)
 
     def content(self, mask: int) -> object:
         """Equal for groups that differ in names only."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, zip_longest
+from itertools import islice, pairwise, zip_longest
 from typing import NamedTuple
 
 from planners.core.access import needs, needs_of_all, share_of_macs
@@ -182,30 +182,37 @@ class GroupEmitter:
         return sorted(marks)
 
     def run(self, following: GroupEmitter | None = None) -> Iterator[Item]:
-        """Pass by pass over the channels, then over tiles of images and bands, strip by strip.
-
-        What the group that is `following` has early is loaded meanwhile.
-        """
+        """Its items; what the group that is `following` has early is loaded meanwhile."""
         self.following = following
         yield from self.residents.come_and_go(self.laid.stays, self.step)
         self.resident.update({t: self.residents.pieces[t] for t in self.held})
         if any(self.residents.uneven(tensor) for tensor in self.held):
             self.irregular.update(range(len(self.group.members)))
         for part in self.laid.arranger.passes():
-            self.part = part
-            if self.part is not None:
-                self.wanted = input_channels(self.graph, self.group, self.part)
-            for batch in range(self.batches):
-                if self.batches > 1:
-                    self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
-                for band in range(self.laid.arranger.bands.count):
-                    columns = self.laid.arranger.bands.columns.items()
-                    self.columns = {tensor: ranges[band] for tensor, ranges in columns}
-                    yield from rolled([*self._strips()])
-                    self.turn += 1
+            for _ in self._rounds(part):
+                yield from rolled([*self._strips()])
+                self.turn += 1
             yield from self._drop_parameters()
         for tensor in self.laid.stays.over:
             yield from self.residents.leave(tensor, self.step - 1)
+
+    def sample(self, strips: int) -> Iterator[list[Item]]:
+        """So many strips of the first round over the maps, which the others are like."""
+        next(self._rounds(self.laid.arranger.passes()[0]))
+        return islice(self._strips(), strips)
+
+    def _rounds(self, part: Range | None) -> Iterator[None]:
+        """Of a pass over the channels: over tiles of images and bands."""
+        self.part = part
+        if self.part is not None:
+            self.wanted = input_channels(self.graph, self.group, self.part)
+        for batch in range(self.batches):
+            if self.batches > 1:
+                self.images = (batch * self.plan.images, (batch + 1) * self.plan.images)
+            for band in range(self.laid.arranger.bands.count):
+                columns = self.laid.arranger.bands.columns.items()
+                self.columns = {tensor: ranges[band] for tensor, ranges in columns}
+                yield
 
     def _strips(self) -> Iterator[list[Item]]:
         for strip in range(len(self.flows.upto[self.group.made[0]])):

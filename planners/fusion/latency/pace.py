@@ -3,13 +3,14 @@
 Seconds of work are those of the scoreboard's instructions. When each starts is found on a small
 scoreboard of the group alone: engines in program order, hazards on its own bytes, all that it
 loads in place off chip. Long loops are timed for a few rounds and then go on at that pace, so that
-`alone_s` is an estimate there; the seconds of work are exact.
+`alone_s` is an estimate there. The seconds of work are exact, or those of a few strips, which the
+others are like.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ from planners.fusion.emit.residents import Residents
 from planners.simulator.hazards import Event, Hazards
 from planners.simulator.timing import Durations
 
+ENGINES = ("compute", "dma_in", "dma_out")
+
 
 class TimedOf(NamedTuple):
     """What is timed of a group: rounds of each loop, of which the rest goes on like the last, and
@@ -42,6 +45,8 @@ class TimedOf(NamedTuple):
 
 
 ESTIMATE, EXACT = TimedOf(6, 1500), TimedOf(1 << 30, 12_000)
+SAMPLE = 8
+"""Strips that are written for an estimate; the later half is what the others are like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +69,16 @@ class GroupPacer:
         self.graph, self.machine, self.budget_bytes = graph, machine, budget_bytes
         self.residents = Residents(graph, machine)
 
-    def work(self, laid: LaidGroup) -> GroupWork:
-        """What a group does by itself, not yet timed."""
+    def work(self, laid: LaidGroup, *, exact: bool = False) -> GroupWork:
+        """What a group does by itself, not yet timed: all of it, or a few strips."""
         spaces = AddressSpace(memories_of(self.machine, (laid,), self.budget_bytes))
         emitter = GroupEmitter(self.residents, laid, 0)
-        early = [*emitter.load_early(0)]
-        items = [*emitter.run()]
-        work = GroupWork(spaces, Durations(self.machine, spaces), early, items)
-        work.add(early, 1)
-        work.early_s = work.seconds["dma_in"]
-        work.add(items, 1)
+        work = GroupWork(spaces, Durations(self.machine, spaces), [*emitter.load_early(0)])
+        if exact:
+            work.add(emitter.run())
+        else:
+            rounds = len(laid.arranger.passes()) * emitter.batches * laid.arranger.bands.count
+            work.add_like([*emitter.sample(SAMPLE)], laid.plan.strips // rounds, rounds)
         return work
 
 
@@ -84,16 +89,14 @@ class GroupWork:
     """
 
     def __init__(
-        self,
-        spaces: AddressSpace,
-        durations: Durations,
-        early: list[Instruction],
-        items: list[Item],
+        self, spaces: AddressSpace, durations: Durations, early: list[Instruction]
     ) -> None:
-        self.spaces, self.durations, self.early, self.items = spaces, durations, early, items
-        self.seconds: dict[str, float] = {"compute": 0.0, "dma_in": 0.0, "dma_out": 0.0}
-        self.early_s = 0.0
+        self.spaces, self.durations, self.early = spaces, durations, early
+        self.items: list[Item] = []
+        self.seconds = dict.fromkeys(ENGINES, 0.0)
         self._known: dict[object, float] = {}
+        self._count(early, 1, self.seconds)
+        self.early_s = self.seconds["dma_in"]
 
     @property
     def least_s(self) -> float:
@@ -121,16 +124,30 @@ class GroupWork:
             ready_s=ready_s,
         )
 
-    def add(self, items: Iterable[Item], times: int) -> None:
-        """Count the seconds of these, so many times."""
+    def add(self, items: Iterable[Item]) -> None:
+        """What else it does."""
+        more = [*items]
+        self.items += more
+        self._count(more, 1, self.seconds)
+
+    def add_like(self, strips: Sequence[list[Item]], count: int, rounds: int) -> None:
+        """So many rounds of so many strips like these, the first of them and a few after it."""
+        half = len(strips) // 2
+        self.items += [item for strip in strips for item in strip]
+        for number, strip in enumerate(strips):
+            alike = (count - half) / (len(strips) - half) if number >= half else 1.0
+            self._count(strip, rounds * alike, self.seconds)
+
+    def _count(self, items: Iterable[Item], times: float, seconds: dict[str, float]) -> None:
+        """Add the seconds of these, so many times."""
         for item in items:
             match item:
                 case Repeat():
-                    self.add(item.body, times * item.count)
+                    self._count(item.body, times * item.count, seconds)
                 case Load() | Store():
-                    self.seconds[by_direction(item)] += times * self.of(item)
+                    seconds[by_direction(item)] += times * self.of(item)
                 case Compute():
-                    self.seconds["compute"] += times * self.of(item)
+                    seconds["compute"] += times * self.of(item)
 
     def of(self, item: Instruction) -> float:
         """Seconds of an instruction; of alike ones once."""
@@ -168,27 +185,28 @@ class _Board:
 
     def __init__(self, spaces: AddressSpace, work: GroupWork, limits: TimedOf) -> None:
         self.spaces, self.work, self.limits = spaces, work, limits
-        self.free: dict[str, float] = defaultdict(float)
+        self.free = dict.fromkeys(ENGINES, 0.0)
         self.ranges: dict[str, Hazards] = defaultdict(Hazards)
         self.timed = 0
-        self.left: dict[str, float] = defaultdict(float)
+        self.worked = dict.fromkeys(ENGINES, 0.0)
 
     def makespan(self, items: Iterable[Item]) -> float:
-        """From the first instruction to the end of the last."""
+        """From the first instruction to the end of the last; what is not timed goes on alike."""
         self.run(items)
-        timed_s = max(self.free.values(), default=0.0)
-        if not self.left:
-            return timed_s
-        worked = {e: s - self.left[e] for e, s in self.work.seconds.items()}
-        return timed_s * max(self.work.seconds.values()) / max(*worked.values(), 1e-30)
+        timed_s, busiest = max(self.free.values()), max(self.work.seconds, key=self._whole_s)
+        worked_s = self.worked[busiest]
+        return timed_s * max(1.0, self._whole_s(busiest) / worked_s) if worked_s else timed_s
+
+    def _whole_s(self, engine: str) -> float:
+        return self.work.seconds[engine]
 
     def run(self, items: Iterable[Item]) -> None:
-        """Time these, one after the other."""
+        """Time these, one after the other, but for those beyond the limit."""
         for item in items:
+            if self.timed > self.limits.instructions:
+                return
             if isinstance(item, Repeat):
                 self._loop(item)
-            elif self.timed > self.limits.instructions:
-                self._count(item)
             else:
                 self._one(item)
 
@@ -196,21 +214,16 @@ class _Board:
         before: dict[str, float] = {}
         since = self.timed
         for k in range(min(loop.count, self.limits.rounds)):
-            before = dict(self.free)
+            before, worked = dict(self.free), dict(self.worked)
             self.run(moved(i, m, k) for i, m in zip(loop.body, loop.moves, strict=True))
         rest = loop.count - self.limits.rounds
-        if rest > 0:
-            gained = {engine: now - before.get(engine, 0.0) for engine, now in self.free.items()}
+        if rest > 0 and self.timed <= self.limits.instructions:
+            gained = {engine: now - before[engine] for engine, now in self.free.items()}
             for engine, seconds in gained.items():
                 self.free[engine] += rest * seconds
+                self.worked[engine] += rest * (self.worked[engine] - worked[engine])
             for hazards in self.ranges.values():
-                hazards.delay(since + 1, rest * max(gained.values(), default=0.0))
-
-    def _count(self, item: Item) -> None:
-        if isinstance(item, (Load, Store)):
-            self.left[by_direction(item)] += self.work.of(item)
-        elif isinstance(item, Compute):
-            self.left["compute"] += self.work.of(item)
+                hazards.delay(since + 1, rest * max(gained.values()))
 
     def _one(self, item: Item) -> None:
         self.timed += 1
@@ -241,6 +254,7 @@ class _Board:
                 hazards.last_read(span.start, span.stop).time_s,
             )
         self.free[engine] = start + seconds
+        self.worked[engine] += seconds
         end = Event(start + seconds, self.timed)
         for hazards, span in reading:
             hazards.read(span.start, span.stop, end)

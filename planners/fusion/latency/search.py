@@ -22,6 +22,7 @@ from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
+from planners.fusion.latency.known import known_groups
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import Partition
@@ -78,14 +79,16 @@ class _QuickerGroups:
         self.model, self.graph, self.clock = model, model.graph, clock
         self.budget, self.double_buffer = budget_bytes, double_buffer
         self.machine = with_scratchpad(model.machine, budget_bytes)
+        self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
         self.timed = 0
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
         """Chains, plans of other objectives, closer chains, until the bound or the time is over."""
+        ways = self.known.ways
         least = self._least_traffic()
-        ways = TimedWays(self.model, self.budget, self.double_buffer)
+        self.best = self.known.best
         runs, dag = Runs(ways), Dag.of(self.graph)
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
@@ -114,7 +117,7 @@ class _QuickerGroups:
         every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
         found = every.best(self.best.seconds, self.clock)
         self.timed += every.timed
-        self.best = found.best or self.best
+        self.best = self.known.best = found.best or self.best
         if not found.complete:
             return ALL_GROUPS
         self.bound_s = self.best.seconds
@@ -127,8 +130,11 @@ class _QuickerGroups:
 
     def _least_traffic(self) -> Partition:
         """The groups of least traffic, and the bounds that follow from it."""
-        part = self.clock.share(TRAFFIC_SHARE)
-        least = best_partition(self.model, self.graph, self.budget, part)
+        part, known = self.clock.share(TRAFFIC_SHARE), self.known
+        if known.least is None or (known.least.gap and known.least_s < part.left_s):
+            known.least_s = part.left_s
+            known.least = best_partition(self.model, self.graph, self.budget, part)
+        least = known.least
         floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
         self.bound_bytes = least.bound_bytes
         self.bound_s = floors.latency_of(least.bound_bytes)
@@ -173,6 +179,6 @@ class _QuickerGroups:
         plan = timed_plan(self.graph, self.machine, laid, self.budget)
         self.timed += 1
         if self.best is None or plan.seconds < self.best.seconds:
-            self.best = plan
+            self.best = self.known.best = plan
         self.clock.report(f"latency {self.best.seconds * 1e3:.4g} ms")
         return plan.seconds

@@ -79,7 +79,7 @@ class TimedWays:
         worked = []
         for each, part_bytes in short(laid):
             self.evaluations += 1
-            worked.append((each, part_bytes, self.pacer.work(each)))
+            worked.append((each, part_bytes, self.pacer.work(each, exact=more)))
         return [_paced(*each, more) for each in _promising(worked, self.budget_bytes)]
 
     def _laid(self, group: Group, plan: GroupPlan) -> Iterator[tuple[LaidGroup, int]]:
