@@ -154,6 +154,7 @@ def planning_table(plan: Plan, row: Mapping[str, Any]) -> str:
         **_objective(plan),
         "compulsory traffic": size_text(claims.compulsory_bytes),
         "peak": size_text(claims.peak_bytes),
+        "extent": size_text(claims.extent_bytes),
         "latency": f"{row['makespan_s'] * 1e3:.4g} ms on {plan.machine.name}{_over_floor(row)}",
         "energy": f"{row['energy_j'] * 1e3:.4g} mJ",
         **_streaming_lines(plan),
@@ -255,7 +256,7 @@ def _objective(plan: Plan) -> dict[str, str]:
     if plan.details.streamed:
         return traffic | {"rings and activations": size_text(claims.objective_bytes)} | bound
     if plan.options.get("objective") == "peak":
-        return traffic | {"memory, addresses included": size_text(claims.extent_bytes)} | bound
+        return traffic | {"extent": size_text(claims.extent_bytes)} | bound
     everything = claims.compulsory_bytes + claims.noncompulsory_bytes
     if claims.objective_bytes == everything != claims.noncompulsory_bytes:
         return traffic | {"off-chip traffic": size_text(everything)} | bound

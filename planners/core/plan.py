@@ -65,7 +65,7 @@ class Claims(Displayed):
             ("off-chip traffic", format_bytes(self.offchip_bytes)),
             ("of it not compulsory", format_bytes(self.noncompulsory_bytes)),
             ("peak", format_bytes(self.peak_bytes)),
-            ("highest address", format_bytes(self.extent_bytes)),
+            ("extent", format_bytes(self.extent_bytes)),
             ("found by", f"{self.solver} in {self.plan_s:.3g} s"),
         ]
 

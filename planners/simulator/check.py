@@ -91,7 +91,7 @@ class CheckReport(Displayed):
             ("off-chip traffic", format_bytes(self.traffic_bytes)),
             ("of it not compulsory", format_bytes(self.noncompulsory_bytes)),
             ("peak", f"{format_bytes(self.peak_bytes)} in step {self.peak_step + 1}"),
-            ("highest address", format_bytes(self.extent_bytes)),
+            ("extent", format_bytes(self.extent_bytes)),
             ("MACs", f"{self.macs:,}"),
         ]
 

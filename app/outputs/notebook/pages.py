@@ -180,7 +180,7 @@ def _sums(shown: Shown) -> str:
         ("not compulsory (spill traffic)", f"{report.noncompulsory_bytes:,} B"),
         ("proven bound on what was minimised", f"{claims.bound_bytes:,} B"),
         ("peak", f"{report.peak_bytes:,} B in step {report.peak_step + 1}"),
-        ("highest address", f"{report.extent_bytes:,} B"),
+        ("extent", f"{report.extent_bytes:,} B"),
         ("MACs", f"{report.macs:,}"),
         ("latency", seconds_text(trace.makespan_s)),
         ("energy", joules_text(trace.energy_j)),
