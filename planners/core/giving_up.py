@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,37 +21,51 @@ class GivingUp:
     sent: bool = False
 
 
+AGAIN_S = 1.0
+"""What is lost on its way is sent again after so many seconds."""
+
+
 @contextmanager
 def give_up_after(seconds: float | None) -> Iterator[GivingUp]:
     """Raise `TimeUp` in this thread once so many seconds are over; None: never.
 
     It comes between two steps of Python: a call into a solver is not cut short, but ends in it.
+    Where Python loses it, in a callback of its garbage collector or a finaliser, it comes again.
     """
     state = GivingUp()
     if seconds is None:
         yield state
         return
     thread = ctypes.c_ulong(threading.get_ident())
-    lock = threading.Lock()
+    lock, over = threading.Lock(), threading.Event()
 
     def send() -> None:
-        with lock:
-            if not state.over:
+        wait_s: float = seconds
+        while not over.wait(wait_s):
+            with lock:
+                if state.over:
+                    return
                 state.sent = True
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeUp))
+            wait_s = AGAIN_S
 
-    timer = threading.Timer(seconds, send)
-    timer.daemon = True
-    timer.start()
+    def end() -> None:
+        with lock:
+            state.over = True
+        over.set()
+
     came = False
     try:
+        threading.Thread(target=send, daemon=True).start()
         yield state
     except TimeUp:
         came = True
         raise
     finally:
-        timer.cancel()
-        with lock:
-            state.over = True
-        while state.sent and not came:  # it is on its way: it must not arrive later, elsewhere
-            time.sleep(0.001)
+        try:
+            end()
+        except TimeUp:
+            end()
+            raise
+        if state.sent and not came:  # on its way, or lost: it must not arrive later, elsewhere
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)

@@ -326,7 +326,9 @@ def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ..
         f"bound and status hold {solved.scope}",
     ]
     if chosen.objective == "peak":
-        notes.append("objective and bound are bytes of the extent: on-chip memory up to the highest address")
+        notes.append(
+            "objective and bound are bytes of the extent: on-chip memory up to the highest address"
+        )
     if chosen.paper_strict:
         notes.append("the paper's equations: every spill is stored, and away for a step at least")
     return (*notes, *solved.notes)

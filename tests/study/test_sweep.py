@@ -196,3 +196,21 @@ def test_giving_up_comes_late_or_not_at_all() -> None:
         with contextlib.suppress(TimeUp), give_up_after(seconds):
             time.sleep(seconds)
     time.sleep(0.05)
+
+
+def test_giving_up_that_is_lost_on_its_way_comes_again() -> None:
+    """As where it falls into a callback of the garbage collector, which loses what is raised."""
+
+    def work(seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            pass
+
+    with pytest.raises(TimeUp), give_up_after(0.05):
+        with contextlib.suppress(TimeUp):
+            work(30)
+        work(30)
+    with give_up_after(0.05) as state, contextlib.suppress(TimeUp):
+        work(30)
+    assert state.sent
+    time.sleep(1.1)  # nothing comes once it is over
