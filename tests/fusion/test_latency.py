@@ -89,6 +89,31 @@ def test_parameters_come_early_into_bytes_that_the_group_before_leaves() -> None
     assert all(early < late for early, late in zip(*starts, strict=True))
 
 
+class Repeated(torch.nn.Module):
+    """One layer, and with it its weights, several times."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.layer = torch.nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(4):
+            x = torch.relu(self.layer(x))
+        return x
+
+
+@pytest.mark.parametrize("channels", [4, 8])
+def test_weights_that_the_group_before_reads_do_not_come_early(channels: int) -> None:
+    """They are on chip already, in another place."""
+    module, inputs = Repeated(channels), (torch.randn(1, channels, 12, 12),)
+    graph = sp.from_torch(module, inputs)
+    least = budgets_of(graph)[0]
+    for budget in (2 * least, sp.budgets(graph, parameters=True).MR):
+        plan = sp.plan(graph, "fusion", budget, time_limit=0.5, objective="latency")
+        done = sp.execute(plan, module, inputs)
+        torch.testing.assert_close(done.outputs, done.reference, rtol=1e-4, atol=1e-5)
+
+
 def test_a_group_alone_takes_what_its_own_program_takes() -> None:
     graph = graph_of("residual")
     budget = budgets_of(graph)[2]

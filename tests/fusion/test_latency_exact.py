@@ -21,8 +21,14 @@ from tests.fusion.test_latency import MACHINES
 MOST_PLANS = 600  # of a problem that is small enough to look at all of them
 
 
+def fits(layer: nn.Module, channels: int) -> bool:
+    """Whether a layer takes maps of so many channels."""
+    return isinstance(layer, nn.Conv2d) and layer.in_channels == channels
+
+
 def small_net(seed: int) -> sp.Graph:
-    """Two to four operators on maps of a few rows, each reading something before it."""
+    """Two to four operators on maps of a few rows, each reading something before it; a layer may
+    be there twice."""
     rng = random.Random(seed)
     made = [rng.randint(1, 2)]
     layers, reads = nn.ModuleList(), []
@@ -30,7 +36,11 @@ def small_net(seed: int) -> sp.Graph:
         reads.append(rng.choice([i, i, rng.randint(0, i)]))
         made.append(rng.randint(1, 3))
         kernel = rng.choice([1, 1, 3])
-        layers.append(nn.Conv2d(made[reads[-1]], made[-1], (kernel, 1), padding=(kernel // 2, 0)))
+        again = next((a for a in layers if rng.random() < 0.3 and fits(a, made[reads[-1]])), None)
+        if again is not None:
+            made[-1] = again.out_channels
+        padding = (kernel // 2, 0)
+        layers.append(again or nn.Conv2d(made[reads[-1]], made[-1], (kernel, 1), padding=padding))
 
     class Small(nn.Module):
         def __init__(self) -> None:

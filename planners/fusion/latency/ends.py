@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planners.fusion.emit.layout import Arranger, GroupLayout
+from planners.fusion.emit.program import LaidGroup
 
 
 def at_an_end(
@@ -27,6 +28,14 @@ def at_an_end(
     tiles = tuple([place(size) for _ in layout.tiles])
     moved = {t: replace(r, base=place(r.size_bytes)) for t, r in layout.rings.items()}
     return replace(layout, rings=moved, kept=kept, tiles=tiles)
+
+
+def may_be_early(before: LaidGroup, laid: LaidGroup) -> tuple[int, ...]:
+    """Members whose kept parameters can come while the group before runs: what that one reads is in
+    another place, and cannot be in two."""
+    there = {name for member in before.group.members for name in member.op.parameters}
+    members = laid.group.members
+    return tuple(i for i in laid.plan.kept if there.isdisjoint(members[i].op.parameters))
 
 
 def tile_bytes(arranger: Arranger, layout: GroupLayout) -> int:

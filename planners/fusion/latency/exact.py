@@ -21,7 +21,7 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.layout import Arranger
 from planners.fusion.emit.program import GroupEmitter, LaidGroup, emit
 from planners.fusion.emit.residents import Residents
-from planners.fusion.latency.ends import at_an_end, tile_bytes
+from planners.fusion.latency.ends import at_an_end, may_be_early, tile_bytes
 from planners.fusion.latency.timed import TimedGroups
 from planners.fusion.partition.lattice import Dag
 from planners.simulator.timing import schedule
@@ -95,15 +95,15 @@ class Enumeration:
     def after(self, before: LaidGroup | None, laid: LaidGroup) -> Iterator[LaidGroup]:
         """A group behind another, its parameters early or not."""
         yield laid
-        kept = laid.plan.kept
-        if before is None or not kept:
+        early = () if before is None else may_be_early(before, laid)
+        if before is None or not early:
             return
         start = min(laid.layout.kept.values())
         stop = max(at + laid.arranger.kept_bytes(i) for i, at in laid.layout.kept.items())
         low, high = _extent(before)
         if start >= high or stop <= low:
             for step in range(before.plan.strips):
-                yield replace(laid, early=kept, early_at=step)
+                yield replace(laid, early=early, early_at=step)
 
     def _places(self, mask: int) -> Iterator[LaidGroup]:
         group, seen = self.model.group(mask), set()

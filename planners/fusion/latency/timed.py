@@ -11,7 +11,7 @@ from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.fusion.emit.program import LaidGroup, emit
 from planners.fusion.latency.chains import Link
-from planners.fusion.latency.ends import at_an_end
+from planners.fusion.latency.ends import at_an_end, may_be_early
 from planners.fusion.latency.ways import TimedWays
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
@@ -56,7 +56,7 @@ def laid_at_ends(ways: TimedWays, links: Sequence[Link]) -> list[LaidGroup]:
         laid = replace(laid, layout=layout)
         if link.early and number:
             at = early_at(links[number - 1], link.way.pace.early_s)
-            laid = replace(laid, early=laid.plan.kept, early_at=at)
+            laid = replace(laid, early=may_be_early(done[-1], laid), early_at=at)
         done.append(laid)
     return done
 
