@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import numpy as np
 import pytest
 
 import planners as sp
+from planners.fusion.cost import refills
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.cost.refills import gains_of
 from planners.fusion.partition.cost_model import Traits
 from planners.fusion.search.candidates import Candidates
 from tests.fusion.networks import CASES, graph_of
@@ -32,3 +37,23 @@ def test_bounds_hold_at_every_budget(name: str, tile: int, bands: int) -> None:
                 seen += 1
                 tight += 2 * bound >= traffic
     assert tight > seen / (4 * bands)  # It is no empty bound.
+
+
+def most_more(upto: np.ndarray) -> list[int]:
+    """What `gains_of` gives, by its words."""
+    count = len(upto)
+    return [int((upto[n:] - upto[: count - n]).max()) for n in range(count)]
+
+
+def test_the_most_rows_that_more_rows_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    tables = [np.concatenate(([0], np.cumsum(rng.integers(0, 4, n)))) for n in range(1, 60)]
+    for stride, kernel, padding, size in product((1, 2, 3), (1, 2, 5), (0, 1, 2), (7, 40)):
+        rows = np.arange(20) * stride + kernel - padding
+        tables.append(np.concatenate(([0], np.clip(rows, 0, size))))
+    for upto in tables:
+        assert gains_of(upto).tolist() == most_more(upto)
+    monkeypatch.setattr(refills, "MANY_ROWS", 8)
+    for upto in tables:
+        assert (gains_of(upto) >= most_more(upto)).all()
+        assert gains_of(upto)[-1] == upto[-1]

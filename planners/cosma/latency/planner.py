@@ -16,6 +16,7 @@ from planners.core.errors import BudgetTooSmall
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.core.progress import Clock
+from planners.core.recent import Recent
 from planners.cosma.latency.bound import any_order_bound_s, order_bound_s
 from planners.cosma.latency.exact import least_makespan
 from planners.cosma.latency.seconds import ScheduleSeconds
@@ -79,14 +80,11 @@ def quickest(
     `any_order`: of other orders too; `any_traffic`: also of plans that move more. Without it all
     move as many bytes as the solution.
     """
-    problem, solution = start
-    seconds = ScheduleSeconds(problem, machine)
-    moved = 0 if any_traffic else _transferred_bytes(problem, solution)
-    bound = any_order_bound_s(seconds, moved)
-    if not any_order:
-        bound = max(bound, order_bound_s(seconds))
-    search = Fastest(machine, clock, bound)
-    best = search.search(_placements(problem, solution, clock, any_order, any_traffic))
+    problem, _ = start
+    known = _known_of(start, machine, any_order=any_order, any_traffic=any_traffic)
+    search, bound = known.search, known.search.bound_s
+    known.clock = clock
+    best = search.look_on(known.candidates, clock)
     found = Quickest(
         problem=best.problem,
         program=best.program,
@@ -101,7 +99,72 @@ def quickest(
     )
     if not any_traffic or search.proven or problem.paper_strict or problem.wished != NO_WISHES:
         return found
-    return _tried_all(found, seconds, clock, any_order)
+    return _tried_all(found, known.seconds, clock, any_order)
+
+
+class KnownVariants:
+    """The variants of a solution that were looked at, and those that are left to look at."""
+
+    def __init__(
+        self,
+        start: tuple[ScheduleProblem, Solution],
+        machine: Machine,
+        any_order: bool,
+        any_traffic: bool,
+    ) -> None:
+        problem, solution = self.start = start
+        self.asked = (machine, any_order, any_traffic)
+        self.clock = Clock(0.0)
+        self.seconds = ScheduleSeconds(problem, machine)
+        moved = 0 if any_traffic else _transferred_bytes(problem, solution)
+        bound = any_order_bound_s(self.seconds, moved)
+        if not any_order:
+            bound = max(bound, order_bound_s(self.seconds))
+        self.search = Fastest(machine, bound)
+        self.candidates = self.search.candidates_of(self._placements(any_order, any_traffic))
+
+    def _placements(
+        self, any_order: bool, any_traffic: bool
+    ) -> Iterator[tuple[ScheduleProblem, Placement]]:
+        """The solution's own placement, then those of other orders, and of stays that leave
+        room."""
+        problem, first = self.start
+        yield problem, first.offsets
+        known = [problem]
+        for ordered in _orders(problem, self.clock) if any_order else ():
+            solution = _solved(ordered, self.clock)
+            if solution and (any_traffic or solution.cost_bytes == first.cost_bytes):
+                known.append(ordered)
+                yield ordered, solution.offsets
+        if not any_traffic:
+            return
+        for ordered in known:
+            for share in STAYING:
+                less = replace(ordered, budget_bytes=int(share * problem.budget_bytes))
+                solution = _solved(less, self.clock)
+                if solution and solution.cost_bytes > first.cost_bytes:
+                    yield ordered, solution.offsets
+
+
+_recent = Recent[KnownVariants](2)
+
+
+def _known_of(
+    start: tuple[ScheduleProblem, Solution],
+    machine: Machine,
+    *,
+    any_order: bool,
+    any_traffic: bool,
+) -> KnownVariants:
+    """What is known of the variants of this very solution: a longer search goes on from there."""
+    problem, solution = start
+
+    def is_it(known: KnownVariants) -> bool:
+        before, found = known.start
+        alike = known.asked == (machine, any_order, any_traffic) and before.graph is problem.graph
+        return alike and before == problem and found.offsets == solution.offsets
+
+    return _recent.get(is_it, lambda: KnownVariants(start, machine, any_order, any_traffic))
 
 
 def _tried_all(
@@ -130,27 +193,6 @@ def _tried_all(
         bound_s=makespan_s,
         candidates=found.candidates + 1,
     )
-
-
-def _placements(
-    problem: ScheduleProblem, first: Solution, clock: Clock, any_order: bool, any_traffic: bool
-) -> Iterator[tuple[ScheduleProblem, Placement]]:
-    """The solution's own placement, then those of other orders, and of stays that leave room."""
-    yield problem, first.offsets
-    known = [problem]
-    for ordered in _orders(problem, clock) if any_order else ():
-        solution = _solved(ordered, clock)
-        if solution and (any_traffic or solution.cost_bytes == first.cost_bytes):
-            known.append(ordered)
-            yield ordered, solution.offsets
-    if not any_traffic:
-        return
-    for ordered in known:
-        for share in STAYING:
-            less = replace(ordered, budget_bytes=int(share * problem.budget_bytes))
-            solution = _solved(less, clock)
-            if solution and solution.cost_bytes > first.cost_bytes:
-                yield ordered, solution.offsets
 
 
 def _orders(problem: ScheduleProblem, clock: Clock) -> Iterator[ScheduleProblem]:

@@ -43,10 +43,13 @@ class Timed:
 
 
 class Fastest:
-    """The fastest candidate so far, the first one's seconds, and how many there were."""
+    """The fastest candidate so far, the first one's seconds, and how many there were.
 
-    def __init__(self, machine: Machine, clock: Clock, bound_s: float) -> None:
-        self.machine, self.clock, self.bound_s = machine, clock, bound_s
+    It can be asked again, with a clock more: it goes on with the candidates after the last.
+    """
+
+    def __init__(self, machine: Machine, bound_s: float) -> None:
+        self.machine, self.bound_s, self.clock = machine, bound_s, Clock(0.0)
         self.best: Timed | None = None
         self.first_s, self.candidates = 0.0, 0
 
@@ -59,6 +62,15 @@ class Fastest:
     def proven(self) -> bool:
         """Whether the best takes as long as the bound says that all must."""
         return self.best is not None and self.best.makespan_s <= self.bound_s * (1 + CLOSE)
+
+    def look_on(self, candidates: Iterator[None], clock: Clock) -> Timed:
+        """The best, once these are looked at or the time is over; the first is always timed."""
+        self.clock = clock
+        while not self.done:
+            if next(candidates, self) is self:  # there are no more
+                break
+        assert self.best is not None
+        return self.best
 
     def offer(self, problem: ScheduleProblem, offsets: Placement) -> bool:
         """Time a placement, with stores late and early; whether it is the best now."""
@@ -76,29 +88,27 @@ class Fastest:
                 self.best, better = timed, True
         return better
 
-    def search(self, placements: Iterable[tuple[ScheduleProblem, Placement]]) -> Timed:
-        """The best of placements and of all that is made of them; the first is always timed."""
+    def candidates_of(
+        self, placements: Iterable[tuple[ScheduleProblem, Placement]]
+    ) -> Iterator[None]:
+        """Placements and all that is made of them, one after the other."""
         for problem, offsets in placements:
             self.offer(problem, offsets)
-            if self.done:
-                break
-            self._vary(problem, offsets)
-        if not self.done:
-            self._vary_best()
-        assert self.best is not None
-        return self.best
+            yield
+            yield from self._vary(problem, offsets)
+        yield from self._vary_best()
 
-    def _vary(self, problem: ScheduleProblem, offsets: Placement) -> None:
+    def _vary(self, problem: ScheduleProblem, offsets: Placement) -> Iterator[None]:
         seconds = ScheduleSeconds(problem, self.machine)
         shifter = LoadShifter(seconds, sorted(offsets))
         for placement in self._packed(seconds, offsets):
             for in_time in (False, True):
-                if self.done:
-                    return
                 self.clock.report("latency")
                 self.offer(problem, shifter.shifted(placement, in_time=in_time))
+                yield
             if placement is not offsets:
                 self.offer(problem, placement)
+                yield
 
     def _packed(self, seconds: ScheduleSeconds, offsets: Placement) -> Iterator[Placement]:
         """The placement, and its stays packed anew with room for transfers."""
@@ -115,15 +125,14 @@ class Fastest:
             if packing.status == "packed":
                 yield {stay: packing.offsets[str(k)] for k, stay in enumerate(stays)}
 
-    def _vary_best(self) -> None:
+    def _vary_best(self) -> Iterator[None]:
         """Move loads of the best to other offsets that are as good, for as long as that helps."""
         assert self.best is not None
         rng, problem, offsets = random.Random(0), self.best.problem, self.best.offsets
         shifter = LoadShifter(ScheduleSeconds(problem, self.machine), sorted(offsets))
         for _ in range(ROUNDS):
-            if self.done:
-                return
             self.clock.report("latency")
             moved = shifter.shifted(offsets, in_time=rng.random() < 0.5, rng=rng)
             if self.offer(problem, moved):
                 offsets = moved
+            yield

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from planners.core.access import detailed
 from planners.core.graph import Graph, Operator
 from planners.fusion.tile.axes import RowWindow, channels_of, columns_of, rows_of
@@ -77,8 +79,7 @@ def _read_bytes(graph: Graph, member: OperatorRows, k: int) -> int:
 def _covered(window: RowWindow, count: int) -> int:
     """How many are read: none before the first and past the last needed, nor between windows that
     follow each other."""
-    total = reached = 0
-    for start, upto in zip(window.start[:-1], window.upto[1:], strict=True):
-        total += max(0, int(upto) - max(reached, int(start)))
-        reached = max(reached, int(upto))
+    reached = np.maximum.accumulate(np.concatenate(([0], window.upto[1:-1])))
+    more = window.upto[1:] - np.maximum(reached, window.start[:-1])
+    total = int(np.maximum(more, 0).sum())
     return min(total, count)

@@ -19,7 +19,7 @@ from planners.core.graph import Graph
 from planners.core.masks import positions
 from planners.fusion.cost.floor import Floors
 from planners.fusion.partition.shortest import NEVER
-from planners.fusion.tile.axes import Counts, RowWindow, rows_of
+from planners.fusion.tile.axes import Counts, rows_of
 from planners.fusion.tile.rows import RowTables
 
 
@@ -34,6 +34,10 @@ class Pace(NamedTuple):
     gain: Counts
     needed: int
     skipped: int
+
+
+MANY_ROWS = 1024
+"""Rows beyond which not each number of them is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,12 @@ class Refills:
         self.images = [shape[0] if len(shape) > 1 else 1 for shape in shapes]
         self._by_image = [m.by_image for m in members]
         self._parameters = [m.parameter_bytes for m in members]
-        self.reads = [[_read(number[w.tensor], w) for w in m.windows] for m in members]
+        windows = {id(w.upto): w.upto for m in members for w in m.windows}
+        gains = {key: gains_of(upto) for key, upto in windows.items()}  # Alike ones share a table.
+        self.reads = [
+            [RefillRead(number[w.tensor], w.upto, w.start, gains[id(w.upto)]) for w in m.windows]
+            for m in members
+        ]
         self.levels = _levels(max(self.heights, default=1))
         self._fewest = np.concatenate(([1], self.levels[:-1] + 1))
         self._known: dict[int, dict[int, Pace]] = {0: {}}
@@ -142,12 +151,26 @@ def _levels(rows: int) -> Counts:
     return np.array(sorted(n for n in levels if n <= rows), dtype=np.int64)
 
 
-def _read(tensor: int, window: RowWindow) -> RefillRead:
-    rows = len(window.upto) - 1
+def gains_of(upto: Counts) -> Counts:
+    """The most rows that so many rows more need, by their number; of many rows perhaps more.
+
+    `upto` are the rows that those up to each need. Strips counted with it are never too many.
+    """
+    rows = len(upto) - 1
+    more = np.diff(upto)
+    first: Counts = upto - upto[0]
+    if rows < 2 or (more[1:] <= more[:-1]).all():
+        return first
+    if (more[2:] <= more[1:-1]).all():
+        first[:-1] = np.maximum(first[:-1], upto[1:] - upto[1])
+        return first
+    counts = np.arange(1, rows + 1)
+    if rows > MANY_ROWS:
+        counts = np.unique(np.geomspace(1, rows, MANY_ROWS).astype(np.int64))
+    most = [(upto[count:] - upto[: rows + 1 - count]).max() for count in counts]
     gains = np.zeros(rows + 1, dtype=np.int64)
-    for count in range(1, rows + 1):
-        gains[count] = (window.upto[count:] - window.upto[: rows + 1 - count]).max()
-    return RefillRead(tensor, window.upto, window.start, gains)
+    gains[1:] = np.array(most)[np.searchsorted(counts, np.arange(1, rows + 1))]
+    return gains
 
 
 def _turns(paces: Sequence[Pace]) -> Counts:

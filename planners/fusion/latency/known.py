@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 
+from planners.core.recent import Recent
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.latency.timed import TimedGroups
 from planners.fusion.latency.ways import TimedWays
@@ -13,24 +13,22 @@ from planners.fusion.partition.cost_model import Partition
 
 @dataclass
 class KnownGroups:
-    """Timed ways of groups, the partition of least traffic found in `least_s` seconds, and the
-    quickest plan."""
+    """Of what was asked: timed ways of groups, the partition of least traffic found in `least_s`
+    seconds, and the quickest plan."""
 
+    asked: tuple[object, ...]
     ways: TimedWays
     least: Partition | None = None
     least_s: float = 0.0
     best: TimedGroups | None = None
 
 
-_recent: deque[KnownGroups] = deque(maxlen=2)
+_recent = Recent[KnownGroups](2)
 
 
 def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> KnownGroups:
     """What is known of this very model in a budget; of the last few problems only."""
-    asked = (budget_bytes, double_buffer)
-    for known in [*_recent]:
-        ways = known.ways
-        if ways.model is model and (ways.budget_bytes, ways.double_buffer) == asked:
-            return known
-    _recent.append(KnownGroups(TimedWays(model, budget_bytes, double_buffer)))
-    return _recent[-1]
+    asked = (model, budget_bytes, double_buffer)
+    return _recent.get(
+        lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked))
+    )

@@ -6,7 +6,7 @@ windows with stride, padding and dilation, t·S + K − S rows for t (Optimus, s
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,8 @@ class OperatorRows:
         return bool(self.reduced) and any(self.sums(t) for t in self.op.inputs if t in sliced)
 
 
+STRAIGHT = 64
+"""Rows of a stretch that are all asked of; longer ones may be straight."""
 MOST_KNOWN = 2000
 """Tables that are kept, over all graphs: the largest, of 25,000 rows, takes 400 KB."""
 _known: dict[tuple[object, ...], list[tuple[Counts, Counts]]] = {}
@@ -149,7 +151,42 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
             for source, box in pairs
         ]
 
-    for y in range(size):
-        upto[:, y + 1] = [high for _, high in needed((0, y + 1))]
-        start[:, y] = [low for low, _ in needed((y, size))]
+    def at(y: int) -> Counts:
+        """By input: the rows up to what the first y + 1 need, and those before what all from y
+        need."""
+        ends = ([high for _, high in needed((0, y + 1))], [low for low, _ in needed((y, size))])
+        return np.array(ends, dtype=np.int64)
+
+    both = along(at, size)
+    upto[:, 1:], start[:, :-1] = both[:, 0].T, both[:, 1].T
     return list(zip(upto, start, strict=True))
+
+
+def along(at: Callable[[int], Counts], size: int) -> Counts:
+    """What `at` gives from 0 to below `size`, which rises; it is asked of each place, or of a few
+    in long stretches that are straight at both ends and in the middle."""
+    known = {y: at(y) for y in {0, size - 1} if y >= 0}
+    found = np.zeros((size, *np.shape(known.get(0, ()))), dtype=np.int64)
+
+    def value(y: int) -> Counts:
+        if y not in known:
+            known[y] = at(y)
+        return known[y]
+
+    stretches = [(0, size - 1)]
+    while stretches:
+        low, high = stretches.pop()
+        if high - low < STRAIGHT:
+            for y in range(low, high + 1):
+                found[y] = value(y)
+            continue
+        slope, rest = np.divmod(value(high) - value(low), high - low)
+        middle = (low + high) // 2
+        if not rest.any() and all(
+            (value(y) == value(low) + slope * (y - low)).all() for y in (low + 1, high - 1, middle)
+        ):
+            steps = np.arange(high - low + 1).reshape(-1, *[1] * slope.ndim)
+            found[low : high + 1] = value(low) + slope * steps
+        else:
+            stretches += [(low, middle), (middle, high)]
+    return found

@@ -19,7 +19,7 @@ from planners.core.program import (
 )
 from planners.overlap.emit.whole import WholeTensor
 from planners.overlap.kernels.candidates import ends
-from planners.overlap.model.rows import TensorRows, blocks, spans_read
+from planners.overlap.model.rows import TensorRows, blocks, skips
 from planners.overlap.model.segments import Segments
 
 SEGMENT, ROW, WHOLE = range(3)
@@ -64,13 +64,7 @@ class PoolOperands:
         """Whether none of its operators reads the first rows: they make room for the output."""
         ops = [self.operators[name] for name in run.operators]
         readers = [op for op in ops if tensor in op.inputs]
-        starts = [
-            start
-            for op in readers
-            for start, stop in spans_read(self.graph, op, 1)[op.inputs.index(tensor)]
-            if start < stop
-        ]
-        return bool(readers) and min(starts, default=1) > 0
+        return bool(readers) and all(skips(self.graph, op, tensor) for op in readers)
 
     def whole(self, tensor: str) -> WholeTensor:
         """All of a tensor that lies whole in the pool, in the pieces that its runs name.

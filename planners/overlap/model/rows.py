@@ -73,8 +73,25 @@ def _asked(graph: Graph, op: Operator, rows: int) -> Iterator[list[Span]]:
         return
     out = TensorRows(graph, op.outputs[0])
     for block in blocks(out.count, rows):
-        read = dict(needs(graph, op, out.tensor, out.box(*block)))
-        yield [s.span(read[s.tensor]) if s.tensor in read else (0, 0) for s in sources]
+        yield _of_block(graph, op, sources, out, block)
+
+
+def _of_block(
+    graph: Graph, op: Operator, sources: Sequence[TensorRows], out: TensorRows, block: Span
+) -> list[Span]:
+    read = dict(needs(graph, op, out.tensor, out.box(*block)))
+    return [s.span(read[s.tensor]) if s.tensor in read else (0, 0) for s in sources]
+
+
+def skips(graph: Graph, op: Operator, tensor: str) -> bool:
+    """Whether no row of the output is made of an input's first row."""
+    if len(op.outputs) == 1:  # Most often the first row is.
+        source, out = TensorRows(graph, tensor), TensorRows(graph, op.outputs[0])
+        ((start, stop),) = _of_block(graph, op, [source], out, (0, 1))
+        if start == 0 < stop:
+            return False
+    spans = spans_read(graph, op, 1)[op.inputs.index(tensor)]
+    return min((start for start, stop in spans if start < stop), default=1) > 0
 
 
 def lowest_left(spans: Sequence[Span], count: int) -> list[int]:
