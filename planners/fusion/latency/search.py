@@ -9,7 +9,7 @@ and timed in the time that is left are not looked at; they would be slow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
@@ -24,7 +24,7 @@ from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.known import known_groups
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
-from planners.fusion.latency.ways import TimedWays
+from planners.fusion.latency.ways import TimedWays, few
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.orders import by_depth, by_levels
@@ -34,7 +34,8 @@ from planners.fusion.search.online import online_partition, size_table
 # Of the time that is left: for least traffic, for each rule, for growing runs, for writing and
 # timing a plan beside the chains.
 TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
-EACH_S = 30e-6  # to write and time an instruction, about
+EACH_S = 30e-6  # to write and time an instruction, before any was
+LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
 ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
@@ -81,7 +82,7 @@ class _QuickerGroups:
         self.machine = with_scratchpad(model.machine, budget_bytes)
         self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
-        self.timed = 0
+        self.timed, self.each_s = 0, EACH_S
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
@@ -157,27 +158,53 @@ class _QuickerGroups:
         return online_partition(model, graph, budget_bytes, clock, table)
 
     def _time_groups(self, groups: Sequence[int]) -> float | None:
-        """Time groups in their ways of least traffic; None where there is no time for it."""
+        """Time groups in their ways of least traffic; None where there is no time for it.
+
+        Where there is no plan yet, long ones run in shorter ways.
+        """
         ways = [self.model.roomiest(mask, self.budget) for mask in groups]
         pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
         laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
-        if self.best is not None and EACH_S * count_of(laid) > WRITING_SHARE * self.clock.left_s:
-            self.clock.end()
-            return None
-        return self._time(laid)
+        if self.best is None and self._is_long(laid):
+            pairs = zip(groups, laid, strict=True)
+            laid = tuple([self._shorter(mask, each) for mask, each in pairs])
+        return None if self._too_long(laid) else self._time(laid)
+
+    def _shorter(self, mask: int, laid: LaidGroup) -> LaidGroup:
+        """A group in the shortest of a few ways."""
+        if count_of([laid]) <= LONG_GROUP:
+            return laid
+        ways = few(self.model.every_way(mask, self.budget), more=False)
+        pairs = [(laid.group, way) for way in ways]
+        others = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
+        named = [replace(other, name=laid.name) for other in others]
+        return min([laid, *named], key=lambda each: count_of([each]))
+
+    def _is_long(self, laid: Sequence[LaidGroup]) -> bool:
+        """Whether a plan takes more of the time than it may to be written and timed."""
+        return self.each_s * count_of(laid) > WRITING_SHARE * self.clock.left_s
+
+    def _too_long(self, laid: Sequence[LaidGroup]) -> bool:
+        """Whether a plan is left out for its length: never the first."""
+        if self.best is None or not self._is_long(laid):
+            return False
+        self.clock.end()
+        return True
 
     def _look(self, ways: TimedWays, chains: Sequence[Chain]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
         for chain in chains:
-            if not self._done:
-                self._time(laid_at_ends(ways, chain.links))
-            if not self._done:
-                links = enumerate(chain.links)
-                self._time([ways.laid(f"g{k}", link.mask, link.way) for k, link in links])
+            links = enumerate(chain.links)
+            plain = [ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
+            for laid in (laid_at_ends(ways, chain.links), plain):
+                if not (self._done or self._too_long(laid)):
+                    self._time(laid)
 
     def _time(self, laid: Sequence[LaidGroup]) -> float:
+        before_s = self.clock.elapsed_s
         plan = timed_plan(self.graph, self.machine, laid, self.budget)
         self.timed += 1
+        self.each_s = (self.clock.elapsed_s - before_s) / max(1, count_of(laid))
         if self.best is None or plan.seconds < self.best.seconds:
             self.best = self.known.best = plan
         self.clock.report(f"latency {self.best.seconds * 1e3:.4g} ms")
