@@ -18,8 +18,8 @@ class Format:
     """A format: its suffix, its reader as `module:function`, and how its content is known.
 
     The reader takes a path, an input shape, a granularity and bytes per element. A file that
-    begins with `signature` is of this format whatever its suffix; one that begins with `hint` is
-    where it is no text and its suffix says nothing. `is_text` knows a format that is text. Larger
+    has `signature` at its place is of this format whatever its suffix; one that begins with `hint`
+    is where it is no text and its suffix says nothing. `is_text` knows a format that is text. Larger
     files than `most_bytes` are not taken from visitors.
     """
 
@@ -28,6 +28,7 @@ class Format:
     target: str
     most_bytes: int
     signature: bytes = b""
+    signature_at: int = 0
     hint: bytes = b""
     is_text: Callable[[str], bool] | None = None
 
@@ -45,6 +46,14 @@ class Format:
 
 FORMATS = (
     Format(".onnx", ".onnx", "planners.importers.onnx.reader:from_onnx", 2**28, hint=b"\x08"),
+    Format(
+        ".tflite",
+        ".tflite",
+        "planners.importers.tflite.reader:from_tflite",
+        2**28,
+        signature=b"TFL3",
+        signature_at=4,
+    ),
     Format(".pt2", ".pt2", "planners.importers.pt2.reader:from_pt2", 2**28, signature=b"PK"),
     Format(
         ".cfg",
@@ -65,7 +74,9 @@ def format_of(path: str | Path) -> Format | None:
 
 def signed(data: bytes) -> Format | None:
     """The format that content says for sure."""
-    return next((f for f in FORMATS if f.signature and data.startswith(f.signature)), None)
+    return next(
+        (f for f in FORMATS if f.signature and data.startswith(f.signature, f.signature_at)), None
+    )
 
 
 def hinted(data: bytes) -> Format | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from planners.importers.onnx.node import BEFORE, Aten, OnnxNode, Said
+from planners.importers.onnx.node import OnnxNode
+from planners.importers.said import BEFORE, Aten, Said
 
 
 def _window(node: OnnxNode, kernel: tuple[int, ...]) -> dict[str, object]:

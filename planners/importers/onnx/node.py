@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import onnx
 
-from planners.core.relations import Relation
 from planners.importers.onnx.fold import Array
 from planners.importers.onnx.values import Values
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Aten:
-    """A node, or a step of it, as an ATen call, for the tables about ATen calls.
-
-    `operands` are values by the name of the argument; `args` its other arguments. `relation`,
-    `unary` and `macs` replace the tables' values. `shape` is that of a step which is not the last
-    one; `splits` is the axis that a split cuts.
-    """
-
-    kind: str
-    operands: Mapping[str, str]
-    args: Mapping[str, Any] = field(default_factory=dict)
-    relation: Relation | None = None
-    unary: bool | None = None
-    macs: int | None = None
-    shape: Shape | None = None
-    splits: int | None = None
+from planners.importers.said import Shape
 
 
 @dataclass(frozen=True)
@@ -55,6 +33,11 @@ class OnnxNode:
     def inputs(self) -> list[str]:
         """The operands that are given, in order."""
         return [name for name in self.proto.input if name]
+
+    @property
+    def every_output(self) -> list[str]:
+        """The values it gives, in order."""
+        return [str(name) for name in self.proto.output]
 
     @property
     def outputs(self) -> list[str]:
@@ -96,8 +79,3 @@ class OnnxNode:
     def number(self, name: str) -> float:
         """That number."""
         return float(self.values.arrays[name].reshape(-1)[0])
-
-
-Said: TypeAlias = list[Aten] | None
-"""The steps of a node, each reading the one before as `"<"`; None where it is opaque."""
-BEFORE = "<"

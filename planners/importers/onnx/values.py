@@ -37,6 +37,7 @@ from planners.importers.onnx.file import (
 )
 from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.rules import Shape, not_inferred, pooled_up
+from planners.importers.said import NodeValue
 
 LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
@@ -54,16 +55,10 @@ _LARGEST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """Shape in elements, `dtype` as torch names it, and onnx's number of that type."""
+class Value(NodeValue):
+    """Shape and type of a value, and onnx's number of that type."""
 
-    shape: tuple[int, ...]
-    dtype: str
     code: int
-
-    @property
-    def elements(self) -> int:
-        return prod(self.shape)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,234 @@
+"""TensorFlow Lite files as graphs; nothing in a file is executed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planners.core.element_types import Width
+from planners.core.errors import BadInput
+from planners.core.graph import Graph, Operator, Tensor
+from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
+from planners.importers.said import NodeValue
+
+if TYPE_CHECKING:
+    from planners.importers.said import CallWriter
+    from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
+    from planners.importers.tflite.values import TfliteNode, TfliteValues
+
+MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
+CONTROL = frozenset({"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
+VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
+
+
+def from_tflite(
+    path: str | Path,
+    input_shape: Sequence[Any] | None = None,
+    granularity: str = "fused",
+    bytes_per_element: Width | None = None,
+) -> Graph:
+    """The graph of a TensorFlow Lite file's first subgraph, its operators in the file's order.
+
+    Maps have their channels second, as in graphs from PyTorch. Weights behind DEQUANTIZE or DENSIFY
+    are what they are stored as. Variables, of the runtime or of layers, are state. What has no
+    counterpart in PyTorch's words is an opaque operator that needs all of its operands and counts
+    no MACs: the graph's source lists them under `opaque`. The file has its shapes: `input_shape`,
+    if given, must be those.
+
+    Raises `BadInput` with file and operator for what is no such file or cannot be planned: control
+    flow, strings, cycles.
+    """
+    from planners.importers.tflite.file import read_tflite
+
+    if granularity not in GRANULARITIES:
+        raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
+    file = read_tflite(path)
+    found = _SubgraphReader(file).read()
+    _check_shapes(file, found.trace, input_shape)
+    source = {
+        "tflite": {"file": file.path.name, "sha256": file.digest},
+        "input_shape": [list(t.shape) for t in found.trace.inputs if t.kind == "input"],
+    }
+    try:
+        graph = to_graph(
+            found.trace, granularity, bytes_per_element=bytes_per_element, source=source
+        )
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
+    if not graph.operators:
+        raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
+    names = [op.name for op in graph.operators if not found.opaque.isdisjoint(_kinds(op))]
+    return replace(graph, source={**source, "opaque": names}) if names else graph
+
+
+def _kinds(op: Operator) -> set[str]:
+    return {op.kind, *(part.kind for part in op.parts)}
+
+
+def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | None) -> None:
+    """Refuse other shapes than those of the file: its operators hold sizes that follow from them."""
+    if given is None:
+        return
+    graph = file.subgraphs[0]
+    own = [list(graph.tensors[n].shape) for n in graph.inputs]
+    several = all(isinstance(shape, (list, tuple)) for shape in given)
+    shapes = [list(shape) for shape in given] if several else [list(given)]
+    turned = [list(t.shape) for t in trace.inputs if t.kind == "input"]
+    if shapes not in (own, turned):
+        raise BadInput(f"{file.path} has its own input shapes, {own}: leave input_shape out")
+
+
+@dataclass(slots=True)
+class FoundCalls:
+    """What was read: the trace, and the kinds of calls of which nothing is known."""
+
+    trace: CallTrace
+    opaque: frozenset[str]
+
+
+@dataclass(slots=True)
+class _SubgraphReader:
+    """The calls of a file's first subgraph, and what it keeps from run to run.
+
+    `variables` has the value that each resource variable has now, by its name; `kept` the tensor
+    that each of those began as.
+    """
+
+    file: TfliteFile
+    variables: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+    handles: dict[str, str] = field(default_factory=dict)
+    state: dict[str, str] = field(default_factory=dict)
+
+    def read(self) -> FoundCalls:
+        from planners.importers.said import CallWriter
+        from planners.importers.tflite.values import values_of
+
+        graph = self.file.subgraphs[0]
+        self._check_order(graph)
+        values = values_of(self.file, graph)
+        ahead = dict(self._next_values(graph, values))
+        writer = CallWriter(values)
+        for operator in graph.operators:
+            try:
+                self._operator(operator, values, writer, ahead)
+            except MALFORMED as error:  # operands and options that no runtime takes
+                why = f"{error}".replace("\n", " ")
+                raise BadInput(
+                    f"{self.file.path}: {operator.label} is malformed: {why:.80}"
+                ) from error
+        names = [values.names[n] for n in dict.fromkeys(graph.inputs)]
+        inputs = [self._tensor(name, "input", values) for name in names]
+        inputs += [self._tensor(name, "state", values) for name in self.state if name not in names]
+        known = {*names, *self.state, *writer.found.calls, *writer.found.parameters}
+        outputs = [writer.found.resolve(values.names[n]) for n in graph.outputs]
+        outputs += self.state.values()
+        trace = CallTrace(
+            self.file.path.stem,
+            tuple(inputs),
+            tuple(writer.found.parameters.values()),
+            tuple(writer.found.calls.values()),
+            tuple(dict.fromkeys(name for name in outputs if name in known)),
+            self.state,
+        )
+        return FoundCalls(trace, frozenset(writer.found.opaque))
+
+    def _check_order(self, graph: TfliteSubgraph) -> None:
+        """Refuse a file in which something is read that nothing before it has made."""
+        made = {t.number for t in graph.tensors if t.data is not None or t.variable}
+        made |= {*graph.inputs}
+        for operator in graph.operators:
+            for number in operator.inputs:
+                if number >= 0 and number not in made:
+                    name = graph.tensors[number].name
+                    raise BadInput(
+                        f"{self.file.path}: {operator.label} reads tensor {name!r:.80}, which "
+                        "nothing before it has made"
+                    )
+            if again := made.intersection(operator.outputs):
+                name = graph.tensors[min(again)].name
+                raise BadInput(f"{self.file.path}: tensor {name!r:.80} is made twice")
+            made.update(operator.outputs)
+        if missing := [n for n in graph.outputs if n not in made]:
+            name = graph.tensors[missing[0]].name
+            raise BadInput(f"{self.file.path}: nothing makes the output {name!r:.80}")
+
+    def _tensor(self, name: str, kind: Any, values: TfliteValues) -> Tensor:
+        value = values.of[name]
+        return Tensor(name, value.shape, kind, value.dtype)
+
+    def _next_values(
+        self, graph: TfliteSubgraph, values: TfliteValues
+    ) -> Iterator[tuple[int, dict[str, str]]]:
+        """By operator: the new values of the variable tensors that it reads, which it writes too."""
+        for operator in graph.operators:
+            more = {}
+            for number in operator.inputs:
+                if number >= 0 and graph.tensors[number].variable:
+                    name = values.names[number]
+                    more[name] = f"{name}'"
+                    values.of[more[name]] = values.of[name]
+                    values.used |= {more[name]}
+                    self.state[name] = more[name]
+            yield operator.number, more
+
+    def _operator(
+        self,
+        operator: TfliteOperator,
+        values: TfliteValues,
+        writer: CallWriter,
+        ahead: dict[int, dict[str, str]],
+    ) -> None:
+        from planners.importers.tflite.values import TfliteNode
+        from planners.importers.tflite.words import said
+
+        if operator.kind in CONTROL:
+            raise BadInput(
+                f"{self.file.path}: {operator.label} is control flow, which has no fixed schedule: "
+                "convert the model without it"
+            )
+        node = TfliteNode(operator, values, ahead[operator.number])
+        if operator.kind in VARIABLES:
+            self._variable(node, writer)
+        elif node.outputs:
+            steps = said(node)
+            if steps is None:
+                kind = f"custom.{operator.kind}" if operator.custom else operator.kind.lower()
+                names = [name for name in node.inputs if not node.is_number(name)]
+                steps = [writer.opaque(kind, names)]
+            writer.add(node, steps, _block(values.names[operator.outputs[0]]))
+
+    def _variable(self, node: TfliteNode, writer: CallWriter) -> None:
+        """A resource variable: what is read first is state, and what is assigned last its new
+        value."""
+        kind, values = node.operator.kind, node.values
+        if kind == "CALL_ONCE":
+            return
+        if kind == "VAR_HANDLE":
+            name = node.get("SharedName") or node.get("Container") or b""
+            self.handles[node.every_output[0]] = name.decode(errors="replace") or "variable"
+            return
+        variable = self.handles[node.input(0)]
+        if kind == "READ_VARIABLE":
+            out = node.every_output[0]
+            if variable not in self.variables:
+                self.variables[variable] = self.kept[variable] = out
+                self.state.setdefault(out, out)
+            else:
+                writer.found.now[out] = self.variables[variable]
+            return
+        value = writer.found.resolve(node.input(1))
+        if variable not in self.kept:
+            name = writer.found.fresh(variable)
+            values.of[name] = NodeValue(values.of[value].shape, values.of[value].dtype)
+            self.kept[variable] = name
+        self.variables[variable] = value
+        self.state[self.kept[variable]] = value
+
+
+def _block(name: str) -> str:
+    """The module path in a value's name: `model/block_1/conv/Relu6` is of `model.block_1.conv`."""
+    return ".".join(name.split(";")[0].split("/")[:-1])

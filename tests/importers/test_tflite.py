@@ -1,0 +1,174 @@
+"""TensorFlow Lite files as graphs: shapes, windows, MACs, state; and what is no such file."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planners as sp
+from planners.importers.tflite.file import read_tflite
+from tests.importers.tflite_models import TfliteWriter
+
+SAME, VALID, RELU, RELU6 = 0, 1, 1, 3
+
+
+def small_net(dtype: str = "float32") -> TfliteWriter:
+    """A convolution, a depthwise one, a branch, a pool, and a dense layer."""
+    w = TfliteWriter()
+    x = w.tensor((1, 9, 11, 3), dtype, name="image", scale=0.5)
+    w.inputs = [x]
+    conv = w.operator(
+        "CONV_2D",
+        [x, w.weight((8, 3, 3, 3), dtype), w.weight((8,))],
+        [w.tensor((1, 5, 6, 8), dtype, name="net/conv/Relu6")],
+        "Conv2DOptions",
+        Padding=SAME,
+        StrideH=2,
+        StrideW=2,
+        FusedActivationFunction=RELU6,
+    )
+    deep = w.operator(
+        "DEPTHWISE_CONV_2D",
+        [conv, w.weight((1, 3, 3, 8), dtype)],
+        [w.tensor((1, 5, 6, 8), dtype, name="net/deep")],
+        "DepthwiseConv2DOptions",
+        Padding=SAME,
+        StrideH=1,
+        StrideW=1,
+        DepthMultiplier=1,
+    )
+    both = w.operator(
+        "CONCATENATION",
+        [conv, deep],
+        [w.tensor((1, 5, 6, 16), dtype, name="net/both")],
+        "ConcatenationOptions",
+        Axis=3,
+    )
+    total = w.operator("ADD", [both, w.weight((16,), dtype)], [w.tensor((1, 5, 6, 16), dtype)])
+    mean = w.operator(
+        "MEAN",
+        [total, w.numbers([1, 2])],
+        [w.tensor((1, 16), dtype)],
+        "ReducerOptions",
+        KeepDims=False,
+    )
+    dense = w.operator(
+        "FULLY_CONNECTED",
+        [mean, w.weight((10, 16), dtype)],
+        [w.tensor((1, 10), dtype)],
+        "FullyConnectedOptions",
+        FusedActivationFunction=RELU,
+    )
+    w.outputs = [w.operator("SOFTMAX", [dense], [w.tensor((1, 10), dtype, name="classes")])]
+    return w
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_small_network(dtype: str, tmp_path: Path) -> None:
+    graph = sp.load(small_net(dtype).save(tmp_path / "net.tflite"))
+    ops = list(graph.operators)
+    assert [op.kind for op in ops] == "conv2d conv2d cat add mean linear softmax".split()
+    conv, deep = ops[0], ops[1]
+    assert graph.tensors["image"].shape == (1, 3, 9, 11)
+    assert (conv.kernel, conv.stride, conv.padding) == ((3, 3), (2, 2), (1, 1))
+    assert graph.tensors[conv.outputs[0]].shape == (1, 8, 5, 6)
+    assert [part.kind for part in conv.parts] == ["conv2d", "hardtanh"]
+    assert conv.macs == 8 * 5 * 6 * 27
+    assert deep.groups == 8
+    assert deep.macs == 8 * 5 * 6 * 9
+    assert sum(op.macs for op in ops) == conv.macs + deep.macs + 160
+    assert graph.bytes_per_element == (1 if dtype == "float32" else "native")
+    assert {t.dtype for t in graph.tensors.values() if t.kind == "activation"} == {dtype}
+    assert [graph.tensors[name].shape for name in ops[3].parameters] == [(1, 16, 1, 1)]
+    for planner in ("cosma", "fusion", "overlap", "streaming"):
+        plan = sp.plan(graph, planner, "4KiB", time_limit=1)
+        assert sp.check(plan).extent_bytes <= plan.budget_bytes
+
+
+def test_variables_are_state(tmp_path: Path) -> None:
+    """A variable tensor of a layer: it is read, and written for the next run."""
+    w = TfliteWriter()
+    x = w.tensor((1, 4), name="x")
+    state = w.tensor((1, 12), name="kept", variable=True)
+    features, time = w.weight((6, 4)), w.weight((6, 2))
+    w.inputs = [x]
+    w.outputs = [w.operator("SVDF", [x, features, time, -1, state], [w.tensor((1, 6), name="y")])]
+    graph = sp.load(w.save(tmp_path / "svdf.tflite"))
+    assert graph.state == {"kept": "kept'"}
+    assert graph.tensors["kept"].kind == "state"
+    assert set(graph.outputs) == {"y", "kept'"}
+    assert sum(op.macs for op in graph.operators) == 6 * 4 + 6 * 2
+
+
+def test_weights_behind_dequantize_are_what_they_are_stored_as(tmp_path: Path) -> None:
+    w = TfliteWriter()
+    x = w.tensor((1, 8), name="x")
+    w.inputs = [x]
+    stored = w.tensor((4, 8), "float16", np.ones((4, 8), np.float16), name="half")
+    weight = w.operator("DEQUANTIZE", [stored], [w.tensor((4, 8), name="whole")])
+    w.outputs = [w.operator("FULLY_CONNECTED", [x, weight], [w.tensor((1, 4), name="y")])]
+    graph = sp.load(w.save(tmp_path / "half.tflite"))
+    (dense,) = graph.operators
+    assert dense.parameters == ("half",)
+    assert graph.size_bytes("half") == 4 * 8 * 2
+    assert dense.macs == 32
+
+
+def test_what_is_not_known_needs_everything(tmp_path: Path) -> None:
+    w = TfliteWriter()
+    x = w.tensor((1, 4, 4, 2), name="x")
+    w.inputs = [x]
+    y = w.operator("MyOwn", [x, w.weight((3,))], [w.tensor((1, 4, 4, 2), name="y")])
+    w.outputs = [w.operator("RELU", [y], [w.tensor((1, 4, 4, 2), name="z")])]
+    graph = sp.load(w.save(tmp_path / "own.tflite"))
+    assert graph.operators[0].kind == "custom.MyOwn"
+    assert graph.source["opaque"] == [graph.operators[0].name]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:30], "is not a TensorFlow Lite file, or is cut short"),
+        (lambda data: b"\0" * 64, "is not a TensorFlow Lite file"),
+        (lambda data: b"", "is not a TensorFlow Lite file"),
+    ],
+)
+def test_what_is_no_such_file(change: object, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tflite"
+    path.write_bytes(change(small_net().to_bytes()))  # type: ignore[operator]
+    with pytest.raises(sp.BadInput, match=words):
+        sp.load(path)
+
+
+def test_other_shapes_and_control_flow_are_refused(tmp_path: Path) -> None:
+    path = small_net().save(tmp_path / "net.tflite")
+    assert sp.load(path, input_shape=(1, 9, 11, 3)).operators
+    with pytest.raises(sp.BadInput, match="has its own input shapes"):
+        sp.load(path, input_shape=(1, 3, 32, 32))
+    w = TfliteWriter()
+    x = w.tensor((1, 4), name="x")
+    w.inputs, w.outputs = [x], [w.operator("WHILE", [x], [w.tensor((1, 4), name="y")])]
+    with pytest.raises(sp.BadInput, match=r"operator 0 \(WHILE\) is control flow"):
+        sp.load(w.save(tmp_path / "while.tflite"))
+
+
+def test_broken_bytes_never_do_more_than_say_so(tmp_path: Path) -> None:
+    data, rng = small_net().to_bytes(), random.Random(0)
+    path = tmp_path / "broken.tflite"
+    refused = 0
+    for _ in range(300):
+        broken = bytearray(data)
+        for _ in range(rng.randint(1, 6)):
+            broken[rng.randrange(len(broken))] = rng.choice([0, 1, 127, 255, rng.randrange(256)])
+        path.write_bytes(broken)
+        try:
+            read_tflite(path)
+            sp.load(path)
+        except sp.BadInput as error:
+            refused += 1
+            assert str(error).startswith(str(path))
+            assert "\n" not in str(error)
+    assert refused > 30

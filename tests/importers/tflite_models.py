@@ -1,0 +1,178 @@
+"""TensorFlow Lite files made by hand: tensors and operators in, bytes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+
+TYPES = {name.lower(): n for name, n in vars(tflite.TensorType).items() if isinstance(n, int)}
+
+
+@dataclass
+class TfliteWriter:
+    """A subgraph in the making: tensors by number, operators in order."""
+
+    tensors: list[dict[str, Any]] = field(default_factory=list)
+    operators: list[tuple[str, Sequence[int], Sequence[int], str, Mapping[str, Any]]] = field(
+        default_factory=list
+    )
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    metadata: dict[str, bytes] = field(default_factory=dict)
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        dtype: str = "float32",
+        data: np.ndarray | None = None,
+        name: str | None = None,
+        **more: Any,
+    ) -> int:
+        """A tensor; its number."""
+        number = len(self.tensors)
+        name = f"t{number}" if name is None else name
+        self.tensors.append({"shape": shape, "dtype": dtype, "data": data, "name": name, **more})
+        return number
+
+    def numbers(self, values: Sequence[int]) -> int:
+        """A constant of whole numbers."""
+        array = np.array(values, dtype=np.int32)
+        return self.tensor(array.shape, "int32", array)
+
+    def weight(self, shape: Sequence[int], dtype: str = "float32") -> int:
+        rng = np.random.default_rng(len(self.tensors))
+        return self.tensor(shape, dtype, rng.integers(-3, 4, shape).astype(dtype))
+
+    def operator(
+        self,
+        kind: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: str = "",
+        **given: Any,
+    ) -> int:
+        """An operator; its first output."""
+        self.operators.append((kind, inputs, outputs, options, given))
+        return outputs[0]
+
+    def save(self, path: Path) -> Path:
+        """Write the file."""
+        path.write_bytes(self.to_bytes())
+        return path
+
+    def to_bytes(self) -> bytes:
+        """The flatbuffer."""
+        b = flatbuffers.Builder(1024)
+        buffers = [None, *(t["data"] for t in self.tensors)]
+        entries = []
+        for name, data in self.metadata.items():
+            buffers.append(np.frombuffer(data, np.uint8))
+            entries.append(_table(b, "Metadata", Name=b.CreateString(name), Buffer=len(buffers) - 1))
+        made = []
+        for data in buffers:
+            at = None
+            if data is not None:
+                raw = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
+                at = b.CreateNumpyVector(raw) if raw.size else None
+            made.append(_table(b, "Buffer", **({} if at is None else {"Data": at})))
+        kinds = list(dict.fromkeys(kind for kind, *_ in self.operators))
+        codes = []
+        for kind in kinds:
+            number = getattr(tflite.BuiltinOperator, kind, tflite.BuiltinOperator.CUSTOM)
+            custom = {}
+            if number == tflite.BuiltinOperator.CUSTOM:
+                custom = {"CustomCode": b.CreateString(kind)}
+            old = min(number, 127)
+            codes.append(
+                _table(b, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, **custom)
+            )
+        tensors = [self._tensor(b, number, each) for number, each in enumerate(self.tensors)]
+        operators = [self._operator(b, kinds, *each) for each in self.operators]
+        graph = _table(
+            b,
+            "SubGraph",
+            Tensors=_offsets(b, tensors),
+            Inputs=_ints(b, self.inputs),
+            Outputs=_ints(b, self.outputs),
+            Operators=_offsets(b, operators),
+            Name=b.CreateString("main"),
+        )
+        model = _table(
+            b,
+            "Model",
+            Version=3,
+            OperatorCodes=_offsets(b, codes),
+            Subgraphs=_offsets(b, [graph]),
+            Buffers=_offsets(b, made),
+            **({"Metadata": _offsets(b, entries)} if entries else {}),
+        )
+        b.Finish(model, b"TFL3")
+        return bytes(b.Output())
+
+    def _tensor(self, b: Any, number: int, tensor: Mapping[str, Any]) -> int:
+        more = {}
+        if "scale" in tensor:
+            scales = b.CreateNumpyVector(np.array([tensor["scale"]], np.float32))
+            zeros = b.CreateNumpyVector(np.array([tensor.get("zero", 0)], np.int64))
+            quantised = _table(b, "QuantizationParameters", Scale=scales, ZeroPoint=zeros)
+            more["Quantization"] = quantised
+        if tensor.get("variable"):
+            more["IsVariable"] = True
+        return _table(
+            b,
+            "Tensor",
+            Shape=_ints(b, tensor["shape"]),
+            Type=TYPES[tensor["dtype"]],
+            Buffer=number + 1,
+            Name=b.CreateString(tensor["name"]),
+            **more,
+        )
+
+    def _operator(
+        self,
+        b: Any,
+        kinds: Sequence[str],
+        kind: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        options: str,
+        given: Mapping[str, Any],
+    ) -> int:
+        more = {}
+        if options:
+            more["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, options)
+            more["BuiltinOptions"] = _table(b, options, **given)
+        return _table(
+            b,
+            "Operator",
+            OpcodeIndex=kinds.index(kind),
+            Inputs=_ints(b, inputs),
+            Outputs=_ints(b, outputs),
+            **more,
+        )
+
+
+def _table(b: Any, kind: str, **fields: Any) -> int:
+    """A table of the schema; vectors, strings and tables in it are there already."""
+    module = __import__(f"tflite.{kind}", fromlist=["Start"])
+    module.Start(b)
+    for name, value in fields.items():
+        getattr(module, f"Add{name}")(b, value)
+    return int(module.End(b))
+
+
+def _ints(b: Any, values: Sequence[int]) -> int:
+    return int(b.CreateNumpyVector(np.array(values, dtype=np.int32)))
+
+
+def _offsets(b: Any, tables: Sequence[int]) -> int:
+    b.StartVector(4, len(tables), 4)
+    for at in reversed(tables):
+        b.PrependUOffsetTRelative(at)
+    return int(b.EndVector())
