@@ -21,7 +21,7 @@ Rest = Mapping[str, Any] | None
 PROGRESS_EVERY_S = 0.1
 GRAPHS_KEPT = 4
 TO_FIND = "type a part of a name to find it; timm:NAME and uploaded files load too"
-FILES = (".json", ".pt2", ".onnx", ".cfg")
+FILES = (".json", ".pt2", ".onnx", ".tflite", ".cfg")
 
 
 class Desk:

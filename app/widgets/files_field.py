@@ -92,7 +92,7 @@ class FilesField(pn.viewable.Viewer):
         )
         self.upload = dropper(
             "upload",
-            "Drop a file here, or browse\\A a plan · .pt2 · .onnx · .cfg · JSON",
+            "Drop a file here, or browse\\A a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
             sizing_mode="stretch_width",
             margin=(2, 8),
         )

@@ -27,8 +27,8 @@ LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
 
 NO_KERNELS = (
-    "a graph from an ONNX or .pt2 file can be planned, checked and simulated, not executed: for "
-    "that, import the PyTorch module with from_torch"
+    "a graph from an ONNX, .tflite or .pt2 file can be planned, checked and simulated, not "
+    "executed: for that, import the PyTorch module with from_torch"
 )
 
 
@@ -50,11 +50,11 @@ def load(
 ) -> Graph:
     """The graph of a catalogue model, a `timm:` model, a `vmcu:` block or a file.
 
-    Files are graph JSON, Darknet `.cfg`, `.onnx` and `.pt2`. `input_shape` is the shape of the
-    input, or one shape an input; JSON files and blocks have their own (and their own granularity),
-    and `.pt2` files have their own shape. A detector is loaded as its dense part
-    (`planners.catalogue.detectors`). The first load of a model imports torch and takes seconds; the
-    graph is then kept on disk.
+    Files are graph JSON, Darknet `.cfg`, `.onnx`, `.tflite` and `.pt2`. `input_shape` is the shape
+    of the input, or one shape an input; JSON files and blocks have their own (and their own
+    granularity), and `.tflite` and `.pt2` files have their own shape. A detector is loaded as its
+    dense part (`planners.catalogue.detectors`). The first load of a model imports torch and takes
+    seconds; the graph is then kept on disk.
 
     `bytes_per_element`: of every element, or `"native"`: each tensor has those of its own type. By
     default 1 for catalogue models and files of one type, `"native"` for files that mix types, and
@@ -118,7 +118,7 @@ def build(
         network = darknet.network_of(source, "the graph's source")
         inputs = torch_models.random_inputs(source["input_shape"], seed)
         return torch_models.random_module(network, seed, inputs), inputs
-    if "onnx" in source or "pt2" in source:
+    if {"onnx", "tflite", "pt2"} & source.keys():
         raise BadInput(NO_KERNELS)
     name, shapes = source.get("catalogue"), source.get("input_shape")
     if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):

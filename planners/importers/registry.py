@@ -19,8 +19,8 @@ class Format:
 
     The reader takes a path, an input shape, a granularity and bytes per element. A file that
     has `signature` at its place is of this format whatever its suffix; one that begins with `hint`
-    is where it is no text and its suffix says nothing. `is_text` knows a format that is text. Larger
-    files than `most_bytes` are not taken from visitors.
+    is where it is no text and its suffix says nothing. `is_text` knows a format that is text.
+    Larger files than `most_bytes` are not taken from visitors.
     """
 
     suffix: str
@@ -90,6 +90,6 @@ def format_of_text(text: str) -> Format | None:
 
 
 def titles() -> str:
-    """All formats as words: `.onnx, .pt2 or Darknet .cfg`."""
+    """All formats as words: `.onnx, .tflite, .pt2 or Darknet .cfg`."""
     *first, last = (each.title for each in FORMATS)
     return f"{', '.join(first)} or {last}"

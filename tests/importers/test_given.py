@@ -73,7 +73,10 @@ def test_inputs_stay_as_they_are() -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "path": (lambda: Path("net.pt"), "not a path: sp.load('net.pt') reads .pt2, .onnx and .cfg"),
+    "path": (
+        lambda: Path("net.pt"),
+        "not a path: sp.load('net.pt') reads .pt2, .onnx, .tflite and .cfg",
+    ),
     "weights": (lambda: NET.state_dict(), "not a state_dict, which has weights and no network"),
     "class": (lambda: nn.ReLU, "not the class ReLU: make one"),
     "function": (lambda: torch.relu, "not a function: call it in a module's forward"),

@@ -73,7 +73,9 @@ class TfliteWriter:
         entries = []
         for name, data in self.metadata.items():
             buffers.append(np.frombuffer(data, np.uint8))
-            entries.append(_table(b, "Metadata", Name=b.CreateString(name), Buffer=len(buffers) - 1))
+            entries.append(
+                _table(b, "Metadata", Name=b.CreateString(name), Buffer=len(buffers) - 1)
+            )
         made = []
         for data in buffers:
             at = None

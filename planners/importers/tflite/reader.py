@@ -69,7 +69,7 @@ def _kinds(op: Operator) -> set[str]:
 
 
 def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | None) -> None:
-    """Refuse other shapes than those of the file: its operators hold sizes that follow from them."""
+    """Refuse other shapes than the file's: its operators hold sizes that follow from them."""
     if given is None:
         return
     graph = file.subgraphs[0]
@@ -163,7 +163,7 @@ class _SubgraphReader:
     def _next_values(
         self, graph: TfliteSubgraph, values: TfliteValues
     ) -> Iterator[tuple[int, dict[str, str]]]:
-        """By operator: the new values of the variable tensors that it reads, which it writes too."""
+        """By operator: the new values of the variable tensors that it reads and writes."""
         for operator in graph.operators:
             more = {}
             for number in operator.inputs:

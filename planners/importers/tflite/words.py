@@ -141,7 +141,9 @@ def _slice(node: TfliteNode) -> Said:
     begin, size = node.whole(1), node.whole(2)
     if begin is None or size is None:
         return None
-    ends = [n if length < 0 else at + length for at, length, n in zip(begin, size, node.file_shape())]
+    ends = [
+        n if length < 0 else at + length for at, length, n in zip(begin, size, node.file_shape())
+    ]
     return _cut(node, [range(a, b) for a, b in zip(begin, ends, strict=True)])
 
 
@@ -198,9 +200,7 @@ def _reduce(kind: str) -> Callable[[TfliteNode], Said]:
 
 def _softmax(kind: str) -> Callable[[TfliteNode], Said]:
     """Along the file's last axis."""
-    return lambda node: [
-        Aten(kind, {"self": node.input(0)}, {"dim": axis_here(-1, node.rank())})
-    ]
+    return lambda node: [Aten(kind, {"self": node.input(0)}, {"dim": axis_here(-1, node.rank())})]
 
 
 def _gather(node: TfliteNode) -> Said:

@@ -27,7 +27,9 @@ def checked_module(module: Any) -> Any:
 
 def _instead(module: Any) -> str:
     if isinstance(module, (str, Path)):
-        return f", not a path: sp.load({str(module)!r:.80}) reads .pt2, .onnx and .cfg files"
+        return (
+            f", not a path: sp.load({str(module)!r:.80}) reads .pt2, .onnx, .tflite and .cfg files"
+        )
     if isinstance(module, Mapping):
         tensors = all(isinstance(value, torch.Tensor) for value in module.values())
         what = "a state_dict, which has weights and no network" if tensors else "a dict"

@@ -1,1 +1,0 @@
-"""Plans of other tools: read, judged, and bettered."""

@@ -1,1 +1,0 @@
-"""Readers of other tools' allocations, a format each."""
