@@ -59,7 +59,7 @@ SERVES: Mapping[str, tuple[str, ...]] = {
 }
 """By what is asked: what planners call the objectives of theirs that serve it."""
 FIRST = (
-    Form(COSMA, proves="traffic", quick=True, small=True),
+    Form(COSMA, proves="traffic", quick=True, small=True, leads=True),
     Form(STREAMING, {"joint": True}, quick=True, small=True),
 )
 WHOLE_ROWS = Form(OVERLAP, {"objective": "latency"}, staged=True, quick=True)
@@ -101,7 +101,7 @@ def forms(objective: str, weights: str) -> list[Form]:
     else:
         ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *STREAMS, *GROUPS, *POOLS]
     known = {form.planner for form in ours} | {AUTO}
-    theirs = [Form(name) for name in planners() if name not in known]
+    theirs = [Form(name, leads=True) for name in planners() if name not in known]
     every = [form for form in (*ours, *theirs) if _possible(form)]
     if objective == "memory":
         small = [form for form in every if form.small or form in theirs]

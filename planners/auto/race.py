@@ -1,7 +1,7 @@
 """Which form is asked next, and for how long: in rounds, each for those that can still win.
 
-The first round asks those that lead, and then the others with equal shares of a fifth of the time;
-or all with equal shares of it, where none leads. More time goes where something can be won: to
+The first round asks those that lead, and the others with equal shares of a fifth of the time; or
+all with equal shares of it, where none leads. More time goes where something can be won: to
 forms that were cut short and whose bound is better than the best found. Each round gives them twice
 as much and goes on with the better half, until there is one for each process: those have all that
 is left. What has ended by itself, or is proven to win nothing, is not asked again.
@@ -94,7 +94,7 @@ class Race:
         self._rivals: list[int] | None = None
 
     def _first_round(self, limit_s: float) -> Iterator[tuple[int, float]]:
-        """Forms by number, and their limits: those that lead, then others as time allows."""
+        """Forms by number, and their limits: those that lead, and others as time allows."""
         leading = [number for number, runner in enumerate(self.runners) if runner.form.leads]
         others = [number for number, runner in enumerate(self.runners) if not runner.form.leads]
         if not leading:
@@ -103,10 +103,10 @@ class Race:
             return
         worth_s = LEAD_S + OPERATOR_S * len(self.aim.floors.graph.operators)
         lead_s = min(MOST_LEAD * limit_s, max(LEAD_SHARE * limit_s, worth_s))
-        yield from ((number, max(LEAST_S, lead_s)) for number in leading)
         rest_s = OTHERS_SHARE * limit_s * self.lanes
         some = others[: int(rest_s / worth_s)]
-        yield from ((number, rest_s / len(some)) for number in some)
+        for number in sorted([*leading, *some]):
+            yield number, max(LEAST_S, rest_s / len(some) if number in some else lead_s)
 
     def to_beat(self) -> Key | None:
         """The key of the best so far."""

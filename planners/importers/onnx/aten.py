@@ -15,7 +15,7 @@ import numpy as np
 from planners.importers.onnx import layers
 from planners.importers.onnx.contributed import standard_form
 from planners.importers.onnx.node import OnnxNode
-from planners.importers.said import BEFORE, Aten, Said
+from planners.importers.torch.said import BEFORE, Aten, Said
 
 
 def aten(node: OnnxNode) -> Said:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 
 from planners.importers.onnx.node import OnnxNode
-from planners.importers.said import BEFORE, Aten, Said
+from planners.importers.torch.said import BEFORE, Aten, Said
 
 
 def _window(node: OnnxNode, kernel: tuple[int, ...]) -> dict[str, object]:

@@ -10,7 +10,7 @@ import onnx
 
 from planners.importers.onnx.fold import Array
 from planners.importers.onnx.values import Values
-from planners.importers.said import Shape
+from planners.importers.torch.said import Shape
 
 
 @dataclass(frozen=True)

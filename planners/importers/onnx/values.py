@@ -37,7 +37,7 @@ from planners.importers.onnx.file import (
 )
 from planners.importers.onnx.fold import FOLDS, Array
 from planners.importers.onnx.rules import Shape, not_inferred, pooled_up
-from planners.importers.said import NodeValue
+from planners.importers.torch.said import NodeValue
 
 LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""

@@ -10,8 +10,8 @@ from math import prod
 
 import tflite
 
-from planners.importers.said import BEFORE, Aten, Said, Shape
 from planners.importers.tflite.values import TfliteNode, turned
+from planners.importers.torch.said import BEFORE, Aten, Said, Shape
 
 RECURRENT = (
     "UNIDIRECTIONAL_SEQUENCE_LSTM",

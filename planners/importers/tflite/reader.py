@@ -12,12 +12,12 @@ from planners.core.element_types import Width
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.importers.passes import GRANULARITIES, CallTrace, to_graph
-from planners.importers.said import NodeValue
+from planners.importers.torch.said import NodeValue
 
 if TYPE_CHECKING:
-    from planners.importers.said import CallWriter
     from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
     from planners.importers.tflite.values import TfliteNode, TfliteValues
+    from planners.importers.torch.said import CallWriter
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 CONTROL = frozenset({"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
@@ -104,8 +104,8 @@ class _SubgraphReader:
     state: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> FoundCalls:
-        from planners.importers.said import CallWriter
         from planners.importers.tflite.values import values_of
+        from planners.importers.torch.said import CallWriter
 
         graph = self.file.subgraphs[0]
         self._check_order(graph)

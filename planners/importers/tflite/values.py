@@ -13,7 +13,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from planners.core.errors import BadInput
-from planners.importers.said import NodeValue, Shape
 from planners.importers.tflite.file import (
     SIZELESS,
     TfliteFile,
@@ -21,6 +20,7 @@ from planners.importers.tflite.file import (
     TfliteSubgraph,
     TfliteTensor,
 )
+from planners.importers.torch.said import NodeValue, Shape
 
 MOST_NUMBERS = 2**12
 """Elements of a constant beyond which it is data, not numbers that shapes come from."""

@@ -10,9 +10,9 @@ from math import prod
 
 import tflite
 
-from planners.importers.said import BEFORE, Aten, Said
 from planners.importers.tflite import layers
 from planners.importers.tflite.values import TfliteNode, axis_here
+from planners.importers.torch.said import BEFORE, Aten, Said
 
 _ACTIVATIONS: Mapping[int, Aten] = {
     tflite.ActivationFunctionType.RELU: Aten("relu", {"self": BEFORE}),
