@@ -166,8 +166,8 @@ class _QuickerGroups:
         pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
         laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
         if self.best is None and self._is_long(laid):
-            pairs = zip(groups, laid, strict=True)
-            laid = tuple([self._shorter(mask, each) for mask, each in pairs])
+            both = zip(groups, laid, strict=True)
+            laid = tuple([self._shorter(mask, each) for mask, each in both])
         return None if self._too_long(laid) else self._time(laid)
 
     def _shorter(self, mask: int, laid: LaidGroup) -> LaidGroup:
