@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import planners as sp
+from planners.core.giving_up import TimeUp
 from planners.cosma.latency.bound import any_order_bound_s, order_bound_s
 from planners.cosma.latency.seconds import ScheduleSeconds
+from planners.cosma.latency.variants import Fastest
 from planners.cosma.model.problem import ScheduleProblem
 from tests.cases import cases
 from tests.cosma.faster import can_be_faster
@@ -159,3 +162,19 @@ def test_wishes_hold_by_latency_too() -> None:
     tensor = graph.operators[2].outputs[0]
     plan = sp.plan(graph, budget=budget, objective="latency", wishes=(f"keep {tensor}",))
     sp.check(plan)
+
+
+def test_a_search_that_was_broken_off_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given up in the middle of a candidate leaves nothing to go on with."""
+    graph = random_graph(5, 12, largest=40)
+    asked: dict[str, Any] = {"objective": "latency", "time_limit": 5}
+    offered = Fastest.offer
+
+    def broken(self: Fastest, *given: Any) -> bool:
+        raise TimeUp
+
+    monkeypatch.setattr(Fastest, "offer", broken)
+    with pytest.raises(TimeUp):
+        sp.plan(graph, "cosma", "MR", **asked)
+    monkeypatch.setattr(Fastest, "offer", offered)
+    assert sp.plan(graph, "cosma", "MR", **asked).details.latency is not None

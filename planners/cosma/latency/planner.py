@@ -162,7 +162,8 @@ def _known_of(
     def is_it(known: KnownVariants) -> bool:
         before, found = known.start
         alike = known.asked == (machine, any_order, any_traffic) and before.graph is problem.graph
-        return alike and before == problem and found.offsets == solution.offsets
+        same = alike and before == problem and found.offsets == solution.offsets
+        return same and not known.search.broken_off
 
     return _recent.get(is_it, lambda: KnownVariants(start, machine, any_order, any_traffic))
 

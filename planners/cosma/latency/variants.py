@@ -45,13 +45,15 @@ class Timed:
 class Fastest:
     """The fastest candidate so far, the first one's seconds, and how many there were.
 
-    It can be asked again, with a clock more: it goes on with the candidates after the last.
+    It can be asked again, with a clock more: it goes on with the candidates after the last, unless
+    it was `broken_off` inside of one.
     """
 
     def __init__(self, machine: Machine, bound_s: float) -> None:
         self.machine, self.bound_s, self.clock = machine, bound_s, Clock(0.0)
         self.best: Timed | None = None
         self.first_s, self.candidates = 0.0, 0
+        self.broken_off = False
 
     @property
     def done(self) -> bool:
@@ -65,10 +67,11 @@ class Fastest:
 
     def look_on(self, candidates: Iterator[None], clock: Clock) -> Timed:
         """The best, once these are looked at or the time is over; the first is always timed."""
-        self.clock = clock
+        self.clock, self.broken_off = clock, True
         while not self.done:
             if next(candidates, self) is self:  # there are no more
                 break
+        self.broken_off = False
         assert self.best is not None
         return self.best
 

@@ -15,7 +15,7 @@ import numpy as np
 from planners.importers.onnx import layers
 from planners.importers.onnx.contributed import standard_form
 from planners.importers.onnx.node import OnnxNode
-from planners.importers.torch.said import BEFORE, Aten, Said
+from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
 
 
 def aten(node: OnnxNode) -> Said:
@@ -42,15 +42,6 @@ def _contributed(node: OnnxNode, plain: Any) -> Said:
 _MAY_GIVE_MORE = frozenset(
     {"Split", "LSTM", "GRU", "RNN", "TopK", "MaxPool", "DynamicQuantizeLinear"}
 )
-
-
-def _unary(kind: str) -> Callable[[OnnxNode], Said]:
-    return lambda node: [Aten(kind, {"self": node.input(0)})]
-
-
-def _element(kind: str) -> Callable[[OnnxNode], Said]:
-    """A function of each element that no operator is folded into."""
-    return lambda node: [Aten(kind, {"self": node.input(0)}, relation=("same",))]
 
 
 def _binary(kind: str) -> Callable[[OnnxNode], Said]:
@@ -284,8 +275,8 @@ _QUANTIZED_CONV = {"input": 0, "weight": 3, "bias": 8}
 _QUANTIZED_CONV |= {f"q{place}": place for place in (1, 2, 4, 5, 6, 7)}
 
 _SAY: Mapping[str, Callable[[OnnxNode], Said]] = {
-    **{name: _unary(kind) for name, kind in _UNARY.items()},
-    **{name: _element(kind) for name, kind in _ELEMENT.items()},
+    **{name: unary(kind) for name, kind in _UNARY.items()},
+    **{name: element(kind) for name, kind in _ELEMENT.items()},
     **{name: _binary(kind) for name, kind in _BINARY.items()},
     **{name: _reduce(kind) for name, kind in _REDUCE.items()},
     **{name: _whole(kind) for name, kind in _WHOLE.items()},

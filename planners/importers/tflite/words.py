@@ -12,7 +12,7 @@ import tflite
 
 from planners.importers.tflite import layers
 from planners.importers.tflite.values import TfliteNode, axis_here
-from planners.importers.torch.said import BEFORE, Aten, Said
+from planners.importers.torch.said import BEFORE, Aten, Said, element, unary
 
 _ACTIVATIONS: Mapping[int, Aten] = {
     tflite.ActivationFunctionType.RELU: Aten("relu", {"self": BEFORE}),
@@ -33,15 +33,6 @@ def said(node: TfliteNode) -> Said:
         return steps
     activation = _ACTIVATIONS.get(node.get("FusedActivationFunction", 0))
     return [*steps, activation] if activation else steps
-
-
-def _unary(kind: str) -> Callable[[TfliteNode], Said]:
-    return lambda node: [Aten(kind, {"self": node.input(0)})]
-
-
-def _element(kind: str) -> Callable[[TfliteNode], Said]:
-    """A function of each element that no operator is folded into."""
-    return lambda node: [Aten(kind, {"self": node.input(0)}, relation=("same",))]
 
 
 def _binary(kind: str) -> Callable[[TfliteNode], Said]:
@@ -256,8 +247,8 @@ _WHOLE = {
     "ZEROS_LIKE": "zeros_like",
 }  # fmt: skip
 _SAY: Mapping[str, Callable[[TfliteNode], Said]] = {
-    **{name: _unary(kind) for name, kind in _UNARY.items()},
-    **{name: _element(kind) for name, kind in _ELEMENT.items()},
+    **{name: unary(kind) for name, kind in _UNARY.items()},
+    **{name: element(kind) for name, kind in _ELEMENT.items()},
     **{name: _binary(kind) for name, kind in _BINARY.items()},
     **{name: _reduce(kind) for name, kind in _REDUCE.items()},
     **{name: _whole(kind) for name, kind in _WHOLE.items()},

@@ -6,7 +6,7 @@ importer of PyTorch modules: kinds, windows, multiply-accumulates, and what read
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Protocol, TypeAlias
@@ -55,6 +55,16 @@ class NodeValue:
     @property
     def elements(self) -> int:
         return prod(self.shape)
+
+
+def unary(kind: str) -> Callable[[SaidNode], Said]:
+    """A function of each element of the first operand."""
+    return lambda node: [Aten(kind, {"self": node.input(0)})]
+
+
+def element(kind: str) -> Callable[[SaidNode], Said]:
+    """The same where no operator is folded into it."""
+    return lambda node: [Aten(kind, {"self": node.input(0)}, relation=("same",))]
 
 
 class NodeValues(Protocol):
