@@ -1,0 +1,144 @@
+"""TensorFlow Lite Micro's plan computed anew: by hand, at random, and against the runtime."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planners.audits.foreign import ForeignTensor, conflicts
+from planners.audits.readers.tflm import ARENA, METADATA, greedy, read_tflm
+from planners.core.errors import BadInput
+from tests.importers.tflite_models import TfliteWriter
+
+
+def chain(sizes: list[int], dtype: str = "int8") -> TfliteWriter:
+    """ReLUs and paddings from one size to the next."""
+    w = TfliteWriter()
+    at = w.tensor((1, sizes[0]), dtype, name="in", scale=0.5)
+    w.inputs = [at]
+    for number, size in enumerate(sizes[1:]):
+        before, pads = w.tensors[at]["shape"][1], np.zeros((2, 2), np.int32)
+        to = w.tensor((1, size), dtype, name=f"x{number}", scale=0.5)
+        if size == before:
+            at = w.operator("RELU", [at], [to])
+        else:
+            pads[1, 1] = size - before
+            at = w.operator("PAD", [at, w.tensor((2, 2), "int32", pads)], [to], "PadOptions")
+    w.outputs = [at]
+    return w
+
+
+def with_offsets(w: TfliteWriter, offsets: list[int], version: int = 1) -> TfliteWriter:
+    numbers = [version, 0, len(offsets), *offsets]
+    w.metadata[METADATA] = np.array(numbers, "<i4").tobytes()
+    return w
+
+
+def test_a_chain_by_hand(tmp_path: Path) -> None:
+    plan = read_tflm(chain([20, 20, 40]).save(tmp_path / "net.tflite"))
+    assert plan.steps == ("inputs", "relu", "pad")
+    lives = [(t.name, t.lower, t.upper, t.size_bytes, t.offset) for t in plan.tensors]
+    # Rounded up to 16; the 48 bytes first, then of equals the last.
+    assert lives == [("in", 0, 2, 32, 0), ("x0", 1, 3, 32, 48), ("x1", 2, 3, 48, 0)]
+    assert plan.own_peak == {ARENA: 80}
+    assert "greedy" in plan.notes[0]
+
+
+def test_offsets_of_the_file_are_kept(tmp_path: Path) -> None:
+    w = with_offsets(chain([32, 32, 32]), [64, -1, 0])
+    plan = read_tflm(w.save(tmp_path / "net.tflite"))
+    assert [t.offset for t in plan.tensors] == [64, 32, 0]
+    assert plan.own_peak == {ARENA: 96}
+    assert "2 of 3 tensors" in plan.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "version", "words"),
+    [
+        ([0, 0], 1, "2 offsets for 3 tensors"),
+        ([0, 0, 0], 7, "not of version 1"),
+        ([0, -16, 0], 1, "cannot lie at -16"),
+    ],
+)
+def test_broken_offsets(offsets: list[int], version: int, words: str, tmp_path: Path) -> None:
+    path = with_offsets(chain([32, 32, 32]), offsets, version).save(tmp_path / "net.tflite")
+    with pytest.raises(BadInput, match=words):
+        read_tflm(path)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_greedy_is_what_the_rule_says(seed: int) -> None:
+    """Against the rule said another way: byte by byte, the lowest free place."""
+    rng = random.Random(seed)
+    tensors = []
+    for number in range(rng.randint(1, 9)):
+        lower = rng.randrange(8)
+        upper = lower + rng.randint(1, 4)
+        tensors.append(ForeignTensor(str(number), lower, upper, 16 * rng.randint(1, 5)))
+    given = {t.id: 16 * rng.randrange(6) for t in tensors if rng.random() < 0.2}
+    placed = {t.id: t for t in greedy(tensors, given)}
+    done: list[ForeignTensor] = [placed[id] for id in given]
+    order = sorted((t for t in tensors if t.id not in given), key=lambda t: int(t.id), reverse=True)
+    for tensor in sorted(order, key=lambda t: -t.size_bytes):
+        taken = {
+            byte
+            for other in done
+            if other.lower < tensor.upper
+            and tensor.lower < other.upper
+            and other.offset is not None
+            for byte in range(other.offset // 16, other.stop // 16)
+        }
+        at = 0
+        while taken & set(range(at, at + tensor.size_bytes // 16)):
+            at += 1
+        assert placed[tensor.id].offset == 16 * at
+        done.append(placed[tensor.id])
+    if not given:
+        assert not conflicts(list(placed.values()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_broken_files_are_refused_in_a_line(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    data = bytearray(with_offsets(chain([32, 40, 40]), [-1, -1, 32, -1]).to_bytes())
+    if seed % 2:
+        del data[rng.randrange(8, len(data)) :]
+    for _ in range(rng.randint(1, 8)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    path = tmp_path / "net.tflite"
+    path.write_bytes(data)
+    try:
+        assert read_tflm(path).tensors
+    except BadInput as error:
+        assert "\n" not in str(error)
+
+
+def head_of(path: Path, capfd: pytest.CaptureFixture[str]) -> int:
+    """The head that the runtime prints."""
+    runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
+    interpreter = runtime.Interpreter.from_file(str(path), arena_size=1 << 20)
+    capfd.readouterr()
+    interpreter.print_allocations()
+    found = re.search(r"allocation head (\d+) bytes", "".join(capfd.readouterr()))
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_runtime_prints_the_same_head(
+    seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rng = random.Random(seed)
+    sizes = [rng.randint(1, 400)]
+    for _ in range(rng.randint(1, 9)):
+        sizes.append(sizes[-1] + rng.choice([0, 0, rng.randint(1, 300)]))
+    w = chain(sizes)
+    if seed % 2:
+        count = len(w.tensors)
+        with_offsets(w, [rng.choice([-1, 16 * rng.randrange(40)]) for _ in range(count)])
+    path = w.save(tmp_path / "net.tflite")
+    assert read_tflm(path).own_peak[ARENA] == head_of(path, capfd)
