@@ -9,7 +9,6 @@ from planners.allocation.problem.model import Lifetime
 from planners.core.errors import BadInput
 from planners.core.graph import Graph
 
-
 MOST_BYTES = 2**60
 LARGEST_ALIGNMENT = 2**30
 

@@ -111,10 +111,16 @@ def test_broken_files_are_refused_in_a_line(seed: int, tmp_path: Path) -> None:
         data[rng.randrange(len(data))] = rng.randrange(256)
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
+    assert said(path)
+
+
+def said(path: Path) -> str:
+    """What reading a file ends in: a plan, or one line. Any other error goes on."""
     try:
-        assert read_tflm(path).tensors
+        words = read_tflm(path).tool
     except BadInput as error:
-        assert "\n" not in str(error)
+        words = str(error)
+    return words if "\n" not in words else ""
 
 
 def head_of(path: Path, capfd: pytest.CaptureFixture[str]) -> int:

@@ -124,8 +124,8 @@ def greedy(tensors: Sequence[ForeignTensor], given: Mapping[str, int]) -> tuple[
     fixed = [t for t in tensors if given.get(t.id, BY_RUNTIME) != BY_RUNTIME]
     offsets = {t.id: given[t.id] for t in fixed}
     left = [t for t in tensors if t.id not in offsets]
-    # The planner fills its list from the end, and sorts it so that equals keep their order.
-    left = sorted(left[::-1], key=lambda t: -t.size_bytes)
+    left.reverse()  # It fills its list from the end,
+    left.sort(key=lambda t: -t.size_bytes)  # and equals keep their order.
     placed = sorted(fixed, key=lambda t: offsets[t.id])
     for tensor in left:
         at = 0
