@@ -1,4 +1,4 @@
-"""Another tool's allocation as one small type: what is live when, how large it is, where it lies."""
+"""Another tool's allocation as one small type: what is live when, its size, where it lies."""
 
 from __future__ import annotations
 
