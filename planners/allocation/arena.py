@@ -47,14 +47,15 @@ def best_gap(blocks: Iterable[Block], size_bytes: int, alignment: int = 1) -> in
 def best_fit_arena(lifetimes: Sequence[Lifetime], *, alignment: int = 1) -> dict[str, int]:
     """Offsets by best fit in order of size, largest first (ties: earliest, then as given).
 
-    No capacity: nothing bounds the extent. O(n² log n).
+    Multiples of `alignment`, or of a lifetime's own where that is larger. No capacity: nothing
+    bounds the extent. O(n² log n).
     """
     placed: list[tuple[Lifetime, Block]] = []
     for new in sorted(lifetimes, key=lambda item: (-item.size_bytes, item.lower)):
         rivals = sorted(
             block for old, block in placed if old.lower < new.upper and new.lower < old.upper
         )
-        offset = best_gap(rivals, new.size_bytes, alignment)
+        offset = best_gap(rivals, new.size_bytes, max(alignment, new.alignment))
         placed.append((new, Block(offset, new.size_bytes, new.id)))
     return {block.id: block.offset for _, block in placed}
 

@@ -11,7 +11,7 @@ from planners.core.errors import InvalidPlan
 def check_packing(
     lifetimes: Sequence[Lifetime], offsets: Mapping[str, int], capacity_bytes: int
 ) -> None:
-    """Raise InvalidPlan unless every lifetime has a place, within capacity, shared with no other.
+    """Raise InvalidPlan unless every lifetime has a place, aligned, within capacity, its own.
 
     O(n log n + pairs that overlap in time).
     """
@@ -25,6 +25,13 @@ def check_packing(
                 step=new.lower,
                 address=offset,
                 kind="bounds",
+            )
+        if offset % new.alignment:
+            raise InvalidPlan(
+                f"{new.id!r} lies at {offset}, no multiple of {new.alignment}",
+                step=new.lower,
+                address=offset,
+                kind="alignment",
             )
         live = [old for old in live if old.upper > new.lower]
         for old in live:

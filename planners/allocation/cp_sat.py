@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from threading import Event, Thread
 from typing import Any
 
@@ -18,12 +19,23 @@ def available() -> bool:
     return "highspy" not in sys.modules
 
 
-def solve(instance: Instance, clock: Clock, workers: int = 2) -> tuple[bool | None, Offsets]:
-    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended."""
+def solve(
+    instance: Instance,
+    clock: Clock,
+    workers: int = 2,
+    *,
+    strides: Sequence[int] = (),
+    highest: Sequence[int] = (),
+) -> tuple[bool | None, Offsets]:
+    """(True, offsets), (False, []) where proved infeasible, or (None, []) when time ended.
+
+    With `strides`, units of which each block's offset is a multiple, goes `highest`: the highest
+    offset of each.
+    """
     from ortools.sat.python import cp_model  # slow to import, and never with highspy loaded
 
     model = cp_model.CpModel()
-    offsets = _build(instance, model)
+    offsets = _build(instance, model, strides, highest)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = workers
     solver.parameters.max_time_in_seconds = clock.left_s
@@ -33,11 +45,17 @@ def solve(instance: Instance, clock: Clock, workers: int = 2) -> tuple[bool | No
     return (False, []) if status == cp_model.INFEASIBLE else (None, [])
 
 
-def _build(instance: Instance, model: Any) -> list[Any]:
+def _build(
+    instance: Instance, model: Any, strides: Sequence[int], highest: Sequence[int]
+) -> list[Any]:
     times, places, offsets = [], [], []
     for block in range(len(instance)):
         start, stop, size = instance.start[block], instance.stop[block], instance.size[block]
-        offset = model.new_int_var(0, instance.capacity - size, "")
+        if strides:
+            stride = strides[block]
+            offset = stride * model.new_int_var(0, highest[block] // stride, "")
+        else:
+            offset = model.new_int_var(0, instance.capacity - size, "")
         offsets.append(offset)
         times.append(model.new_fixed_size_interval_var(start, stop - start, ""))
         places.append(model.new_fixed_size_interval_var(offset, size, ""))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from planners.allocation import cp_sat, heuristics
+from planners.allocation.aligned import Settled, by_themselves, settle_aligned
 from planners.allocation.crowded import crowded_first
 from planners.allocation.explain import overload, shrink
 from planners.allocation.problem.instance import Instance, reduce
@@ -40,26 +41,37 @@ def pack(
     _validate(lifetimes, capacity_bytes)
     clock = Clock(time_limit_s, should_stop=should_stop)
     solid = [item for item in lifetimes if item.size_bytes > 0]
-    peak, peak_time = live_peak(solid)
+    if by_themselves(solid):
+        answer = _settle_all(solid, capacity_bytes, clock)
+    else:
+        answer = settle_aligned(solid, capacity_bytes, clock, _settle_all)
+    if answer.fits is None:
+        return Packing("unknown", {}, 0, (), answer.solver, clock.elapsed_s)
+    if not answer.fits:
+        conflict = answer.core
+        if explain and answer.solver != "load":
+            conflict = shrink(answer.asked, conflict, answer.capacity_bytes, clock)
+        return Packing("infeasible", {}, 0, conflict, answer.solver, clock.elapsed_s)
+    offsets = {item.id: answer.offsets.get(item.id, 0) for item in lifetimes}
+    extent = max((offsets[item.id] + item.size_bytes for item in solid), default=0)
+    return Packing("packed", offsets, extent, (), answer.solver, clock.elapsed_s)
+
+
+def _settle_all(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> Settled:
+    """Whether lifetimes of sizes above zero fit, their alignments left aside."""
+    peak, peak_time = live_peak(lifetimes)
     if peak > capacity_bytes:
-        conflict = overload(solid, peak_time, capacity_bytes)
-        return Packing("infeasible", {}, 0, conflict, "load", clock.elapsed_s)
-    offsets = {item.id: 0 for item in lifetimes}
-    extent, solvers = 0, ["trivial"]
-    for instance in reduce(solid, capacity_bytes) if solid else []:
+        return Settled(False, "load", {}, overload(lifetimes, peak_time, capacity_bytes))
+    offsets: dict[str, int] = {}
+    solvers = ["trivial"]
+    for instance in reduce(lifetimes, capacity_bytes) if lifetimes else []:
         verdict = settle(instance, clock)
-        if verdict.fits is None:
-            return Packing("unknown", {}, 0, (), verdict.solver, clock.elapsed_s)
         if not verdict.fits:
-            conflict = instance.ids
-            if explain:
-                conflict = shrink(solid, conflict, capacity_bytes, clock)
-            return Packing("infeasible", {}, 0, conflict, verdict.solver, clock.elapsed_s)
+            core = instance.ids
+            return Settled(verdict.fits, verdict.solver, {}, core, lifetimes, capacity_bytes)
         offsets |= instance.in_bytes(verdict.offsets)
-        extent = max(extent, instance.extent(verdict.offsets) * instance.unit_bytes)
         solvers.append(verdict.solver)
-    solver = max(solvers, key=STAGES.index)
-    return Packing("packed", offsets, extent, (), solver, clock.elapsed_s)
+    return Settled(True, max(solvers, key=STAGES.index), offsets)
 
 
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
 
+from planners.allocation.aligned import aligned_load, unit_of
 from planners.allocation.arena import best_fit_arena
 from planners.allocation.portfolio import pack
-from planners.allocation.problem.model import Lifetime, load_lower_bound
+from planners.allocation.problem.model import Lifetime
 from planners.core.progress import Clock
 
 # Of the time left, what one capacity may take; and the most, in seconds.
@@ -32,11 +32,11 @@ def pack_tightest(
 ) -> Tightest:
     """Addresses up to the least extent found: that of the load where all fits in it.
 
-    Extents are multiples of the sizes' greatest common divisor, so few capacities are possible.
+    Extents are multiples of what divides all sizes and alignments, so few capacities are possible.
     """
     clock = Clock(time_limit_s, should_stop=should_stop)
-    unit = gcd(*(lifetime.size_bytes for lifetime in lifetimes)) or 1
-    bound = tried = load_lower_bound(lifetimes)
+    unit = unit_of(lifetimes)
+    bound = tried = aligned_load(lifetimes)
     offsets: Mapping[str, int] = best_fit_arena(lifetimes)
     extent = max((offsets[item.id] + item.size_bytes for item in lifetimes), default=0)
     capacity = bound

@@ -48,9 +48,15 @@ class Instance:
         return max((o + s for o, s in zip(offsets, self.size, strict=True)), default=0)
 
 
-def reduce(lifetimes: Sequence[Lifetime], capacity_bytes: int) -> list[Instance]:
-    """The independent instances of a question, in time order; sizes must be above zero."""
-    unit = gcd(*(lifetime.size_bytes for lifetime in lifetimes)) or 1
+def reduce(
+    lifetimes: Sequence[Lifetime], capacity_bytes: int, unit_bytes: int = 0
+) -> list[Instance]:
+    """The independent instances of a question, in time order; sizes must be above zero.
+
+    The unit is the greatest there can be, unless another that divides all sizes is given.
+    Alignments are not in it.
+    """
+    unit = unit_bytes or gcd(*(lifetime.size_bytes for lifetime in lifetimes)) or 1
     return [_instance(group, capacity_bytes // unit, unit) for group in split_in_time(lifetimes)]
 
 

@@ -15,19 +15,23 @@ Status = Literal["packed", "infeasible", "unknown"]
 class Lifetime:
     """`size_bytes` that need one place in memory throughout the half-open `[lower, upper)`.
 
-    Raises BadInput where the interval is empty or the size negative.
+    The place is a multiple of `alignment`. Raises BadInput where the interval is empty, the size
+    negative or the alignment less than 1.
     """
 
     id: str
     lower: int
     upper: int
     size_bytes: int
+    alignment: int = 1
 
     def __post_init__(self) -> None:
         if self.upper <= self.lower:
             raise BadInput(f"lifetime {self.id!r}: upper {self.upper} is not above {self.lower}")
         if self.size_bytes < 0:
             raise BadInput(f"lifetime {self.id!r}: size {self.size_bytes} is negative")
+        if self.alignment < 1:
+            raise BadInput(f"lifetime {self.id!r}: alignment {self.alignment} is less than 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""Lifetimes whose addresses are multiples of something, packed exactly.
+
+Where every alignment divides every size nothing is to be done: blocks pushed down lie on sums of
+sizes. Elsewhere come three questions, each without alignments but for the last:
+
+* Sizes rounded up to a multiple of all alignments: what fits so, fits.
+* Of the lifetimes aligned to a multiple of `a`, addresses are multiples of it, so that sizes
+  may be rounded up to it, all but for what ends at the top. What does not fit so, does not fit.
+* CP-SAT with an address as so many times its alignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import gcd, lcm
+
+from planners.allocation import cp_sat
+from planners.allocation.arena import best_fit_arena
+from planners.allocation.problem.instance import reduce
+from planners.allocation.problem.model import Lifetime, load_lower_bound
+from planners.core.integers import rounded_up
+from planners.core.progress import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Whether lifetimes fit (None: open), with offsets in bytes where they do.
+
+    Where they do not, `core` of the lifetimes `asked` do not fit within `capacity_bytes`, which is
+    why; `solver` is the part of the portfolio that said so.
+    """
+
+    fits: bool | None
+    solver: str
+    offsets: Mapping[str, int] = field(default_factory=dict)
+    core: tuple[str, ...] = ()
+    asked: Sequence[Lifetime] = ()
+    capacity_bytes: int = 0
+
+
+Solve = Callable[[Sequence[Lifetime], int, Clock], Settled]
+
+
+def by_themselves(lifetimes: Sequence[Lifetime]) -> bool:
+    """Whether pushing blocks down aligns them: each alignment divides each size."""
+    unit = gcd(*(item.size_bytes for item in lifetimes))
+    return all(unit % item.alignment == 0 for item in lifetimes)
+
+
+def unit_of(lifetimes: Sequence[Lifetime]) -> int:
+    """Of what every address of a packing pushed down is a multiple, and every extent."""
+    unit = gcd(*(item.size_bytes for item in lifetimes)) or 1
+    return unit if by_themselves(lifetimes) else gcd(unit, *(a.alignment for a in lifetimes))
+
+
+def rounded_parts(lifetimes: Sequence[Lifetime]) -> Iterator[tuple[int, list[Lifetime]]]:
+    """For each alignment `a`, and what all share: the lifetimes whose addresses are multiples of
+    it, with sizes rounded up to it."""
+    shared = gcd(*(item.alignment for item in lifetimes))
+    for a in sorted({shared, *(item.alignment for item in lifetimes)}):
+        yield a, [_rounded(item, a) for item in lifetimes if item.alignment % a == 0]
+
+
+def aligned_load(lifetimes: Sequence[Lifetime]) -> int:
+    """No packing has a smaller extent: the load of sizes rounded up, all but for the topmost."""
+    if by_themselves(lifetimes):
+        return load_lower_bound(lifetimes)
+    own = {item.id: item.size_bytes for item in lifetimes}
+    return max(_load(part, own) for _, part in rounded_parts(lifetimes))
+
+
+def _load(rounded: Sequence[Lifetime], own: Mapping[str, int]) -> int:
+    """The most, over time, of the sum of the sizes less the largest padding."""
+    most, live = 0, list[Lifetime]()
+    for new in sorted(rounded, key=lambda item: item.lower):
+        live = [old for old in live if old.upper > new.lower]
+        live.append(new)
+        sizes = sum(item.size_bytes for item in live)
+        most = max(most, sizes - max(item.size_bytes - own[item.id] for item in live))
+    return most
+
+
+def settle_aligned(
+    lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock, solve: Solve
+) -> Settled:
+    """Whether lifetimes of sizes above zero fit, at addresses that are multiples of theirs."""
+    if load_lower_bound(lifetimes) > capacity_bytes:
+        return solve(lifetimes, capacity_bytes, clock)
+    quick = best_fit_arena(lifetimes)
+    if max(quick[item.id] + item.size_bytes for item in lifetimes) <= capacity_bytes:
+        return Settled(True, "order", quick)
+    for a, part in rounded_parts(lifetimes):
+        within = _within(lifetimes, capacity_bytes, a)
+        answer = solve(part, within, clock.part(NEEDED_SHARE * clock.left_s))
+        if answer.fits is False:
+            return replace(answer, asked=part, capacity_bytes=within)
+    a = lcm(*(item.alignment for item in lifetimes))
+    enough = [_rounded(item, a) for item in lifetimes]
+    answer = solve(enough, capacity_bytes // a * a, clock.part(ENOUGH_SHARE * clock.left_s))
+    if answer.fits or clock.left_s < CP_SAT_S or not cp_sat.available():
+        return answer if answer.fits else Settled(None, answer.solver)
+    return _by_cp_sat(lifetimes, capacity_bytes, clock)
+
+
+NEEDED_SHARE, ENOUGH_SHARE = 0.3, 0.4  # of the time left
+CP_SAT_S = 0.5  # It cannot be stopped at its start.
+
+
+def _within(lifetimes: Sequence[Lifetime], capacity_bytes: int, a: int) -> int:
+    """The capacity for sizes rounded up to `a`: rounded up too if any may end at its top."""
+    top = capacity_bytes % a
+    ends = (item.size_bytes % a for item in lifetimes if item.alignment % a == 0)
+    return rounded_up(capacity_bytes, a) if any(0 < e <= top for e in ends) else capacity_bytes
+
+
+def _rounded(item: Lifetime, a: int) -> Lifetime:
+    return Lifetime(item.id, item.lower, item.upper, rounded_up(item.size_bytes, a))
+
+
+def _by_cp_sat(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock) -> Settled:
+    shared = gcd(*(item.alignment for item in lifetimes))
+    own = {item.id: item for item in lifetimes}
+    rounded = [_rounded(item, shared) for item in lifetimes]
+    offsets: dict[str, int] = {}
+    for instance in reduce(rounded, rounded_up(capacity_bytes, shared), shared):
+        items = [own[id] for id in instance.ids]
+        fits, found = cp_sat.solve(
+            instance,
+            clock,
+            strides=[item.alignment // shared for item in items],
+            highest=[(capacity_bytes - item.size_bytes) // shared for item in items],
+        )
+        if not fits:
+            return Settled(fits, "cp-sat", {}, instance.ids, lifetimes, capacity_bytes)
+        offsets |= instance.in_bytes(found)
+    return Settled(True, "cp-sat", offsets)
