@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from planners.allocation.problem.model import Lifetime
 from planners.core.errors import BadInput
@@ -15,25 +15,54 @@ from planners.core.errors import BadInput
 COLUMNS = ("id", "lower", "upper", "size")
 
 
-def read_lifetimes(source: str | PathLike[str] | IO[str] | IO[bytes]) -> list[Lifetime]:
+class CsvRow(NamedTuple):
+    """A row: its lifetime, its cells of other columns (none empty), and where it is in words."""
+
+    lifetime: Lifetime
+    cells: Mapping[str, str]
+    where: str
+
+
+Source = str | PathLike[str] | IO[str] | IO[bytes]
+
+
+def read_lifetimes(source: Source) -> list[Lifetime]:
     """The lifetimes of a CSV file, in its order; columns may come in any order.
 
     Raises BadInput with the file's name and the number of the line that is wrong.
     """
+    return [row.lifetime for row in read_rows(source)]
+
+
+def read_rows(source: Source, optional: Sequence[str] = ()) -> list[CsvRow]:
+    """The rows of a CSV file, which may have the optional columns; `alignment` is a lifetime's.
+
+    Raises BadInput as `read_lifetimes` does.
+    """
     name, text = _text_of(source)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        return _parse(rows, name)
+        return _parse(rows, name, optional)
     except csv.Error as error:
         raise BadInput(f"{name}, line {rows.line_num}: not CSV ({error})") from error
 
 
-def write_offsets(file: IO[str], lifetimes: Sequence[Lifetime], offsets: Mapping[str, int]) -> None:
-    """Write `id,lower,upper,size,offset` in the order of `lifetimes`."""
+def write_offsets(
+    file: IO[str],
+    lifetimes: Sequence[Lifetime],
+    offsets: Mapping[str, int],
+    more: Mapping[str, Sequence[object]] | None = None,
+) -> None:
+    """Write `id,lower,upper,size,offset` in the order of `lifetimes`, and what `more` there is.
+
+    `more` has a value a lifetime by column; a lifetime that has no offset has an empty cell.
+    """
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow((*COLUMNS, "offset"))
-    for item in lifetimes:
-        writer.writerow((item.id, item.lower, item.upper, item.size_bytes, offsets[item.id]))
+    columns = more or {}
+    writer.writerow((*COLUMNS, "offset", *columns))
+    for item, *cells in zip(lifetimes, *columns.values(), strict=True):
+        own = (item.id, item.lower, item.upper, item.size_bytes, offsets.get(item.id, ""))
+        writer.writerow((*own, *cells))
 
 
 def _text_of(source: str | PathLike[str] | IO[str] | IO[bytes]) -> tuple[str, str]:
@@ -66,43 +95,51 @@ def _decode(name: str, data: bytes) -> str:
         raise BadInput(f"{name}, line {line}: not UTF-8 text ({error.reason})") from error
 
 
-def _parse(rows: csv._reader, name: str) -> list[Lifetime]:  # type: ignore[name-defined,unused-ignore]
+def _parse(
+    rows: csv._reader,  # type: ignore[name-defined,unused-ignore]
+    name: str,
+    optional: Sequence[str],
+) -> list[CsvRow]:
     header = [cell.strip() for cell in next(rows, [])]
-    if sorted(header) != sorted(COLUMNS):
-        given = ",".join(header) or "nothing"
-        raise BadInput(f"{name}, line 1: the header must be {','.join(COLUMNS)}, found {given!r}")
-    lifetimes: list[Lifetime] = []
+    if sorted(set(header) - set(optional)) != sorted(COLUMNS) or len(set(header)) < len(header):
+        given = ",".join(header)[:200] or "nothing"
+        more = "".join(f"[,{column}]" for column in optional)
+        wanted = ",".join(COLUMNS) + more
+        raise BadInput(f"{name}, line 1: the header must be {wanted}, found {given!r}")
+    found: list[CsvRow] = []
     first_line: dict[str, int] = {}
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
         where = f"{name}, line {rows.line_num}"
-        lifetime = _lifetime(header, row, where)
-        if lifetime.id in first_line:
-            raise BadInput(
-                f"{where}: id {lifetime.id!r} was given on line {first_line[lifetime.id]} already"
-            )
-        first_line[lifetime.id] = rows.line_num
-        lifetimes.append(lifetime)
-    if not lifetimes:
+        new = _row(header, row, where)
+        if (id := new.lifetime.id) in first_line:
+            raise BadInput(f"{where}: id {id!r:.80} was given on line {first_line[id]} already")
+        first_line[id] = rows.line_num
+        found.append(new)
+    if not found:
         raise BadInput(f"{name}: no lifetimes after the header")
-    return lifetimes
+    return found
 
 
-def _lifetime(header: Sequence[str], row: Sequence[str], where: str) -> Lifetime:
+def _row(header: Sequence[str], row: Sequence[str], where: str) -> CsvRow:
     if len(row) != len(header):
         raise BadInput(f"{where}: {len(row)} cells where {len(header)} were expected")
     cells = {column: cell.strip() for column, cell in zip(header, row, strict=True)}
     if not cells["id"]:
         raise BadInput(f"{where}: the id is empty")
-    numbers = {column: _natural(cells[column], column, where) for column in COLUMNS[1:]}
+    numbers = {column: natural(cells[column], column, where) for column in COLUMNS[1:]}
+    more = {column: cell for column, cell in cells.items() if cell and column not in COLUMNS}
+    alignment = natural(more["alignment"], "alignment", where) if "alignment" in more else 1
+    lower, upper, size = (numbers[column] for column in COLUMNS[1:])
     try:
-        return Lifetime(cells["id"], numbers["lower"], numbers["upper"], numbers["size"])
+        return CsvRow(Lifetime(cells["id"], lower, upper, size, alignment), more, where)
     except BadInput as error:
         raise BadInput(f"{where}: {error}") from error
 
 
-def _natural(cell: str, column: str, where: str) -> int:
+def natural(cell: str, column: str, where: str) -> int:
+    """A cell as a whole number from 0 on. Raises BadInput that says `where`."""
     if not (cell.isascii() and cell.removeprefix("-").isdigit()) or len(cell) > 19:
         raise BadInput(f"{where}: {column} must be a whole number, found {cell[:40]!r}")
     if (number := int(cell)) < 0:

@@ -35,7 +35,7 @@ class ForeignTensor:
     @property
     def lifetime(self) -> Lifetime:
         """For the packer. Raises `BadInput` for an empty interval."""
-        return Lifetime(self.id, self.lower, self.upper, self.size_bytes)
+        return Lifetime(self.id, self.lower, self.upper, self.size_bytes, self.alignment)
 
     @property
     def stop(self) -> int:
