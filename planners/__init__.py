@@ -8,6 +8,7 @@ True
 """
 
 from planners.api import (
+    audit,
     execute,
     from_darknet,
     from_onnx,
@@ -69,6 +70,7 @@ __all__ = [
     "UnknownName",
     "WishesConflict",
     "__version__",
+    "audit",
     "budgets",
     "check",
     "even_budgets",

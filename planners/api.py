@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,6 +25,8 @@ from planners.simulator.spread import with_engines
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:
+    from planners.audits.audit import Audit
+    from planners.audits.foreign import ForeignPlan
     from planners.simulator.execute import Execution
 
 
@@ -247,3 +249,23 @@ def write_code(
         inputs = built if inputs is None else inputs
     calibration = [] if inputs is None else [inputs]
     return WRITE_CODE.function()(plan, folder, module, calibration, seed=seed)
+
+
+def audit(
+    plan: str | Path | ForeignPlan,
+    *,
+    memory: str | None = None,
+    time_limit: float = 60.0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Audit:
+    """Judge another tool's plan: conflicts, its peak, the least there could be, what binds.
+
+    `plan` is a file (a TensorFlow Lite model, CSV with offsets, a listing of Vela or XLA) or what a
+    reader made of one; `memory` judges one of its memories only. `time_limit` in seconds is for
+    all of it: what is not proven by then says so. Raises `BadInput` for what is no such file.
+    """
+    from planners.audits.audit import audit_plan
+    from planners.audits.reading import read_plan
+
+    given = read_plan(plan) if isinstance(plan, str | Path) else plan
+    return audit_plan(given, memory=memory, time_limit=time_limit, should_stop=should_stop)

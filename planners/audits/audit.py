@@ -1,0 +1,190 @@
+"""The verdict on another tool's plan: one sentence, the facts, and the better plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.judge import BlamedTensor, MemoryAudit, blamed, judge
+from planners.core.errors import UnknownName
+from planners.core.progress import Clock
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A plan and what is found of each of its memories, the one with most bytes first.
+
+    Bytes are those of all memories together.
+    """
+
+    plan: ForeignPlan
+    memories: tuple[MemoryAudit, ...]
+
+    @property
+    def broken(self) -> bool:
+        """Whether the plan cannot be run as it is."""
+        return any(memory.broken for memory in self.memories)
+
+    @property
+    def proven(self) -> bool:
+        return all(memory.proven for memory in self.memories)
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The tool's extents together; None where it placed nothing."""
+        known = [m.peak_bytes for m in self.memories if m.peak_bytes is not None]
+        return sum(known) if known else None
+
+    @property
+    def judged_bytes(self) -> int:
+        """What a limit is compared with: the tool's extents, or the least where it has none."""
+        return sum(m.judged_bytes for m in self.memories)
+
+    @property
+    def floor_bytes(self) -> int:
+        return sum(m.floor_bytes for m in self.memories)
+
+    @property
+    def least_bytes(self) -> int:
+        return sum(m.least_bytes for m in self.memories)
+
+    @property
+    def bound_bytes(self) -> int:
+        return sum(m.bound_bytes for m in self.memories)
+
+    @property
+    def binding(self) -> tuple[str, ...]:
+        return tuple(id for memory in self.memories for id in memory.binding)
+
+    def name(self, id: str) -> str:
+        """A tensor as people call it."""
+        return self._names.get(id) or id
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {t.id: t.name for t in self.plan.tensors}
+
+    def step(self, number: int) -> str:
+        """A step as people call it."""
+        steps = self.plan.steps
+        return f"{number} ({steps[number]})" if 0 <= number < len(steps) else str(number)
+
+    def better(self) -> ForeignPlan:
+        """The same tensors at the addresses of the least extents found."""
+        return replace(self.plan, tensors=tuple(self._moved()), own_peak={}, notes=())
+
+    def _moved(self) -> Iterator[ForeignTensor]:
+        offsets = {id: at for memory in self.memories for id, at in memory.offsets.items()}
+        by_alias = {
+            (t.memory, t.alias): offsets[t.id]
+            for t in self.plan.tensors
+            if t.alias and t.id in offsets
+        }
+        for tensor in self.plan.tensors:
+            at = offsets.get(tensor.id, by_alias.get((tensor.memory, tensor.alias)))
+            yield replace(tensor, offset=at)
+
+    def to_blame(self, limit_bytes: int) -> tuple[BlamedTensor, ...]:
+        """The tensors for which the plan is larger than a limit; empty where it is not.
+
+        Of one memory those that end above it; of several those above each one's least extent.
+        """
+        if self.judged_bytes <= limit_bytes:
+            return ()
+        if len(self.memories) == 1:
+            return blamed(self.plan.inside(self.memories[0].memory), limit_bytes)
+        return tuple(tensor for memory in self.memories for tensor in memory.blame)
+
+    def sentence(self) -> str:
+        """The verdict in one sentence."""
+        return f"{self.plan.tool}: {self._verdict()}"
+
+    def _verdict(self) -> str:
+        peak, least = self.peak_bytes, self.least_bytes
+        if self.broken:
+            return self._what_is_wrong()
+        what = "the proven minimum" if self.proven else "the best found"
+        if peak is None:
+            return f"no addresses in the file; {what} of these lifetimes is {least:,} bytes"
+        if self.proven and peak == least:
+            load = ": as many are live at once" if least == self.floor_bytes else ""
+            return f"at the proven minimum of {least:,} bytes{load}"
+        if peak == least:
+            return f"{peak:,} bytes; {self.bound_bytes:,} are proven to be needed, the rest is open"
+        high = sum(len(memory.blame) for memory in self.memories)
+        tensors = "1 tensor ends" if high == 1 else f"{high} tensors end"
+        over = f"{peak / least - 1:.1%} above {what}" if least else f"more than {what}"
+        return f"{over}: {peak:,} bytes where {least:,} do; {tensors} higher than that"
+
+    def _what_is_wrong(self) -> str:
+        found = [conflict for memory in self.memories for conflict in memory.conflicts]
+        if not found:
+            ids = [id for memory in self.memories for id in memory.misaligned]
+            what = "1 tensor is" if len(ids) == 1 else f"{len(ids)} tensors are"
+            return f"broken: {what} not aligned: {', '.join(repr(self.name(i)) for i in ids[:3])}"
+        first = min(found, key=lambda conflict: conflict.step)
+        pairs = "1 pair of tensors shares" if len(found) == 1 else f"{len(found)} pairs share"
+        return (
+            f"broken: {pairs} bytes while both are live, first {self.name(first.one)!r:.60} and "
+            f"{self.name(first.other)!r:.60} in step {self.step(first.step)}, "
+            f"{first.stop - first.start:,} bytes from {first.start:,}"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Everything, as JSON holds it."""
+        return {
+            "tool": self.plan.tool,
+            "source": self.plan.source,
+            "sentence": self.sentence(),
+            "tensors": len(self.plan.tensors),
+            "conflicts": [asdict(c) for memory in self.memories for c in memory.conflicts],
+            "misaligned": [id for memory in self.memories for id in memory.misaligned],
+            "peak_bytes": self.peak_bytes,
+            "floor_bytes": self.floor_bytes,
+            "least_bytes": self.least_bytes,
+            "bound_bytes": self.bound_bytes,
+            "proven": self.proven,
+            "binding": [self.name(id) for id in self.binding],
+            "memories": [self._memory_facts(memory) for memory in self.memories],
+            "notes": list(self.plan.notes),
+        }
+
+    def _memory_facts(self, memory: MemoryAudit) -> dict[str, Any]:
+        names = "memory tensors unplaced peak_bytes own_bytes capacity_bytes floor_bytes worst_step"
+        plain = {name: getattr(memory, name) for name in names.split()}
+        return {
+            **plain,
+            "conflicts": len(memory.conflicts),
+            "least_bytes": memory.least_bytes,
+            "bound_bytes": memory.bound_bytes,
+            "proven": memory.proven,
+            "binding": [self.name(id) for id in memory.binding],
+            "binds": "placement" if memory.packing else "bytes live at once",
+            "blame": [asdict(b) | {"name": self.name(b.id)} for b in memory.blame],
+        }
+
+
+def audit_plan(
+    plan: ForeignPlan,
+    *,
+    memory: str | None = None,
+    time_limit: float = 60.0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Audit:
+    """Judge a plan, or one of its memories, within `time_limit` seconds.
+
+    Raises `BadInput` where the plan contradicts itself, `UnknownName` for a memory it lacks.
+    """
+    names = plan.memories
+    if memory is not None and memory not in names:
+        raise UnknownName("memory", memory, list(names)[:5])
+    if memory is not None:
+        names = (memory,)
+        plan = replace(plan, tensors=tuple(t for t in plan.tensors if t.memory == memory))
+    clock = Clock(time_limit, should_stop=should_stop)
+    found = []
+    for k, name in enumerate(names):
+        found.append(judge(plan, name, clock.left_s / (len(names) - k), should_stop))
+    return Audit(plan, tuple(found))

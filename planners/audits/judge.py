@@ -1,0 +1,147 @@
+"""One memory of another tool's plan: is it right, how large is it, how small could it be?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planners.allocation.aligned import unit_of
+from planners.allocation.portfolio import pack
+from planners.allocation.problem.model import Lifetime, live_peak
+from planners.allocation.tightest import pack_tightest
+from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
+from planners.core.progress import Clock
+
+PACK_SHARE = 0.8
+"""Of the time; the rest is for saying what binds."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedTensor:
+    """A tensor that ends at `stop`, though never more than `live_bytes` are live while it is."""
+
+    id: str
+    size_bytes: int
+    stop: int
+    live_bytes: int
+
+
+@dataclass(frozen=True)
+class MemoryAudit:
+    """What is found of one memory; sizes and addresses in bytes.
+
+    `peak_bytes` is the highest address in use, None where nothing has a place; `own_bytes` what the
+    tool says itself. `floor_bytes` are live at once, first in `worst_step`: with these lifetimes no
+    placement needs less. `least_bytes` is the least extent found, with `offsets`, and no extent is
+    below `bound_bytes`. `binding` are tensors that need so much: those live at the worst step, or,
+    where they do not fit together though each step does, those (`packing`). `blame` lie above it.
+    """
+
+    memory: str
+    tensors: int
+    unplaced: int
+    conflicts: tuple[Conflict, ...]
+    misaligned: tuple[str, ...]
+    peak_bytes: int | None
+    own_bytes: int | None
+    capacity_bytes: int | None
+    floor_bytes: int
+    worst_step: int
+    least_bytes: int
+    bound_bytes: int
+    packing: bool
+    binding: tuple[str, ...]
+    blame: tuple[BlamedTensor, ...]
+    offsets: Mapping[str, int]
+
+    @property
+    def proven(self) -> bool:
+        return self.bound_bytes == self.least_bytes
+
+    @property
+    def broken(self) -> bool:
+        """Whether the plan cannot be run as it is."""
+        return bool(self.conflicts or self.misaligned)
+
+    @property
+    def judged_bytes(self) -> int:
+        """The tool's extent; where it gave no places, the least there is."""
+        return self.least_bytes if self.peak_bytes is None else self.peak_bytes
+
+
+def judge(
+    plan: ForeignPlan,
+    memory: str,
+    time_limit_s: float,
+    should_stop: Callable[[], bool] | None = None,
+) -> MemoryAudit:
+    """Judge one memory of a plan. Raises `BadInput` where it contradicts itself."""
+    clock = Clock(time_limit_s, should_stop=should_stop)
+    tensors = plan.inside(memory)
+    placed = [t for t in tensors if t.offset is not None]
+    wrong = tuple(conflicts(placed))
+    misaligned = tuple(t.id for t in placed if (t.offset or 0) % t.alignment)
+    peak = max((t.stop for t in placed if t.size_bytes), default=0) if placed else None
+    lifetimes = [t.lifetime for t in tensors]
+    floor, worst = live_peak(lifetimes)
+    tight = pack_tightest(
+        lifetimes, time_limit_s=PACK_SHARE * time_limit_s, should_stop=should_stop
+    )
+    offsets, least = tight.offsets, tight.extent_bytes
+    right = peak is not None and len(placed) == len(tensors) and not wrong and not misaligned
+    if right and peak is not None and peak <= least:
+        offsets, least = {t.id: t.offset or 0 for t in tensors}, peak
+    at_worst = _live_at(tensors, worst)
+    binding, packing = at_worst, False
+    if least > floor and tight.bound_bytes == least:
+        found = _what_does_not_fit(lifetimes, least, clock)
+        binding, packing = (found, True) if found else (at_worst, False)
+    return MemoryAudit(
+        memory,
+        len(tensors),
+        len(tensors) - len(placed),
+        wrong,
+        misaligned,
+        peak,
+        plan.own_peak.get(memory),
+        plan.capacities.get(memory),
+        floor,
+        worst,
+        least,
+        min(least, tight.bound_bytes),
+        packing,
+        binding,
+        blamed(tensors, least),
+        offsets,
+    )
+
+
+def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTensor, ...]:
+    """The placed tensors that end above a limit, the highest first."""
+    high = [t for t in tensors if t.offset is not None and t.size_bytes and t.stop > limit_bytes]
+    found = []
+    for tensor in sorted(high, key=lambda t: (-t.stop, -t.size_bytes)):
+        with_it = [t.lifetime for t in tensors if t.lower < tensor.upper and tensor.lower < t.upper]
+        within = [
+            Lifetime(t.id, max(t.lower, tensor.lower), min(t.upper, tensor.upper), t.size_bytes)
+            for t in with_it
+        ]
+        live, _ = live_peak(within)
+        found.append(BlamedTensor(tensor.id, tensor.size_bytes, tensor.stop, live))
+    return tuple(found)
+
+
+def _live_at(tensors: Sequence[ForeignTensor], step: int) -> tuple[str, ...]:
+    """Those live in a step, the largest first."""
+    live = [t for t in tensors if t.lower <= step < t.upper and t.size_bytes]
+    return tuple(t.id for t in sorted(live, key=lambda t: -t.size_bytes))
+
+
+def _what_does_not_fit(
+    lifetimes: Sequence[Lifetime], least_bytes: int, clock: Clock
+) -> tuple[str, ...]:
+    """Few lifetimes that are proven not to fit in less, the largest first; empty if none known."""
+    less = least_bytes - unit_of(lifetimes)
+    packing = pack(lifetimes, less, time_limit_s=clock.left_s, should_stop=lambda: clock.stopped)
+    size = {item.id: item.size_bytes for item in lifetimes}
+    return tuple(sorted(packing.conflict, key=lambda id: -size[id]))

@@ -1,0 +1,114 @@
+"""`spillway audit`: another tool's plan, judged, and a better one written."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import planners as sp
+from planners.audits.audit import Audit
+from planners.audits.judge import BlamedTensor, MemoryAudit
+from planners.audits.readers.table import write_table
+from planners.cli.files import require_distinct
+from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.output import CommandAnswer, Reporter, fail, print_table, size_text
+from planners.core.files import write_text
+
+MOST_LINES = 8
+"""Tensors of a list that are printed; `--json` has them all."""
+PLAN = "a .tflite or .csv plan, or a listing of Vela or XLA"
+
+
+@app.command()
+def audit(
+    file: Annotated[Path, typer.Argument(help=PLAN)],
+    memory: Annotated[str | None, typer.Option("--memory", help="judge this one only")] = None,
+    max_peak: Annotated[
+        str | None,
+        typer.Option("--max-peak", help="exit with 3 where the plan needs more, e.g. 64KiB"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="write the better placement there, as CSV")
+    ] = None,
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Judge another tool's plan: conflicts, its peak, the proven least, and what binds."""
+    require_distinct([file], {"--out": out})
+    limit = None if max_peak is None else sp.parse_size(max_peak)
+    with Reporter(as_json, f"auditing {file.name}") as reporter:
+        found = sp.audit(
+            file, memory=memory, time_limit=time_limit, should_stop=lambda: reporter.stop
+        )
+    if out is not None:
+        text = StringIO()
+        write_table(text, found.better().tensors)
+        write_text(out, text.getvalue())
+    facts = found.facts()
+    if limit is None or not (found.broken or found.judged_bytes > limit):
+        CommandAnswer(as_json).give(facts, _text(found))
+        return
+    high = found.to_blame(limit)
+    named = ", ".join(f"{found.name(b.id)!r:.60} ends at {b.stop:,}" for b in high[:3])
+    over = f"{found.judged_bytes:,} bytes are more than {limit:,}"
+    if found.least_bytes > limit:
+        over += f"; no placement of these lifetimes needs less than {found.bound_bytes:,}"
+    why = found.sentence() if found.broken else over
+    message = f"{file.name}: {why}" + (f": {named}" if named and not found.broken else "")
+    if not as_json:
+        print(_text(found))
+    status = {"status": "broken" if found.broken else "over", "max_peak_bytes": limit}
+    to_blame = [{"id": b.id, "name": found.name(b.id), "stop": b.stop} for b in high]
+    raise typer.Exit(fail(message, {**facts, **status, "blame": to_blame}, as_json, 3))
+
+
+def _text(found: Audit) -> str:
+    """The verdict for people: the sentence, then a table a memory, then notes."""
+    tables = [_table(found, memory) for memory in found.memories]
+    return "\n".join([found.sentence(), *tables, *found.plan.notes])
+
+
+def _table(found: Audit, memory: MemoryAudit) -> str:
+    own = memory.own_bytes
+    peak = "no addresses" if memory.peak_bytes is None else size_text(memory.peak_bytes)
+    if own is not None and own != memory.peak_bytes:
+        peak += f"; the tool says {own:,}"
+    proof = "proven" if memory.proven else f"not proven; no less than {memory.bound_bytes:,}"
+    facts = {
+        "memory": memory.memory or "one",
+        "tensors": f"{memory.tensors}"
+        + (f", {memory.unplaced} without a place" * bool(memory.unplaced)),
+        "conflicts": len(memory.conflicts) or "none",
+        "peak": peak,
+        "live at once": f"{size_text(memory.floor_bytes)} in step {found.step(memory.worst_step)}",
+        "least": f"{size_text(memory.least_bytes)}, {proof}",
+        "binds": "their placement: " * memory.packing + _named(found, memory.binding),
+    }
+    if memory.capacity_bytes is not None:
+        facts["capacity"] = size_text(memory.capacity_bytes)
+    if memory.blame and memory.peak_bytes != memory.least_bytes:
+        facts["to blame"] = ""
+    lines = [print_table(facts)]
+    if "to blame" in facts:
+        lines += [f"  {_blame_line(found, tensor)}" for tensor in memory.blame[:MOST_LINES]]
+        lines += _more(len(memory.blame))
+    return "\n".join(lines)
+
+
+def _named(found: Audit, ids: tuple[str, ...]) -> str:
+    shown = ", ".join(f"{found.name(id):.60}" for id in ids[:MOST_LINES])
+    return shown + "".join(_more(len(ids)))
+
+
+def _more(count: int) -> list[str]:
+    return [f"  and {count - MOST_LINES} more"] if count > MOST_LINES else []
+
+
+def _blame_line(found: Audit, tensor: BlamedTensor) -> str:
+    return (
+        f"{found.name(tensor.id):.60} of {tensor.size_bytes:,} bytes ends at {tensor.stop:,}; "
+        f"at most {tensor.live_bytes:,} are live while it is"
+    )
