@@ -265,7 +265,7 @@ def audit(
     all of it: what is not proven by then says so. Raises `BadInput` for what is no such file.
     """
     from planners.audits.audit import audit_plan
-    from planners.audits.reading import read_plan
+    from planners.audits.readers.reading import read_plan
 
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
     return audit_plan(given, memory=memory, time_limit=time_limit, should_stop=should_stop)
