@@ -39,7 +39,7 @@ def read_rows(source: Source, optional: Sequence[str] = ()) -> list[CsvRow]:
 
     Raises BadInput as `read_lifetimes` does.
     """
-    name, text = _text_of(source)
+    name, text = text_of(source)
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         return _parse(rows, name, optional)
@@ -65,7 +65,7 @@ def write_offsets(
         writer.writerow((*own, *cells))
 
 
-def _text_of(source: str | PathLike[str] | IO[str] | IO[bytes]) -> tuple[str, str]:
+def text_of(source: str | PathLike[str] | IO[str] | IO[bytes]) -> tuple[str, str]:
     """The name to blame and the text to read; a byte-order mark is dropped."""
     if isinstance(source, (str, PathLike)):
         name = str(source)
