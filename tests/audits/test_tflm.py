@@ -123,6 +123,127 @@ def said(path: Path) -> str:
     return words if "\n" not in words else ""
 
 
+def one(
+    kind: str,
+    inputs: list[tuple[tuple[int, ...], str] | np.ndarray],
+    output: tuple[tuple[int, ...], str],
+    options: str = "",
+    state: int = -1,
+    **given: int,
+) -> TfliteWriter:
+    """A single operator; arrays are constants, operand `state` a variable."""
+    w = TfliteWriter()
+    numbers = []
+    for k, operand in enumerate(inputs):
+        if isinstance(operand, np.ndarray):
+            numbers.append(w.tensor(operand.shape, str(operand.dtype), operand, scale=0.5))
+            continue
+        numbers.append(w.tensor(*operand, scale=0.5, variable=k == state))
+        w.inputs += [] if k == state else [numbers[-1]]
+    w.outputs = [w.operator(kind, numbers, [w.tensor(*output, scale=0.5)], options, **given)]
+    return w
+
+
+AXES = np.array([1, 2], np.int32)
+MAPS: dict[str, tuple[tuple[tuple[int, ...], str], tuple[tuple[int, ...], str]]] = {
+    kind: (((1, 4, 4, 24), kind), ((1, 24), kind)) for kind in ("int8", "int16", "float32")
+}
+TRANSPOSED = {"Padding": 0, "StrideH": 2, "StrideW": 2}
+ASKING = {
+    # What the interpreter of tflite-micro 0.dev20261023 printed.
+    "mean of int8": (544, one("MEAN", [MAPS["int8"][0], AXES], MAPS["int8"][1], "ReducerOptions")),
+    "sum of int16": (944, one("SUM", [MAPS["int16"][0], AXES], MAPS["int16"][1], "ReducerOptions")),
+    "mean of floats": (
+        1664,
+        one("MEAN", [MAPS["float32"][0], AXES], MAPS["float32"][1], "ReducerOptions"),
+    ),
+    "largest": (448, one("REDUCE_MAX", [MAPS["int8"][0], AXES], MAPS["int8"][1], "ReducerOptions")),
+    "sums of three": (224, one("ADD_N", [((1, 40), "int8")] * 3, ((1, 40), "int8"))),
+    "transposed int8": (
+        1312,
+        one(
+            "TRANSPOSE_CONV",
+            [
+                np.array([1, 8, 8, 4], np.int32),
+                np.ones((4, 3, 3, 2), np.int8),
+                ((1, 4, 4, 2), "int8"),
+            ],
+            ((1, 8, 8, 4), "int8"),
+            "TransposeConvOptions",
+            **TRANSPOSED,
+        ),
+    ),
+    "transposed int16": (
+        2624,
+        one(
+            "TRANSPOSE_CONV",
+            [
+                np.array([1, 8, 8, 4], np.int32),
+                np.ones((4, 3, 3, 2), np.int8),
+                ((1, 4, 4, 2), "int16"),
+            ],
+            ((1, 8, 8, 4), "int16"),
+            "TransposeConvOptions",
+            **TRANSPOSED,
+        ),
+    ),
+    "svdf": (
+        96,
+        one(
+            "SVDF",
+            [
+                ((1, 10), "float32"),
+                np.ones((8, 10), np.float32),
+                np.ones((8, 5), np.float32),
+                np.ones((4,), np.float32),
+                ((1, 40), "float32"),
+            ],
+            ((1, 4), "float32"),
+            "SVDFOptions",
+            state=4,
+            Rank=2,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_what_kernels_ask_for_is_in_the_head(name: str, tmp_path: Path) -> None:
+    head, w = ASKING[name]
+    plan = read_tflm(w.save(tmp_path / "net.tflite"))
+    assert plan.own_peak == {ARENA: head}
+    scratch = [t for t in plan.tensors if t.id.startswith("scratch")]
+    assert scratch
+    assert {(t.lower, t.upper) for t in scratch} == {(1, 2)}
+    assert "of the reference kernels" in plan.notes[1]
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_the_runtime_prints_the_same_with_scratch(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    head, w = ASKING[name]
+    assert head_of(w.save(tmp_path / "net.tflite"), capfd) == head
+
+
+def test_what_nobody_touches_has_a_place_of_its_own(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    w = chain([40, 40])
+    w.tensor((1, 999), "int8")
+    path = w.save(tmp_path / "net.tflite")
+    plan = read_tflm(path)
+    assert plan.steps == ("inputs", "relu", "never")
+    assert plan.own_peak == {ARENA: 1008}
+    assert head_of(path, capfd) == 1008
+
+
+def test_custom_operators_make_it_a_lower_bound(tmp_path: Path) -> None:
+    w = one("MyOwn", [((1, 40), "int8")], ((1, 40), "int8"))
+    plan = read_tflm(w.save(tmp_path / "net.tflite"))
+    assert "a lower bound: what MyOwn ask" in plan.notes[1]
+
+
 def head_of(path: Path, capfd: pytest.CaptureFixture[str]) -> int:
     """The head that the runtime prints."""
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")

@@ -1,7 +1,8 @@
 """TensorFlow Lite Micro: what its memory planner does with a file, computed anew.
 
 The runtime has one arena. Its *head* holds what comes and goes: inputs, outputs and what operators
-hand on, each from the operator that makes it to the last that reads it, in multiples of 16 bytes.
+hand on, each from the operator that makes it to the last that reads it, and what kernels need for
+themselves while they run, in multiples of 16 bytes.
 Where a file has an `OfflineMemoryAllocation`, the tensors that it places lie there; all others are
 placed by the runtime's greedy planner: the largest first, of equals the last, each at the lowest
 address where it fits between those that are live with it
@@ -10,15 +11,17 @@ address where it fits between those that are live with it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.readers.tflm_scratch import scratch_sizes
 from planners.core.element_types import BITS
 from planners.core.errors import BadInput
+from planners.core.integers import rounded_up
 from planners.importers.tflite.file import SIZELESS, TfliteFile, TfliteTensor, read_tflite
 
 TOOL = "TensorFlow Lite Micro"
@@ -27,64 +30,101 @@ ALIGNMENT = 16
 METADATA = "OfflineMemoryAllocation"
 VERSION = 1
 BY_RUNTIME = -1
+RUN_OTHERS = {"IF", "WHILE", "CALL", "CALL_ONCE"}
+"""Operators that run other subgraphs."""
 
 
 def read_tflm(path: str | Path) -> ForeignPlan:
     """The head of the arena as the runtime lays it out. Raises `BadInput`."""
     file = read_tflite(path)
-    tensors = buffers(file)
-    given = offline_offsets(file)
-    placed = greedy(tensors, given)
-    steps = tuple(op.kind.lower() for op in file.subgraphs[0].operators)
+    tensors, given = buffers(file), offline_offsets(file)
+    scratch, unknown = scratch_buffers(file)
+    placed = greedy((*tensors, *scratch), given)
+    steps = ("inputs", *(op.kind.lower() for op in file.subgraphs[0].operators))
+    if any(t.lower == len(steps) for t in tensors):
+        steps = (*steps, "never")
     head = max((t.stop for t in placed), default=0)
-    planned = sum(offset != BY_RUNTIME for offset in given.values())
-    words = f"{planned} of {len(tensors)} tensors are placed by the file's {METADATA}"
-    notes = (words if given else "placed by the runtime's greedy planner",)
     return ForeignPlan(
-        TOOL, str(path), placed, ("inputs", *steps), own_peak={ARENA: head}, notes=notes
+        TOOL,
+        str(path),
+        placed,
+        steps,
+        own_peak={ARENA: head},
+        notes=tuple(_notes(tensors, given, scratch, unknown)),
     )
+
+
+def _notes(
+    tensors: Sequence[ForeignTensor],
+    given: Mapping[str, int],
+    scratch: Sequence[ForeignTensor],
+    unknown: Sequence[str],
+) -> Iterator[str]:
+    planned = sum(given.get(t.id, BY_RUNTIME) != BY_RUNTIME for t in tensors)
+    if given:
+        yield f"{planned} of {len(tensors)} tensors are placed by the file's {METADATA}"
+    else:
+        yield "placed by the runtime's greedy planner"
+    if scratch:
+        size = sum(t.size_bytes for t in scratch)
+        yield (
+            f"{len(scratch)} buffers of {size:,} bytes for kernels themselves are those of the "
+            "reference kernels; others (CMSIS-NN) ask for others"
+        )
+    if unknown:
+        yield (
+            f"a lower bound: what {', '.join(unknown)} ask for themselves is not in the file "
+            "and not known"
+        )
 
 
 def buffers(file: TfliteFile) -> tuple[ForeignTensor, ...]:
     """What the head holds, from the step that makes it (0: the inputs) to the last that reads it.
 
-    Constants stay in the file, and variables at the arena's other end. Scratch buffers are not in
-    a file: kernels ask for them as they are prepared.
+    Constants stay in the file, and variables at the arena's other end. What no operator touches
+    has its place too, in a step of its own behind all others.
     """
     if len(file.subgraphs) > 1:
-        called = {op.kind for op in file.subgraphs[0].operators} & {"IF", "WHILE", "CALL"}
+        called = {op.kind for op in file.subgraphs[0].operators} & RUN_OTHERS
         if called:
             raise BadInput(f"{file.path}: {min(called)} runs another subgraph: not audited yet")
     graph = file.subgraphs[0]
-    first: dict[int, int] = dict.fromkeys(graph.inputs, 0)
-    last: dict[int, int] = {}
+    first: dict[int, int] = dict.fromkeys((*graph.inputs, *graph.outputs), 0)
+    last: dict[int, int] = dict.fromkeys(graph.inputs, 0)
     for step, operator in enumerate(graph.operators, 1):
-        for number in operator.outputs:
-            first.setdefault(number, step)
-        for number in (*operator.inputs, *operator.outputs):
-            last[number] = step
-    for number in graph.outputs:
-        last[number] = len(graph.operators)
+        first.update(dict.fromkeys(operator.outputs, step))
+        last.update(dict.fromkeys((*operator.inputs, *operator.outputs), step))
+    end = len(graph.operators)
+    last.update(dict.fromkeys(graph.outputs, end))
     held = []
-    for number in sorted(first):
-        tensor = graph.tensors[number]
-        size = _size(file, tensor)
-        if number in last and tensor.data is None and not tensor.variable and size:
-            name = tensor.name or f"tensor {number}"
-            held.append(
-                ForeignTensor(
-                    str(number),
-                    first[number],
-                    last[number] + 1,
-                    size,
-                    None,
-                    ALIGNMENT,
-                    ARENA,
-                    "",
-                    name,
-                )
-            )
+    every = (tensor for each in file.subgraphs for tensor in each.tensors)
+    for number, tensor in enumerate(every):
+        size = _size(file, tensor) if tensor.data is None and not tensor.variable else 0
+        if not size:
+            continue
+        lower, upper = end + 1, end + 2
+        if number < len(graph.tensors) and number in last:
+            lower, upper = first.get(number, 0), last[number] + 1
+        name = tensor.name or f"tensor {number}"
+        held.append(
+            ForeignTensor(str(number), lower, upper, size, None, ALIGNMENT, ARENA, "", name)
+        )
     return tuple(held)
+
+
+def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[str, ...]]:
+    """Buffers that kernels ask for themselves, and the operators of which that is not known."""
+    found: list[ForeignTensor] = []
+    unknown: dict[str, None] = {}
+    for step, operator in enumerate(file.subgraphs[0].operators, 1):
+        sizes = scratch_sizes(file, operator)
+        if sizes is None:
+            unknown[operator.kind] = None
+        for k, size in enumerate(sizes or ()):
+            id, name = f"scratch {step}.{k}", f"scratch of {operator.label}"
+            whole = rounded_up(size, ALIGNMENT)
+            found.append(ForeignTensor(id, step, step + 1, whole, None, ALIGNMENT, ARENA, "", name))
+    return tuple(found), tuple(unknown)
 
 
 def _size(file: TfliteFile, tensor: TfliteTensor) -> int:
@@ -93,8 +133,7 @@ def _size(file: TfliteFile, tensor: TfliteTensor) -> int:
         return 0
     if tensor.dtype not in BITS:
         raise BadInput(f"{file.path}: tensor {tensor.name!r:.80} has the type {tensor.dtype:.40}")
-    size = -(-tensor.elements * BITS[tensor.dtype] // 8)
-    return -(-size // ALIGNMENT) * ALIGNMENT
+    return rounded_up(rounded_up(tensor.elements * BITS[tensor.dtype], 8) // 8, ALIGNMENT)
 
 
 def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
@@ -115,8 +154,7 @@ def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
         raise BadInput(
             f"{file.path}: its {METADATA} has {len(numbers) - 3} offsets for {count} tensors"
         )
-    offsets = numbers[3 : 3 + len(file.subgraphs[0].tensors)]
-    return {str(number): offset for number, offset in enumerate(offsets)}
+    return {str(number): offset for number, offset in enumerate(numbers[3:])}
 
 
 def greedy(tensors: Sequence[ForeignTensor], given: Mapping[str, int]) -> tuple[ForeignTensor, ...]:

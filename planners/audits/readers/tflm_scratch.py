@@ -1,0 +1,98 @@
+"""What TensorFlow Lite Micro's kernels ask of the arena for themselves, while they run.
+
+A file does not say: a kernel asks as it is prepared. These are the reference kernels', read in
+their sources (tensorflow/tflite-micro, `micro/kernels`) and seen in what the interpreter of the
+package `tflite-micro` prints; those for Cortex-M (CMSIS-NN) and of other vendors ask for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import prod
+
+from planners.core.element_types import BITS
+from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteTensor
+
+POINTER_BYTES = 8
+"""Of the interpreter on a PC; 4 on microcontrollers."""
+WORD_BYTES = 4
+CELL_STATE, LSTM_BUFFERS = 19, 4
+Operands = tuple[TfliteTensor | None, ...]
+Asked = Callable[[Operands, Operands], list[int]]
+
+
+def scratch_sizes(file: TfliteFile, operator: TfliteOperator) -> list[int] | None:
+    """Bytes of each buffer that an operator's kernel asks for; None where that is not known."""
+    tensors = file.subgraphs[0].tensors
+    inputs = tuple(None if n < 0 else tensors[n] for n in operator.inputs)
+    outputs = tuple(None if n < 0 else tensors[n] for n in operator.outputs)
+    if operator.custom:
+        return None
+    try:
+        return ASKED[operator.kind](inputs, outputs) if operator.kind in ASKED else []
+    except (IndexError, ValueError):
+        return None
+
+
+def _operand(operands: Operands, number: int) -> TfliteTensor:
+    tensor = operands[number]
+    if tensor is None:
+        raise ValueError("an operand is left out")
+    return tensor
+
+
+def _int4_weights(inputs: Operands, outputs: Operands) -> list[int]:
+    """Weights of four bits, a byte each."""
+    weights = _operand(inputs, 1)
+    return [weights.elements] if weights.dtype == "int4" else []
+
+
+def _lstm(inputs: Operands, outputs: Operands) -> list[int]:
+    state = _operand(inputs, CELL_STATE)
+    return LSTM_BUFFERS * [state.elements * BITS[state.dtype] // 8]
+
+
+def _svdf(inputs: Operands, outputs: Operands) -> list[int]:
+    made, filters = _operand(outputs, 0), _operand(inputs, 1).shape[0]
+    batch = _operand(inputs, 0).shape[0]
+    sums = [batch * filters * WORD_BYTES]
+    return sums if made.dtype == "float32" else [*sums, made.elements * WORD_BYTES]
+
+
+def _transposed_convolution(inputs: Operands, outputs: Operands) -> list[int]:
+    """Sums of all of the output: of 32 bits, and of 64 for 16-bit maps, with their bias."""
+    made = _operand(outputs, 0).elements
+    kind = _operand(inputs, 2).dtype
+    if kind == "int8":
+        return [made * WORD_BYTES]
+    if kind != "int16":
+        return []
+    bias = inputs[3] if len(inputs) > 3 else None
+    wide = bias is not None and bias.dtype == "int16"
+    return [made * 2 * WORD_BYTES] + ([bias.elements * 2 * WORD_BYTES] if wide and bias else [])
+
+
+def _reduction(inputs: Operands, outputs: Operands, *, sums: bool) -> list[int]:
+    """Where it is and along which axes it goes; sums of whole numbers."""
+    data, axes = _operand(inputs, 0), _operand(inputs, 1)
+    words = [len(data.shape), prod(axes.shape)]
+    if sums and data.dtype in ("int8", "uint8", "int16"):
+        words.insert(0, _operand(outputs, 0).elements)
+    return [count * WORD_BYTES for count in words]
+
+
+def _addresses(inputs: Operands, outputs: Operands) -> list[int]:
+    return [len(inputs) * POINTER_BYTES]
+
+
+ASKED: Mapping[str, Asked] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), _int4_weights),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm,
+    "SVDF": _svdf,
+    "TRANSPOSE_CONV": _transposed_convolution,
+    **dict.fromkeys(("MEAN", "SUM"), partial(_reduction, sums=True)),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), partial(_reduction, sums=False)),
+    "ADD_N": _addresses,
+}
+"""All others ask for none."""
