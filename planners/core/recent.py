@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -18,9 +18,17 @@ class Recent(Generic[T]):
 
     def get(self, is_it: Callable[[T], bool], make: Callable[[], T]) -> T:
         """The one that is what is wanted, or a new one."""
-        known: deque[T] = self._of_thread.__dict__.setdefault("known", deque(maxlen=self._most))
+        known = self._known()
         found = next((each for each in known if is_it(each)), None)
         if found is None:
             found = make()
             known.append(found)
         return found
+
+    def __iter__(self) -> Iterator[T]:
+        """What is known, the oldest first."""
+        return iter(tuple(self._known()))
+
+    def _known(self) -> deque[T]:
+        known: deque[T] = self._of_thread.__dict__.setdefault("known", deque(maxlen=self._most))
+        return known

@@ -18,10 +18,10 @@ The whole method, in the order in which it decides (Cai, Wang, Zhang; sections o
    `search/constrained` respects wishes.
 4. With `joint`, tensors may stay on chip between groups: `joint/planner` searches groups and
    residency together, and takes a plan of whole tensors where that is better.
-5. With `objective` latency, `latency/search` begins with the plans above and looks for quicker
-   ones: `latency/ways` and `latency/pace` time groups by themselves, `latency/chains` puts them
-   one after the other, `latency/ends` at the two ends of the memory by turns, so that parameters
-   come early, and the scoreboard times whole plans
+5. With `objective` latency, `latency/search` looks for quicker ones than the plans above, in a
+   part of a large memory and in all of it: `latency/ways` and `latency/pace` time groups by
+   themselves, `latency/chains` puts them one after the other, `latency/ends` at the two ends of
+   the memory by turns, so that parameters come early, and the scoreboard times whole plans
    (`latency/timed`); small problems are enumerated (`latency/exact`).
 6. `emit/layout` and `emit/residents` give addresses, `emit/program` writes the instructions.
 

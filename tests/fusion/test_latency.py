@@ -10,12 +10,14 @@ import torch
 
 import planners as sp
 from planners.core.machine import with_numbers
-from planners.core.progress import Progress
+from planners.core.progress import Clock, Progress
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
+from planners.fusion.latency.search import _QuickerGroups
 from planners.fusion.latency.timed import laid_at_ends, makespan_s
 from planners.fusion.latency.ways import TimedWays
+from planners.fusion.partition.cost_model import require_singles
 from planners.simulator.timing import schedule
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_planner import budgets_of
@@ -162,3 +164,23 @@ def test_a_stop_leaves_the_best_so_far() -> None:
     plan = sp.plan(graph, "fusion", budget, progress=stop, objective="latency")
     assert plan.details.latency is not None
     assert sum(stage.startswith("latency") for stage in seen) == 1
+
+
+def test_more_memory_is_not_slower_where_less_was_asked_before() -> None:
+    graph = sp.load("squeezenet1_1")
+    seconds = []
+    for budget in (200_000, 400_000, 1_600_000):
+        plan = sp.plan(graph, "fusion", budget, objective="latency", time_limit=2)
+        sp.check(plan)
+        seconds.append(sp.simulate(plan).makespan_s)
+    assert seconds == sorted(seconds, reverse=True)
+
+
+@pytest.mark.parametrize("budget", [50_000, 100_000, 400_000, 1_600_000, 2**24])
+def test_a_part_of_the_memory_that_is_searched_has_room_for_each_operator(budget: int) -> None:
+    model = GroupModel(sp.load("squeezenet1_1"), NPU, {})
+    part = _QuickerGroups(model, budget, Clock(1.0), True)._soon_full()
+    assert (part > 0) == (budget > 100_000)
+    if part:
+        assert 2 * part <= budget
+        require_singles(model, model.graph, part)

@@ -79,6 +79,8 @@ class Arranger:
             t: max(0, int((self.flows.upto[t] - self.flows.fresh(t)).max())) for t in group.tensors
         }
         self.widest = self._widest()
+        self._known: dict[object, GroupLayout] = {}
+        self._each: dict[object, int] = {}
 
     def arrange(self, budget_bytes: int, double_buffer: bool) -> GroupLayout:
         """The roomiest layout within the budget, which must be the plan's buffer at least."""
@@ -104,6 +106,12 @@ class Arranger:
     def layout(self, room: Room) -> GroupLayout:
         """Line buffers first, then kept parameters, then the tiles for refilled ones."""
         channels = tuple(self._channels(unit, room) for unit in self.units)
+        key = (room.ahead, room.tiles, channels)
+        if key not in self._known:
+            self._known[key] = self._placed(room, channels)
+        return self._known[key]
+
+    def _placed(self, room: Room, channels: tuple[int, ...]) -> GroupLayout:
         rings, at = {}, 0
         for tensor in self.inside:
             rows, slot = self._rows(tensor, room), self._slot(tensor, channels)
@@ -173,6 +181,12 @@ class Arranger:
 
     def _channel_bytes(self, unit: AdvancingUnit, room: Room) -> int:
         """Bytes that one channel more takes: its rows, and its parameters in each tile."""
+        key = (unit, room.ahead, room.tiles)
+        if key not in self._each:
+            self._each[key] = self._more_bytes(unit, room)
+        return self._each[key]
+
+    def _more_bytes(self, unit: AdvancingUnit, room: Room) -> int:
         rows = weights = 0
         for index in unit.members:
             if index not in self.plan.kept:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planners.core.recent import Recent
 from planners.fusion.cost.group import GroupModel
+from planners.fusion.emit.program import LaidGroup
 from planners.fusion.latency.timed import TimedGroups
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import Partition
@@ -16,14 +17,14 @@ class KnownGroups:
     """Of what was asked: timed ways of groups, the partition of least traffic found in `least_s`
     seconds, and the quickest plan."""
 
-    asked: tuple[object, ...]
+    asked: tuple[GroupModel, int, bool]
     ways: TimedWays
     least: Partition | None = None
     least_s: float = 0.0
     best: TimedGroups | None = None
 
 
-_recent = Recent[KnownGroups](2)
+_recent = Recent[KnownGroups](6)
 
 
 def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> KnownGroups:
@@ -32,3 +33,15 @@ def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> K
     return _recent.get(
         lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked))
     )
+
+
+def known_in_less(known: KnownGroups) -> list[tuple[LaidGroup, ...]]:
+    """The quickest plans found for smaller budgets, otherwise the same: these fit too."""
+    model, budget_bytes, double_buffer = known.asked
+    found = []
+    for other in _recent:
+        its_model, its_bytes, its_buffer = other.asked
+        same = its_model is model and its_buffer == double_buffer
+        if same and other.best is not None and its_bytes < budget_bytes:
+            found.append(other.best.laid)
+    return found

@@ -4,6 +4,9 @@ Whatever the estimates of chains are worth, a plan is only taken for the seconds
 scoreboard says, so that none is slower than the plans that it looks at beside them: least traffic,
 the online rules, an earlier rule, and no fusion. Those of so many tiles that they cannot be written
 and timed in the time that is left are not looked at; they would be slow.
+
+The ways that move least fill the memory, and what fills a large one comes late. A part of it that
+is soon full is therefore searched first, so that more memory does not make a plan slower.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
-from planners.fusion.latency.known import known_groups
+from planners.fusion.latency.known import known_groups, known_in_less
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
 from planners.fusion.latency.ways import TimedWays, few
 from planners.fusion.partition.cost_model import Partition
@@ -35,6 +38,10 @@ from planners.fusion.search.online import online_partition, size_table
 # timing a plan beside the chains.
 TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
 EACH_S = 30e-6  # to write and time an instruction, before any was
+PART_SHARE = 0.5  # of the time, for a part of the memory
+SOON, LATE, STEP = 0.01, 0.03, 4
+"""Of the floor: a memory that is full in less has no part that is searched; a part that is full in
+more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
@@ -47,7 +54,7 @@ class QuickestGroups:
     """The quickest plan found, a bound on all in seconds, and one on the traffic of all in bytes.
 
     `first_s` are the seconds of the plan of least traffic, None where it was not timed; `timed` are
-    the plans that were.
+    the plans that were. `is_of_less` says that an earlier search in less memory found the plan.
     """
 
     plan: TimedGroups
@@ -56,11 +63,14 @@ class QuickestGroups:
     first_s: float | None
     timed: int
     scope: str
+    is_of_less: bool
 
     @property
     def note(self) -> str:
         """What was looked at, in a line."""
         quickest = f"{self.plan.seconds * 1e3:.6g} ms for the quickest of {self.timed} timed plans"
+        if self.is_of_less:
+            quickest += ", found before in less memory"
         if self.first_s is None:
             return f"latency: {quickest}; that of least traffic has too many tiles for the time"
         return f"latency: {self.first_s * 1e3:.6g} ms for the plan of least traffic, {quickest}"
@@ -80,40 +90,69 @@ class _QuickerGroups:
         self.model, self.graph, self.clock = model, model.graph, clock
         self.budget, self.double_buffer = budget_bytes, double_buffer
         self.machine = with_scratchpad(model.machine, budget_bytes)
+        self.floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
         self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
         self.timed, self.each_s = 0, EACH_S
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
-        """Chains, plans of other objectives, closer chains, until the bound or the time is over."""
-        ways = self.known.ways
-        least = self._least_traffic()
+        """Chains in a part of the memory and in all of it, plans of other objectives beside them,
+        and closer chains, until the bound or the time is over."""
         self.best = self.known.best
+        in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
+        if part_bytes := self._soon_full():
+            ways = known_groups(self.model, part_bytes, self.double_buffer).ways
+            self._chains(ways, self.clock.part(PART_SHARE * self.clock.left_s))
+        first = self._chains(self.known.ways, self.clock, self._least_traffic())
+        scope = self._enumerate()
+        assert self.best is not None
+        bound_s = min(self.bound_s, self.best.seconds)
+        is_of_less = self.best.seconds in in_less_s
+        return QuickestGroups(
+            self.best, bound_s, self.bound_bytes, first, self.timed, scope, is_of_less
+        )
+
+    def _soon_full(self) -> int:
+        """The bytes of a part of the memory that is soon full, and has room for each operator; 0
+        where there is no such part."""
+        if len(self.graph.operators) <= FEW_OPERATORS:
+            return 0
+        full_s, floor_s = self.floors.load_s, self.floors.latency_s
+        if full_s(self.budget) <= SOON * floor_s:
+            return 0
+        part = self.budget // STEP
+        while full_s(part) > LATE * floor_s:
+            part //= STEP
+        singles = (1 << i for i in range(len(self.graph.operators)))
+        part = max(part, *(self.model.staircase(mask)[0].buffer_bytes for mask in singles))
+        return part if 2 * part <= self.budget else 0
+
+    def _chains(
+        self, ways: TimedWays, clock: Clock, least: Partition | None = None
+    ) -> float | None:
+        """Look at chains of such ways, and at the groups of least traffic and of rules beside the
+        first of them; the seconds of least traffic."""
         runs, dag = Runs(ways), Dag.of(self.graph)
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
-            if order not in orders and not (orders and self._done):
-                part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
-                if runs.grow(order, part):
+            if order not in orders and not (orders and self._is_done(clock)):
+                if runs.grow(order, clock.part(GROWTH_SHARE * clock.left_s)):
                     orders.append(order)
         first = None
         for number in range(ROUNDS):
             chains = [chain for order in orders for chain in runs.chains(order)]
             chains = sorted(chains, key=lambda chain: chain.done_s)[:CLOSER]
-            self._look(ways, chains[:TIMED_EACH])
-            if not number:
+            self._look(ways, chains[:TIMED_EACH], clock)
+            if least and not number:
                 first = self._look_beside(least)
-            if self._done or not runs.look_closer(chains, self.clock):
+            if self._is_done(clock) or not runs.look_closer(chains, clock):
                 break
-        scope = self._enumerate()
-        assert self.best is not None
-        bound_s = min(self.bound_s, self.best.seconds)
-        return QuickestGroups(self.best, bound_s, self.bound_bytes, first, self.timed, scope)
+        return first
 
     def _enumerate(self) -> str:
         """Look at all plans of a small problem; of which plans the bound holds, in words."""
-        if len(self.graph.operators) > FEW_OPERATORS or self._done or self.best is None:
+        if len(self.graph.operators) > FEW_OPERATORS or self._is_done(self.clock) or not self.best:
             return ALL_GROUPS
         every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
         found = every.best(self.best.seconds, self.clock)
@@ -124,10 +163,9 @@ class _QuickerGroups:
         self.bound_s = self.best.seconds
         return IN_PLACES
 
-    @property
-    def _done(self) -> bool:
+    def _is_done(self, clock: Clock) -> bool:
         reached = self.best is not None and self.best.seconds <= self.bound_s
-        return reached or self.clock.expired()
+        return reached or clock.expired()
 
     def _least_traffic(self) -> Partition:
         """The groups of least traffic, and the bounds that follow from it."""
@@ -136,16 +174,15 @@ class _QuickerGroups:
             known.least_s = part.left_s
             known.least = best_partition(self.model, self.graph, self.budget, part)
         least = known.least
-        floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
         self.bound_bytes = least.bound_bytes
-        self.bound_s = floors.latency_of(least.bound_bytes)
+        self.bound_s = self.floors.latency_of(least.bound_bytes)
         return least
 
     def _look_beside(self, least: Partition) -> float | None:
         """Time the plans of other objectives and rules; the seconds of that of least traffic."""
         first = self._time_groups(least.groups)
         for rule in (self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]):
-            if self._done:
+            if self._is_done(self.clock):
                 break
             part = self.clock.part(RULE_SHARE * self.clock.left_s)
             self._time_groups(rule(self.model, self.graph, self.budget, clock=part).groups)
@@ -191,13 +228,13 @@ class _QuickerGroups:
         self.clock.end()
         return True
 
-    def _look(self, ways: TimedWays, chains: Sequence[Chain]) -> None:
+    def _look(self, ways: TimedWays, chains: Sequence[Chain], clock: Clock) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
         for chain in chains:
             links = enumerate(chain.links)
             plain = [ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
             for laid in (laid_at_ends(ways, chain.links), plain):
-                if not (self._done or self._too_long(laid)):
+                if not (self._is_done(clock) or self._too_long(laid)):
                     self._time(laid)
 
     def _time(self, laid: Sequence[LaidGroup]) -> float:
