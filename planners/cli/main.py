@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from planners.cli import apply as cli_apply
 from planners.cli import audit as cli_audit
 from planners.cli import code as cli_code
 from planners.cli import export as cli_export
@@ -28,6 +29,7 @@ from planners.core.version import installed_version
 
 COMMANDS = (
     cli_plan,
+    cli_apply,
     cli_audit,
     cli_code,
     cli_export,

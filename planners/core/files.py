@@ -1,4 +1,4 @@
-"""JSON files, read with exact errors and written whole or not at all."""
+"""Files, written whole or not at all, and JSON in them, read with exact errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,12 @@ def write_json(path: str | Path, data: Any) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write text beside `path` and move it into place. Raises `BadInput` where it cannot.
+    """Write text as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write beside `path` and move it into place. Raises `BadInput` where it cannot.
 
     A link leads to the file that is replaced, which keeps its mode; a pipe or a device is written
     to as it is.
@@ -53,14 +58,14 @@ def write_text(path: str | Path, text: str) -> None:
     try:
         target = Path(path)
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
             return
         target = target.resolve()
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
             os.chmod(name, mode)
             os.replace(name, target)
         except BaseException:

@@ -25,6 +25,7 @@ class TfliteWriter:
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     metadata: dict[str, bytes] = field(default_factory=dict)
+    times: int = 1  # that the graph is in the file
 
     def tensor(
         self,
@@ -110,7 +111,7 @@ class TfliteWriter:
             "Model",
             Version=3,
             OperatorCodes=_offsets(b, codes),
-            Subgraphs=_offsets(b, [graph]),
+            Subgraphs=_offsets(b, [graph] * self.times),
             Buffers=_offsets(b, made),
             **({"Metadata": _offsets(b, entries)} if entries else {}),
         )

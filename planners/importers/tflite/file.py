@@ -45,7 +45,8 @@ _CODES: Mapping[int, str] = {
 _OPTIONS: Mapping[int, str] = {
     number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)
 }
-_BROKEN = (struct.error, IndexError, ValueError, TypeError, OverflowError, AssertionError)
+BROKEN = (struct.error, IndexError, ValueError, TypeError, OverflowError, AssertionError)
+"""What the generated reader raises where references lead astray, now or as options are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def read_tflite(path: str | Path) -> TfliteFile:
         return _Reader(path, data).file()
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not a TensorFlow Lite file: a name is no text") from error
-    except _BROKEN as error:
+    except BROKEN as error:
         raise BadInput(f"{path} is not a TensorFlow Lite file, or is cut short") from error
 
 

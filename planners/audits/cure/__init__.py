@@ -1,0 +1,1 @@
+"""Better plans for other tools' runtimes, written back as those read them."""

@@ -1,0 +1,138 @@
+"""`spillway apply`: a `.tflite` file whose plan TensorFlow Lite Micro follows instead of its own.
+
+The runtime reads addresses from the metadata `OfflineMemoryAllocation`: version, number of
+subgraphs, number of tensors, and for each tensor an offset into its arena, −1 where it is to find
+one. Scratch buffers it places itself, around the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from planners.audits.cure.arena import Overlaps, apart, overlapping, overlaps
+from planners.audits.cure.kernels import RUNTIME
+from planners.audits.cure.metadata import with_metadata
+from planners.audits.foreign import ForeignTensor
+from planners.audits.readers.tflm import (
+    BY_RUNTIME,
+    METADATA,
+    VERSION,
+    buffers,
+    greedy,
+    scratch_buffers,
+)
+from planners.core.errors import BadInput
+from planners.core.files import write_bytes
+from planners.importers.tflite.file import BROKEN, TfliteFile, read_tflite
+
+ASSUMPTION = "SpillwayOverlap"
+"""Metadata that say for whose kernels a plan with overlaps is."""
+
+
+@dataclass(frozen=True)
+class ArenaPlan:
+    """Offsets in bytes by tensor and scratch buffer, and what the runtime's arena takes with them.
+
+    `head_bytes` is what its *head* takes, scratch included, and `own_bytes` what it takes with the
+    runtime's own planner; no plan of this kind takes less than `bound_bytes`. `overlapped` are the
+    kernels whose outputs lie over their inputs, `unknown` those that may ask for scratch of a size
+    that is not known here: the head may then be larger.
+    """
+
+    tensors: tuple[ForeignTensor, ...]
+    scratch: tuple[ForeignTensor, ...]
+    offsets: Mapping[str, int]
+    head_bytes: int
+    own_bytes: int
+    bound_bytes: int
+    overlapped: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def proven(self) -> bool:
+        return self.head_bytes == self.bound_bytes
+
+
+def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float = 10.0) -> ArenaPlan:
+    """Addresses for what the arena's head holds; raises `BadInput` for what cannot be planned.
+
+    With `overlap` outputs lie over dying inputs, as far as the reference kernels' order allows.
+    """
+    if len(file.subgraphs) > 1:
+        count = len(file.subgraphs)
+        raise BadInput(f"{file.path} has {count} subgraphs: the runtime takes a plan for one alone")
+    tensors = buffers(file)
+    if not tensors:
+        raise BadInput(f"{file.path}: its operators hand nothing on: there is nothing to place")
+    try:
+        asked, unknown = scratch_buffers(file)
+        allowed = overlaps(file, tensors) if overlap else Overlaps({}, {})
+    except BROKEN as error:
+        raise BadInput(f"{file.path} is broken: an operator's options cannot be read") from error
+    every = (*tensors, *asked)
+    placed = apart(every, time_limit_s)
+    if overlap:
+        over = overlapping(every, allowed)
+        low = over if over.extent_bytes <= placed.extent_bytes else placed
+        placed = replace(low, bound_bytes=over.bound_bytes)
+    own = greedy(every, {})
+    own_bytes = _head(own)
+    offsets, head = placed.offsets, _head(greedy(every, _without(placed.offsets, asked)))
+    if head > own_bytes:  # The runtime's own way with scratch around ours: its own plan is kept.
+        offsets, head = {t.id: t.offset or 0 for t in own}, own_bytes
+    used = _used(file, offsets, allowed)
+    bound = min(placed.bound_bytes, head)
+    return ArenaPlan(tensors, asked, offsets, head, own_bytes, bound, used, tuple(sorted(unknown)))
+
+
+def _without(offsets: Mapping[str, int], asked: Sequence[ForeignTensor]) -> dict[str, int]:
+    """Offsets of tensors alone: a file cannot say where scratch lies."""
+    left = {t.id for t in asked}
+    return {name: offset for name, offset in offsets.items() if name not in left}
+
+
+def _head(placed: Sequence[ForeignTensor]) -> int:
+    return max(t.stop for t in placed)
+
+
+def _used(file: TfliteFile, offsets: Mapping[str, int], allowed: Overlaps) -> tuple[str, ...]:
+    """The kernels whose outputs do lie over inputs."""
+    tensors = {t.id: t for t in buffers(file)}
+    kinds = set()
+    for made, source in (*allowed.distances, *allowed.same.items()):
+        a, b = offsets[made], offsets[source]
+        if a < b + tensors[source].size_bytes and b < a + tensors[made].size_bytes:
+            kinds.add(file.subgraphs[0].operators[tensors[made].lower - 1].kind)
+    return tuple(sorted(kinds))
+
+
+def metadata_of(file: TfliteFile, plan: ArenaPlan) -> dict[str, bytes]:
+    """The plan as the runtime reads it, and what it assumes."""
+    count = sum(len(graph.tensors) for graph in file.subgraphs)
+    offsets = [plan.offsets.get(str(number), BY_RUNTIME) for number in range(count)]
+    if max(offsets) > np.iinfo(np.int32).max:
+        raise BadInput(
+            f"{file.path}: an arena of {max(offsets):,} bytes and more cannot be written"
+        )
+    numbers = np.array([VERSION, len(file.subgraphs), count, *offsets], "<i4")
+    if not plan.overlapped:
+        return {METADATA: numbers.tobytes()}
+    words = f"for the {RUNTIME} only: outputs overlap inputs in {', '.join(plan.overlapped)}"
+    return {METADATA: numbers.tobytes(), ASSUMPTION: words.encode()}
+
+
+def planned(
+    path: str | Path, *, overlap: bool = False, time_limit_s: float = 10.0
+) -> tuple[TfliteFile, ArenaPlan]:
+    """A file and a plan of its arena. Raises `BadInput` where it cannot be planned."""
+    file = read_tflite(path)
+    return file, plan_arena(file, overlap=overlap, time_limit_s=time_limit_s)
+
+
+def written(file: TfliteFile, plan: ArenaPlan, out: str | Path) -> None:
+    """Write the file with that plan; nothing else in it is changed. Raises `BadInput`."""
+    write_bytes(out, with_metadata(file, metadata_of(file, plan), without={ASSUMPTION}))

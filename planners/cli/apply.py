@@ -1,0 +1,86 @@
+"""The command that writes a better plan into another tool's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planners.cli.files import require_distinct
+from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
+from planners.core.files import write_text
+
+
+@app.command()
+def apply(
+    model: Annotated[Path, typer.Argument(help="a .tflite file")],
+    out: Annotated[Path, typer.Option("--out", help="the same file with the plan in it")],
+    overlap: Annotated[
+        bool,
+        typer.Option(
+            "--overlap",
+            help="outputs over inputs that die: for the runtime's reference kernels only",
+        ),
+    ] = False,
+    c_file: Annotated[
+        Path | None, typer.Option("--c", help="the plan as C99 too, for binaries without a planner")
+    ] = None,
+    time_limit: TimeLimit = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Plan the arena of TensorFlow Lite Micro and write that plan into the model's file.
+
+    Weights, operators and quantisation stay byte for byte the same; the runtime follows the plan
+    as it is. Without --overlap nothing lies over anything that is still to be read.
+    """
+    from planners.audits.cure.plan_c import plan_c
+    from planners.audits.cure.tflm import planned, written
+
+    require_distinct([model], {"--out": out, "--c": c_file})
+    with Reporter(as_json, f"placing {model.name}"):
+        file, plan = planned(model, overlap=overlap, time_limit_s=time_limit)
+        source = plan_c(plan) if c_file else ""
+        written(file, plan, out)
+        if c_file:
+            write_text(c_file, source)
+    facts: dict[str, Any] = {
+        "model": model.name,
+        "out": str(out),
+        "head_bytes": plan.head_bytes,
+        "own_bytes": plan.own_bytes,
+        "bound_bytes": plan.bound_bytes,
+        "proven": plan.proven,
+        "tensors": len(plan.tensors),
+        "scratch_buffers": len(plan.scratch),
+        "overlapped": list(plan.overlapped),
+        "scratch_unknown": list(plan.unknown),
+    }
+    CommandAnswer(as_json).give(facts, f"{_sentence(facts)}\n{print_table(_table(facts))}")
+
+
+def _sentence(facts: dict[str, Any]) -> str:
+    """What was won, and whether more can be."""
+    head, own = facts["head_bytes"], facts["own_bytes"]
+    saved = f"{1 - head / own:.1%} less than the {own:,} of the runtime's own planner"
+    won = saved if head < own else "as many as the runtime's own planner takes"
+    least = "proven least" if facts["proven"] else f"none takes less than {facts['bound_bytes']:,}"
+    how = "with outputs over dying inputs" if facts["overlapped"] else "with all apart"
+    return f"{head:,} bytes of the arena's head, {won}; {least} for this order {how}."
+
+
+def _table(facts: dict[str, Any]) -> dict[str, Any]:
+    shown = {
+        "written": facts["out"],
+        "head": size_text(facts["head_bytes"]),
+        "runtime's own": size_text(facts["own_bytes"]),
+        "least": size_text(facts["bound_bytes"]),
+        "placed": f"{facts['tensors']} tensors, {facts['scratch_buffers']} scratch buffers",
+    }
+    if facts["overlapped"]:
+        shown["for"] = f"reference kernels alone: {', '.join(facts['overlapped'])} overlap"
+    if facts["scratch_unknown"]:
+        kinds = ", ".join(facts["scratch_unknown"])
+        shown["not known"] = f"scratch of {kinds}: the head may be larger"
+    return shown

