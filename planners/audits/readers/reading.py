@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from planners.audits.foreign import ForeignPlan
+from planners.audits.readers.pte import read_pte
 from planners.audits.readers.table import read_table
 from planners.audits.readers.tflm import read_tflm
 from planners.audits.readers.vela import SIGN as VELA_SIGN
@@ -17,6 +18,7 @@ Reader = Callable[[str | Path], ForeignPlan]
 BY_ENDING: Mapping[str, Reader] = {
     ".tflite": read_tflm,
     ".csv": read_table,
+    ".pte": read_pte,
     FILE: read_xla,
     BESIDE: read_xla,
 }

@@ -1,0 +1,171 @@
+"""ExecuTorch programs made by hand, by the numbers of the schema's fields, and drawn by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import flatbuffers
+import numpy as np
+
+FLOAT, BYTE, LONG = 6, 0, 4
+TENSOR, TENSOR_LIST = 5, 10
+KERNEL, DELEGATE, MOVE, JUMP = 1, 2, 3, 4
+VIEW = "executorch_prim::et_view"
+
+
+@dataclass
+class PteValue:
+    """A tensor with a place (memory, offset), or without; or a list of tensors by number."""
+
+    shape: tuple[int, ...] = ()
+    place: tuple[int, int] | None = None
+    kind: int = FLOAT
+    name: str = ""
+    constant: int = 0
+    dynamism: int = 0
+    items: tuple[int, ...] | None = None
+
+
+@dataclass
+class PteWriter:
+    """A program with one method, given several times over where `methods` says so."""
+
+    values: list[PteValue] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    calls: list[tuple[int, str, tuple[int, ...]]] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=lambda: [0, 0])
+    methods: int = 1
+
+    def value(self, *given: Any, **more: Any) -> int:
+        self.values.append(PteValue(*given, **more))
+        return len(self.values) - 1
+
+    def call(self, name: str, *values: int) -> None:
+        self.calls.append((KERNEL, name, values))
+
+    def to_bytes(self) -> bytes:
+        b = flatbuffers.Builder(1024)
+        names = list(dict.fromkeys(n for kind, n, _ in self.calls if kind == KERNEL))
+        backends = list(dict.fromkeys(n for kind, n, _ in self.calls if kind == DELEGATE))
+        values = [self._value(b, each) for each in self.values]
+        calls = [self._call(b, names, backends, *each) for each in self.calls]
+        chains = _tables(b, [_table(b, {2: ("ref", _tables(b, calls))})])
+        operators = [_table(b, {0: ("ref", b.CreateString(name))}) for name in names]
+        delegates = [_table(b, {0: ("ref", b.CreateString(name))}) for name in backends]
+        method = _table(
+            b,
+            {
+                0: ("ref", b.CreateString("forward")),
+                2: ("ref", _tables(b, values)),
+                3: ("ref", _numbers(b, self.inputs, np.int32)),
+                4: ("ref", _numbers(b, self.outputs, np.int32)),
+                5: ("ref", chains),
+                6: ("ref", _tables(b, operators)),
+                7: ("ref", _tables(b, delegates)),
+                8: ("ref", _numbers(b, self.sizes, np.int64)),
+            },
+        )
+        methods = _tables(b, [method] * self.methods)
+        b.Finish(_table(b, {0: ("u32", 0), 1: ("ref", methods)}), b"ET12")
+        return bytes(b.Output())
+
+    def _value(self, b: Any, value: PteValue) -> int:
+        if value.items is not None:
+            held = _table(b, {0: ("ref", _numbers(b, value.items, np.int32))})
+            return _table(b, {0: ("u8", TENSOR_LIST), 1: ("ref", held)})
+        fields: dict[int, tuple[str, int]] = {
+            0: ("i8", value.kind),
+            2: ("ref", _numbers(b, value.shape, np.int32)),
+            5: ("u32", value.constant),
+            8: ("i8", value.dynamism),
+        }
+        if value.place is not None:
+            memory, offset = value.place
+            low, high = offset & 0xFFFFFFFF, offset >> 32
+            given = {0: ("u32", memory), 1: ("u32", low), 2: ("u32", high)}
+            fields[6] = ("ref", _table(b, given))
+        if value.name:
+            fields[9] = ("ref", _table(b, {1: ("ref", b.CreateString(value.name))}))
+        return _table(b, {0: ("u8", TENSOR), 1: ("ref", _table(b, fields))})
+
+    def _call(
+        self,
+        b: Any,
+        names: Sequence[str],
+        backends: Sequence[str],
+        kind: int,
+        name: str,
+        values: Sequence[int],
+    ) -> int:
+        if kind in (KERNEL, DELEGATE):
+            at = (names if kind == KERNEL else backends).index(name)
+            held = _table(b, {0: ("i32", at), 1: ("ref", _numbers(b, values, np.int32))})
+        else:
+            held = _table(b, {0: ("i32", values[0]), 1: ("i32", values[1])})
+        return _table(b, {0: ("u8", kind), 1: ("ref", held)})
+
+
+_PREPEND = {
+    "i8": "PrependInt8Slot",
+    "u8": "PrependUint8Slot",
+    "i32": "PrependInt32Slot",
+    "u32": "PrependUint32Slot",
+    "ref": "PrependUOffsetTRelativeSlot",
+}
+
+
+def _table(b: Any, fields: dict[int, tuple[str, int]]) -> int:
+    b.StartObject(max(fields) + 1)
+    for number, (kind, value) in fields.items():
+        getattr(b, _PREPEND[kind])(number, value, 0)
+    return int(b.EndObject())
+
+
+def _tables(b: Any, tables: Sequence[int]) -> int:
+    b.StartVector(4, len(tables), 4)
+    for at in reversed(tables):
+        b.PrependUOffsetTRelative(at)
+    return int(b.EndVector())
+
+
+def _numbers(b: Any, values: Sequence[int], kind: Any) -> int:
+    return int(b.CreateNumpyVector(np.array(values, dtype=kind)))
+
+
+def chain(count: int = 4) -> PteWriter:
+    """Tensors each made of the one before, in two places by turns."""
+    w = PteWriter(sizes=[0, 64])
+    made = [w.value((4,), (1, 32 * (k % 2))) for k in range(count)]
+    weight = w.value((4,), constant=1)
+    for before, after in zip(made, made[1:]):
+        w.call("aten::add", before, weight, after)
+    w.inputs, w.outputs = made[:1], made[-1:]
+    return w
+
+
+def drawn(seed: int) -> tuple[PteWriter, dict[int, tuple[int, int]]]:
+    """A program drawn by chance, and the first and last step of each of its planned tensors."""
+    rng, w = Random(seed), PteWriter()
+    held = [w.value((rng.randint(1, 9), 2), (rng.randint(1, 2), 16 * k)) for k in range(12)]
+    lists = [w.value(items=tuple(rng.sample(held, 2))) for _ in range(2)]
+    w.value((3,), constant=2)  # weights have no place
+    w.inputs, w.outputs = rng.sample(held, 2), rng.sample(held, 2)
+    steps: list[tuple[int, ...]] = [tuple(w.inputs)]
+    for _ in range(rng.randint(1, 9)):
+        values = tuple(rng.sample([*held, *lists], rng.randint(1, 4)))
+        kind = rng.choice([KERNEL, KERNEL, DELEGATE, MOVE])
+        values = values if kind != MOVE else (*values, *values)[:2]
+        w.calls.append((kind, rng.choice(["aten::add", "aten::cat", "other"]), values))
+        steps.append(values)
+    steps.append(tuple(w.outputs))
+    seen: dict[int, list[int]] = {}
+    for step, values in enumerate(steps):
+        for value in values:
+            for number in w.values[value].items or (value,):
+                seen.setdefault(number, []).append(step)
+    every = [0, len(steps) - 1]
+    return w, {n: (min(seen.get(n, every)), max(seen.get(n, every))) for n in held}

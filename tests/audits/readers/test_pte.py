@@ -1,0 +1,172 @@
+"""ExecuTorch programs read without ExecuTorch: places, lifetimes, views, and what is no program."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import planners as sp
+from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.readers.pte import read_pte
+from planners.core.errors import BadInput
+from tests.audits.readers.pte_models import (
+    BYTE,
+    DELEGATE,
+    JUMP,
+    LONG,
+    VIEW,
+    PteWriter,
+    chain,
+    drawn,
+)
+
+
+def read(writer: PteWriter, folder: Path) -> ForeignPlan:
+    path = folder / "program.pte"
+    path.write_bytes(writer.to_bytes())
+    return read_pte(path)
+
+
+def test_a_chain(tmp_path: Path) -> None:
+    plan = read(chain(), tmp_path)
+    assert plan.tool == "ExecuTorch"
+    assert plan.steps == ("inputs", "aten::add", "aten::add", "aten::add", "outputs")
+    found = [(t.lower, t.upper, t.size_bytes, t.offset, t.memory) for t in plan.tensors]
+    assert found == [
+        (0, 2, 16, 0, "memory 1"),
+        (1, 3, 16, 32, "memory 1"),
+        (2, 4, 16, 0, "memory 1"),
+        (3, 5, 16, 32, "memory 1"),
+    ]
+    assert plan.own_peak == {"memory 1": 64}
+    assert [t.name for t in plan.tensors][1:3] == ["aten::add 1", "aten::add 2"]
+    assert conflicts(plan.tensors) == []
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_drawn_programs(seed: int, tmp_path: Path) -> None:
+    writer, spans = drawn(seed)
+    plan = read(writer, tmp_path)
+    assert {int(t.id): (t.lower, t.upper - 1) for t in plan.tensors} == spans
+    for tensor in plan.tensors:
+        value = writer.values[int(tensor.id)]
+        assert value.place is not None
+        memory, offset = value.place
+        assert (tensor.memory, tensor.offset) == (f"memory {memory}", offset)
+        assert tensor.size_bytes == -(-8 * value.shape[0] // 16) * 16
+
+
+def test_sizes_of_types_and_far_offsets(tmp_path: Path) -> None:
+    w = PteWriter(sizes=[0, 2**33, 64])
+    far = w.value((3, 5), (1, 2**32 + 48), LONG)
+    near = w.value((3, 5), (2, 0), BYTE)
+    w.value((7,), (1, 0), dynamism=2)  # finds its place as it runs
+    w.call("aten::abs", far, near)
+    w.inputs, w.outputs = [far], [near]
+    plan = read(w, tmp_path)
+    found = [(t.size_bytes, t.offset) for t in plan.tensors]
+    assert found == [(128, 2**32 + 48), (16, 0)]
+    assert plan.own_peak == {"memory 1": 2**33, "memory 2": 64}
+
+
+def test_views_are_no_conflict(tmp_path: Path) -> None:
+    w = PteWriter(sizes=[0, 64])
+    x, flat, y = w.value((2, 2), (1, 0)), w.value((4,), (1, 0)), w.value((4,), (1, 16))
+    again = w.value((4, 1), (1, 0))
+    size = w.value(items=())
+    w.call(VIEW, x, size, flat)
+    w.call(VIEW, flat, size, again)
+    w.call("aten::add", flat, again, y)
+    w.inputs, w.outputs = [x], [y]
+    plan = read(w, tmp_path)
+    assert conflicts(plan.tensors) != []
+    merged = plan.inside("memory 1")
+    assert conflicts(merged) == []
+    assert [(t.lower, t.upper) for t in merged] == [(0, 4), (3, 5)]
+
+
+def test_state_is_live_all_along(tmp_path: Path) -> None:
+    w = PteWriter(sizes=[0, 64])
+    x, cache = w.value((4,), (1, 0)), w.value((4,), (1, 16), name="cache")
+    y = w.value((4,), (1, 32))
+    began = w.value((4,), (1, 48), constant=3)
+    w.call("aten::add", x, cache, y)
+    w.call("aten::mul", y, began, y)
+    w.inputs, w.outputs = [x], [y]
+    plan = read(w, tmp_path)
+    assert [(t.lower, t.upper) for t in plan.tensors] == [(0, 2), (0, 4), (1, 4), (0, 4)]
+    assert plan.tensors[1].name == "cache"
+
+
+def test_what_a_loop_names_is_live_in_all_of_it(tmp_path: Path) -> None:
+    w = PteWriter(sizes=[0, 64])
+    x, one, two, y = (w.value((4,), (1, 16 * k)) for k in range(4))
+    w.call("first", x, one)
+    w.call("second", one, two)
+    w.call("third", two, two)
+    w.calls.append((JUMP, "", (two, 1)))
+    w.call("last", two, y)
+    w.inputs, w.outputs = [x], [y]
+    spans = {t.id: (t.lower, t.upper) for t in read(w, tmp_path).tensors}
+    assert spans == {"0": (0, 2), "1": (1, 5), "2": (2, 6), "3": (5, 7)}
+
+
+def test_delegates_and_methods_are_said(tmp_path: Path) -> None:
+    w = chain()
+    w.calls.append((DELEGATE, "XnnpackBackend", (0, 3)))
+    w.methods = 2
+    plan = read(w, tmp_path)
+    assert plan.steps[-2] == "delegate XnnpackBackend"
+    assert len(plan.notes) == 2
+
+
+def test_it_is_audited(tmp_path: Path) -> None:
+    path = tmp_path / "program.pte"
+    path.write_bytes(chain(6).to_bytes())
+    found = sp.audit(path)
+    assert (found.peak_bytes, found.floor_bytes, found.least_bytes) == (48, 32, 32)
+    assert found.proven
+    assert found.plan.tool == "ExecuTorch"
+
+
+def test_what_is_no_program(tmp_path: Path) -> None:
+    path = tmp_path / "program.pte"
+    empty, immense, odd, negative = chain(), chain(), chain(), chain()
+    empty.methods = 0
+    immense.values[0].shape = (2**31 - 1,) * 4
+    odd.values[0].kind = 99
+    negative.values[0].shape = (-1,)
+    for data, words in (
+        (b"", "does not say ET12"),
+        (b"\xff\xff\0\0ET12", "is broken"),
+        (empty.to_bytes(), "has no method"),
+        (immense.to_bytes(), "cannot have the shape"),
+        (odd.to_bytes(), "elements of type 99"),
+        (negative.to_bytes(), "cannot have the shape"),
+        (PteWriter().to_bytes(), "no tensors"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(BadInput, match=words):
+            read_pte(path)
+    with pytest.raises(BadInput, match="cannot read"):
+        read_pte(tmp_path / "missing.pte")
+
+
+def test_broken_bytes_never_do_more_than_say_so(tmp_path: Path) -> None:
+    rng, path = random.Random(1), tmp_path / "program.pte"
+    good, said = 0, set[str]()
+    for turn in range(1500):
+        data = bytearray(drawn(turn % 5)[0].to_bytes())
+        for _ in range(rng.randint(1, 5)):
+            data[rng.randrange(8, len(data))] = rng.choice([0, 1, 127, 255, rng.randrange(256)])
+        path.write_bytes(data[: rng.choice([len(data), rng.randrange(8, len(data))])])
+        try:
+            plan = read_pte(path)
+            conflicts(plan.tensors)
+            good += 1
+        except BadInput as error:
+            said.add(str(error))
+    assert 100 < good < 1400
+    assert all(text.startswith(str(path)) and "\n" not in text for text in said)
