@@ -255,17 +255,21 @@ def audit(
     plan: str | Path | ForeignPlan,
     *,
     memory: str | None = None,
+    changes: bool = True,
     time_limit: float = 60.0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Audit:
     """Judge another tool's plan: conflicts, its peak, the least there could be, what binds.
 
     `plan` is a file (a TensorFlow Lite model, CSV with offsets, a listing of Vela or XLA) or what a
-    reader made of one; `memory` judges one of its memories only. `time_limit` in seconds is for
-    all of it: what is not proven by then says so. Raises `BadInput` for what is no such file.
+    reader made of one; `memory` judges one of its memories only. With `changes`, and where the file
+    has the network, `gains` says what each change would buy. `time_limit` in seconds is for all of
+    it: what is not proven by then says so. Raises `BadInput` for what is no such file.
     """
     from planners.audits.audit import audit_plan
     from planners.audits.readers.reading import read_plan
 
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
-    return audit_plan(given, memory=memory, time_limit=time_limit, should_stop=should_stop)
+    return audit_plan(
+        given, memory=memory, changes=changes, time_limit=time_limit, should_stop=should_stop
+    )

@@ -7,20 +7,26 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.gains import AuditGain, gains
 from planners.audits.judge import BlamedTensor, MemoryAudit, blamed, judge
 from planners.core.errors import UnknownName
 from planners.core.progress import Clock
+
+JUDGE_SHARE = 0.5
+"""Of the time, where changes are weighed too."""
 
 
 @dataclass(frozen=True)
 class Audit:
     """A plan and what is found of each of its memories, the one with most bytes first.
 
-    Bytes are those of all memories together.
+    `gains`: what each change by itself would buy, where the network is known. Bytes are those of
+    all memories together.
     """
 
     plan: ForeignPlan
     memories: tuple[MemoryAudit, ...]
+    gains: tuple[AuditGain, ...] = ()
 
     @property
     def broken(self) -> bool:
@@ -148,6 +154,7 @@ class Audit:
             "proven": self.proven,
             "binding": [self.name(id) for id in self.binding],
             "memories": [self._memory_facts(memory) for memory in self.memories],
+            "gains": [asdict(gain) for gain in self.gains],
             "notes": list(self.plan.notes),
         }
 
@@ -170,12 +177,14 @@ def audit_plan(
     plan: ForeignPlan,
     *,
     memory: str | None = None,
+    changes: bool = True,
     time_limit: float = 60.0,
     should_stop: Callable[[], bool] | None = None,
 ) -> Audit:
     """Judge a plan, or one of its memories, within `time_limit` seconds.
 
-    Raises `BadInput` where the plan contradicts itself, `UnknownName` for a memory it lacks.
+    With `changes`, say what each would buy where the plan has its network. Raises `BadInput` where
+    the plan contradicts itself, `UnknownName` for a memory it lacks.
     """
     names = plan.memories
     if memory is not None and memory not in names:
@@ -184,7 +193,9 @@ def audit_plan(
         names = (memory,)
         plan = replace(plan, tensors=tuple(t for t in plan.tensors if t.memory == memory))
     clock = Clock(time_limit, should_stop=should_stop)
+    known = changes and plan.graph is not None and len(names) == 1
     found = []
     for k, name in enumerate(names):
-        found.append(judge(plan, name, clock.left_s / (len(names) - k), should_stop))
-    return Audit(plan, tuple(found))
+        limit = clock.left_s / (len(names) - k)
+        found.append(judge(plan, name, JUDGE_SHARE * limit if known else limit, should_stop))
+    return Audit(plan, tuple(found), tuple(gains(plan, found[0], clock)) if known else ())

@@ -28,7 +28,9 @@ def audit(
     memory: Annotated[str | None, typer.Option("--memory", help="judge this one only")] = None,
     max_peak: Annotated[
         str | None,
-        typer.Option("--max-peak", help="exit with 3 where the plan needs more, e.g. 64KiB"),
+        typer.Option(
+            "--max-peak", help="exit with 3 where it needs more, or is broken, e.g. 64KiB"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="write the better placement there, as CSV")
@@ -41,7 +43,11 @@ def audit(
     limit = None if max_peak is None else sp.parse_size(max_peak)
     with Reporter(as_json, f"auditing {file.name}") as reporter:
         found = sp.audit(
-            file, memory=memory, time_limit=time_limit, should_stop=lambda: reporter.stop
+            file,
+            memory=memory,
+            changes=limit is None,
+            time_limit=time_limit,
+            should_stop=lambda: reporter.stop,
         )
     if out is not None:
         text = StringIO()
@@ -68,7 +74,17 @@ def audit(
 def _text(found: Audit) -> str:
     """The verdict for people: the sentence, then a table a memory, then notes."""
     tables = [_table(found, memory) for memory in found.memories]
-    return "\n".join([found.sentence(), *tables, *found.plan.notes])
+    return "\n".join([found.sentence(), *tables, *_gain_lines(found), *found.plan.notes])
+
+
+def _gain_lines(found: Audit) -> list[str]:
+    """What each change would buy by itself."""
+    lines = ["what each change would need, by itself"] if found.gains else []
+    for gain in found.gains:
+        share = gain.saved_bytes / found.judged_bytes if found.judged_bytes else 0.0
+        proven = ", proven" if gain.proven else ""
+        lines.append(f"  {gain.change:<29}{size_text(gain.extent_bytes)}, {share:.1%} less{proven}")
+    return lines
 
 
 def _table(found: Audit, memory: MemoryAudit) -> str:

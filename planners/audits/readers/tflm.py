@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.readers.tflm_graph import graph_of
 from planners.audits.readers.tflm_scratch import scratch_sizes
 from planners.core.element_types import BITS
 from planners.core.errors import BadInput
@@ -50,6 +51,8 @@ def read_tflm(path: str | Path) -> ForeignPlan:
         placed,
         steps,
         own_peak={ARENA: head},
+        graph=graph_of(file, tensors),
+        first_step=1,
         notes=tuple(_notes(tensors, given, scratch, unknown)),
     )
 
