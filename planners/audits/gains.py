@@ -152,7 +152,7 @@ def _overlaps(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]
         network = load(graph.source["tflite"], bytes_per_element=NATIVE)
     except (KeyError, SpillwayError):
         return
-    for change, together in (("overlap", False), ("overlap, operators together", True)):
+    for change, together in ((OVERLAP, False), (f"{OVERLAP}, operators together", True)):
         if clock.expired():
             return
         limit = max(0.001, OVERLAP_SHARE * clock.left_s)
