@@ -110,6 +110,16 @@ class Int8Net:
         out = self.tensor(self.shape(x), 1 / 256, -128)
         return self.writer.operator("SOFTMAX", [x], [out], "SoftmaxOptions", Beta=1.0)
 
+    def activation(self, kind: str, x: int, options: str = "", **given: object) -> int:
+        """An element-wise operator of one operand, quantised as the runtime asks."""
+        scale, zero = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0)}.get(kind, (SCALE, 3))
+        out = self.tensor(self.shape(x), scale, zero)
+        return self.writer.operator(kind, [x], [out], options, **given)
+
+    def pair(self, kind: str, x: int, y: int, options: str = "") -> int:
+        """An element-wise operator of two, the second perhaps stretched."""
+        return self.writer.operator(kind, [x, y], [self.tensor(self.shape(x))], options)
+
     def done(self, *outputs: int) -> TfliteWriter:
         self.writer.outputs = list(outputs)
         return self.writer
@@ -152,6 +162,42 @@ def branches() -> TfliteWriter:
     joined = net.concat(net.concat(net.conv(x, 4), net.conv(x, 4, 5)), net.pool(x, 3, 1))
     x = net.depthwise(joined, 3, 2)
     return net.done(net.dense(net.mean(x), 3), net.softmax(net.flat(net.conv(x, 2))))
+
+
+def alone(kind: str) -> TfliteWriter:
+    """One operator: nothing but its input and its output is in the arena."""
+    net = Int8Net((1, 12, 10, 8), seed=6)
+    x, w = net.image, net.writer
+    if kind in ("CONV_2D", "DEPTHWISE_CONV_2D", "PAD"):
+        y = {"CONV_2D": net.conv, "DEPTHWISE_CONV_2D": net.depthwise, "PAD": net.pad}[kind](x, 3)
+    elif kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+        y = net.pool(x, 3, 1, kind)
+    elif kind in ("FULLY_CONNECTED", "SOFTMAX"):
+        w.tensors[x]["shape"] = (40, 24)
+        y = net.dense(x, 9) if kind == "FULLY_CONNECTED" else net.softmax(x)
+    elif kind in ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"):
+        other = net.tensor((1, 1, 1, 8))  # stretched
+        w.inputs.append(other)
+        y = net.pair(kind, x, other, OPTIONS.get(kind, "MaximumMinimumOptions"))
+    elif kind == "PRELU":
+        alpha = w.tensor((1, 1, 8), "int8", np.arange(-4, 4).astype(np.int8), scale=0.02)
+        y = w.operator(kind, [x, alpha], [net.tensor(net.shape(x))])
+    elif kind == "DEQUANTIZE":
+        y = w.operator(kind, [x], [w.tensor(net.shape(x))], OPTIONS[kind])
+    else:
+        given = {"Alpha": 0.1} if kind == "LEAKY_RELU" else {}
+        y = net.activation(kind, x, OPTIONS.get(kind, ""), **given)
+    return net.done(y)
+
+
+OPTIONS = {
+    "ADD": "AddOptions",
+    "SUB": "SubOptions",
+    "MUL": "MulOptions",
+    "LEAKY_RELU": "LeakyReluOptions",
+    "QUANTIZE": "QuantizeOptions",
+    "DEQUANTIZE": "DequantizeOptions",
+}
 
 
 def drawn(seed: int, operators: int = 8) -> TfliteWriter:

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from planners.audits.cure.arena import Overlaps, overlapping, overlaps
+from planners.audits.cure.kernels import KERNELS
 from planners.audits.cure.tflm import ArenaPlan, planned, written
 from planners.audits.readers.tflm import ALIGNMENT
 from planners.importers.tflite.file import TfliteFile
-from tests.audits.cure.networks import NETWORKS, drawn
+from tests.audits.cure.networks import NETWORKS, alone, drawn
 
 RUNNER = Path(__file__).parent / "run_tflm.py"
 INPUTS = 20
@@ -91,6 +92,14 @@ def test_drawn_networks(seed: int, tmp_path: Path) -> None:
 def test_models_of_packages(package: str, name: str, least: int, tmp_path: Path) -> None:
     _, over = agree(of_package(package, name), tmp_path)
     assert over.head_bytes == over.bound_bytes == least
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_each_kernel_alone(kind: str, tmp_path: Path) -> None:
+    """Over its input at the least distance, in the runtime's own kernel."""
+    plain, over = agree(alone(kind).save(tmp_path / "net.tflite"), tmp_path)
+    assert over.overlapped == (kind,)
+    assert over.head_bytes == over.bound_bytes < plain.head_bytes
 
 
 def too_short(file: TfliteFile, plan: ArenaPlan) -> ArenaPlan:
