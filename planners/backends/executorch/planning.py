@@ -1,0 +1,169 @@
+"""Algorithms for ExecuTorch's `MemoryPlanningAlgorithmSuite` that pack exactly.
+
+Tensors whose memory a pass has chosen (`mem_id`) stay there; what lies inside of another tensor's
+storage lies there still; what subgraphs of control flow have taken is left to them. Their lifetimes
+include both ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from planners.allocation.problem.model import Lifetime
+from planners.allocation.tightest import pack_tightest
+from planners.backends.executorch.banks import BankPlaces, in_banks
+from planners.core.errors import BadInput
+from planners.core.integers import rounded_up
+
+DEFAULT_MEMORY = 1
+
+
+def pack_memory(
+    alignment: int,
+    specs: Iterable[Any],
+    graph_module: Any,
+    graph_signature: Any = None,
+    extra_padding: int = 0,
+    *,
+    time_limit_s: float = 20.0,
+) -> Any:
+    """An offset for each tensor, every memory as small as can be found: a `MemoryAlgoResult`."""
+    asked = _Asked.of(alignment, specs, graph_module, extra_padding)
+    places: dict[str, tuple[int, int]] = {}
+    memories = dict.fromkeys(asked.pinned.get(i.id, DEFAULT_MEMORY) for i in asked.lifetimes)
+    for memory in memories:
+        held = [i for i in asked.lifetimes if asked.pinned.get(i.id, DEFAULT_MEMORY) == memory]
+        packed = pack_tightest(held, time_limit_s=time_limit_s / len(memories))
+        places |= {id: (memory, offset) for id, offset in packed.offsets.items()}
+    return asked.answer(places)
+
+
+@dataclass(frozen=True)
+class PackMemory:
+    """The same for several memories of these sizes in bytes by their number, the fastest first.
+
+    The fast ones are filled as far as can be found, never less than by ExecuTorch's own
+    `BankedGreedy`; call it as `pack_memory`. Raises `BadInput` for what fits in none.
+    """
+
+    capacities: Mapping[int, int]
+    time_limit_s: float = 20.0
+    __name__: str = field(default="pack_memory_in_banks", init=False)
+
+    def __post_init__(self) -> None:
+        if not self.capacities or min(self.capacities) < 1 or min(self.capacities.values()) < 1:
+            raise BadInput(f"banks {dict(self.capacities)}: name sizes above 0 by numbers above 0")
+
+    def __call__(
+        self,
+        alignment: int,
+        specs: Iterable[Any],
+        graph_module: Any,
+        graph_signature: Any = None,
+        extra_padding: int = 0,
+    ) -> Any:
+        specs = list(specs)
+        known = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
+        asked = _Asked.of(alignment, specs, graph_module, extra_padding)
+        for id, memory in asked.pinned.items():
+            if memory not in self.capacities:
+                raise BadInput(f"tensor {id} is to go to memory {memory}, which is none of these")
+        room = {
+            memory: capacity - asked.taken(memory) - extra_padding
+            for memory, capacity in self.capacities.items()
+        }
+        ways = [asked.places_of(known)] if known is not None and asked.aligned else []
+        places = in_banks(asked.lifetimes, room, asked.pinned, ways, self.time_limit_s)
+        return asked.answer(places)
+
+    def _by_their_own(self, *given: Any) -> Any:
+        """What ExecuTorch finds itself; None where that is nothing."""
+        try:
+            from executorch.exir import banked_memory_planning as banked
+        except ImportError:  # It came with 1.5.
+            return None
+        banks = [banked.Bank(f"{k}", size, k) for k, size in self.capacities.items()]
+        try:
+            return banked.BankedGreedy(banked.TargetMemoryMap(banks))(*given)
+        except banked.BankPlacementError:
+            return None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Tensors as lifetimes by number, those inside of others aside, and what is taken already."""
+
+    specs: Mapping[str, Any]
+    inside: Sequence[Any]
+    lifetimes: Sequence[Lifetime]
+    pinned: Mapping[str, int]
+    reserved: Sequence[int]
+    aligned: bool
+    padding: int
+
+    @classmethod
+    def of(cls, alignment: int, specs: Iterable[Any], module: Any, padding: int) -> _Asked:
+        every = sorted(specs, key=_order)
+        for spec in every:
+            spec.realign(alignment)
+        own = {str(k): s for k, s in enumerate(s for s in every if s.storage_base is None)}
+        # An offset is a multiple of the alignment where all sizes are.
+        lifetimes = [
+            Lifetime(
+                id,
+                spec.lifetime[0],
+                spec.lifetime[1] + 1,
+                rounded_up(spec.allocated_memory, alignment),
+            )
+            for id, spec in own.items()
+        ]
+        pinned = {id: spec.mem_id for id, spec in own.items() if spec.mem_id is not None}
+        reserved = getattr(module, "input_mem_buffer_sizes", None) or []
+        aside = [spec for spec in every if spec.storage_base is not None]
+        taken = [rounded_up(size, alignment) for size in reserved]
+        aligned = taken == [*reserved]
+        return cls(own, aside, lifetimes, pinned, taken, aligned, padding)
+
+    def taken(self, memory: int) -> int:
+        """Bytes at the beginning of a memory that subgraphs have."""
+        return self.reserved[memory] if memory < len(self.reserved) else 0
+
+    def places_of(self, result: Any) -> BankPlaces:
+        """Another algorithm's answer, as places behind what is taken."""
+        found = {id: result.spec_dict[spec] for id, spec in self.specs.items()}
+        return {id: (r.mem_id, r.mem_offset - self.taken(r.mem_id)) for id, r in found.items()}
+
+    def answer(self, places: BankPlaces) -> Any:
+        """As ExecuTorch takes it. One object a memory: objects are greedy's own affair."""
+        from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
+
+        size = {item.id: item.size_bytes for item in self.lifetimes}
+        most = max((memory for memory, _ in places.values()), default=DEFAULT_MEMORY)
+        sizes = [0] * max(2, most + 1, len(self.reserved))
+        for memory in range(len(sizes)):
+            sizes[memory] = self.taken(memory)
+        found = {}
+        for id, (memory, offset) in places.items():
+            at = self.taken(memory) + offset
+            found[self.specs[id]] = SpecAllocResult(memory, 0, at)
+            sizes[memory] = max(sizes[memory], at + size[id])
+        left = list(self.inside)
+        while left:
+            ready = [spec for spec in left if spec.storage_base in found]
+            if not ready:
+                raise BadInput(f"{len(left)} tensors lie inside of others that are not planned")
+            for spec in ready:
+                base = found[spec.storage_base]
+                at = base.mem_offset + spec.storage_base_offset
+                found[spec] = SpecAllocResult(base.mem_id, 0, at)
+            left = [spec for spec in left if spec not in found]
+        used = {memory for memory, _ in places.values()}
+        padded = [n + self.padding if k in used else n for k, n in enumerate(sizes)]
+        return MemoryAlgoResult(found, padded)
+
+
+def _order(spec: Any) -> tuple[Any, ...]:
+    """The same order in each process: ExecuTorch hands over a set."""
+    return (*spec.lifetime, -spec.allocated_memory, tuple(map(str, spec.shape)), str(spec.dtype))
