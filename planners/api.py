@@ -25,8 +25,8 @@ from planners.simulator.spread import with_engines
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:
-    from planners.audits.audit import Audit
     from planners.audits.foreign import ForeignPlan
+    from planners.audits.verdict.audit import Audit
     from planners.simulator.execute import Execution
 
 
@@ -266,8 +266,8 @@ def audit(
     has the network, `gains` says what each change would buy. `time_limit` in seconds is for all of
     it: what is not proven by then says so. Raises `BadInput` for what is no such file.
     """
-    from planners.audits.audit import audit_plan
     from planners.audits.readers.reading import read_plan
+    from planners.audits.verdict.audit import audit_plan
 
     given = read_plan(plan) if isinstance(plan, str | Path) else plan
     return audit_plan(

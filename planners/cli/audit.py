@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 import planners as sp
-from planners.audits.audit import Audit
-from planners.audits.judge import BlamedTensor, MemoryAudit
 from planners.audits.readers.table import write_table
+from planners.audits.verdict.audit import Audit
+from planners.audits.verdict.judge import BlamedTensor, MemoryAudit
 from planners.cli.files import require_distinct
 from planners.cli.options import AsJson, TimeLimit, app
 from planners.cli.output import CommandAnswer, Reporter, fail, print_table, size_text
@@ -99,7 +99,7 @@ def _table(found: Audit, memory: MemoryAudit) -> str:
         + (f", {memory.unplaced} without a place" * bool(memory.unplaced)),
         "conflicts": len(memory.conflicts) or "none",
         "peak": peak,
-        "live at once": f"{size_text(memory.floor_bytes)} in step {found.step(memory.worst_step)}",
+        "floor": f"{size_text(memory.floor_bytes)} in step {found.step(memory.worst_step)}",
         "least": f"{size_text(memory.least_bytes)}, {proof}",
         "binds": "their placement: " * memory.packing + _named(found, memory.binding),
     }

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from planners.audits.audit import audit_plan
 from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
+from planners.audits.verdict.audit import audit_plan
 from planners.cli import main
 
 Spillway = Callable[..., tuple[int, str, str]]

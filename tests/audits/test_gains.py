@@ -11,10 +11,10 @@ import pytest
 
 import planners as sp
 from planners.allocation.tightest import pack_tightest
-from planners.audits.audit import audit_plan
 from planners.audits.foreign import ForeignPlan
-from planners.audits.gains import in_order, in_place, reordered, unaligned
 from planners.audits.readers.tflm import read_tflm
+from planners.audits.verdict.audit import audit_plan
+from planners.audits.verdict.gains import in_order, in_place, reordered, unaligned
 from planners.core.progress import Clock
 from tests.importers.tflite_models import TfliteWriter
 
@@ -106,7 +106,7 @@ def test_the_audit_has_them(tmp_path: Path) -> None:
         "in place",
         "another order",
         "overlap",
-        "overlap, operators together",
+        "operators together",
     ]
     assert by_change["addresses"].extent_bytes == found.least_bytes
     peak = found.peak_bytes

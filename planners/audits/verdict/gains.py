@@ -1,7 +1,7 @@
 """What each change would buy: addresses, alignment, in place, another order, overlap.
 
 Each is by itself, of a plan of one memory whose network is known, and by the tool's own rules: what
-is live when. Only the last, outputs over inputs that die byte by byte, is counted by our planner.
+is live when. Only operators that run together are counted by our planner, without the tool.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.allocation.tightest import Tightest, pack_tightest
+from planners.audits.cure.tflm import planned
 from planners.audits.foreign import ForeignPlan, ForeignTensor
-from planners.audits.judge import MemoryAudit
+from planners.audits.verdict.judge import MemoryAudit
 from planners.catalogue.loading import load
 from planners.core.element_types import NATIVE
-from planners.core.errors import SpillwayError
+from planners.core.errors import BadInput, SpillwayError
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
 from planners.core.machine import load_machine
@@ -50,8 +51,13 @@ class AuditGain:
 Change = Callable[[ForeignPlan, Graph, Clock], ForeignPlan]
 
 
-def gains(plan: ForeignPlan, found: MemoryAudit, clock: Clock) -> Iterator[AuditGain]:
-    """What there is to gain, within the clock; nothing where the network is not known."""
+def gains(
+    plan: ForeignPlan, found: MemoryAudit, clock: Clock, overlapped: bool
+) -> Iterator[AuditGain]:
+    """What there is to gain, within the clock; nothing where the network is not known.
+
+    Of plans that are `overlapped` already, changes of those apart are no gain.
+    """
     graph = plan.graph
     if graph is None or plan.memories != (found.memory,):
         return
@@ -67,12 +73,13 @@ def gains(plan: ForeignPlan, found: MemoryAudit, clock: Clock) -> Iterator[Audit
         ("in place", in_place, False),
         ("another order", reordered, False),
     )
-    for change, changed, proven in changes:
+    for change, changed, proven in () if overlapped else changes:
         if clock.expired():
             return
         yield gain(change, _packed(changed(plan, graph, clock), found.memory, clock), proven)
+    yield from _over_inputs(graph, own, clock)
     if all(op.inputs for op in graph.operators):  # No constants that are unpacked into the arena.
-        yield from _overlaps(graph, own, clock)
+        yield from _together(graph, own, clock)
 
 
 def _packed(plan: ForeignPlan, memory: str, clock: Clock) -> Tightest:
@@ -146,22 +153,33 @@ def in_order(plan: ForeignPlan, graph: Graph, order: Sequence[int]) -> ForeignPl
     return _with(plan, moved)
 
 
-def _overlaps(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]:
-    """Outputs over inputs that die byte by byte, operators one by one and run together."""
-    try:
-        network = load(graph.source["tflite"], bytes_per_element=NATIVE)
-    except (KeyError, SpillwayError):
+def _over_inputs(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]:
+    """Outputs over inputs that die, as far as the runtime's reference kernels go along."""
+    if clock.expired() or not (path := graph.source.get("tflite")):
         return
-    for change, together in ((OVERLAP, False), (f"{OVERLAP}, operators together", True)):
-        if clock.expired():
-            return
-        limit = max(0.001, OVERLAP_SHARE * clock.left_s)
-        asked: dict[str, Any] = {"objective": "ram", "fuse": together, "time_limit": limit}
-        try:
-            made = planner(OVERLAP).plan(
-                network, load_machine(MACHINE), ENOUGH_BYTES, asked, lambda _: not clock.stopped
-            )
-        except SpillwayError:
-            return
-        size = made.claims.objective_bytes
-        yield AuditGain(change, size, own_bytes - size, made.claims.status == "optimal")
+    limit = OVERLAP_SHARE * clock.left_s
+    try:
+        with give_up_after(limit):
+            _, made = planned(path, overlap=True, time_limit_s=limit)
+    except (TimeUp, BadInput):
+        return
+    yield AuditGain(OVERLAP, made.head_bytes, own_bytes - made.head_bytes, made.proven)
+
+
+def _together(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGain]:
+    """Operators that run together in a pool, as our planner writes them as code."""
+    if clock.expired() or not (path := graph.source.get("tflite")):
+        return
+    asked: dict[str, Any] = {"objective": "ram", "time_limit": OVERLAP_SHARE * clock.left_s}
+    try:
+        made = planner(OVERLAP).plan(
+            load(path, bytes_per_element=NATIVE),
+            load_machine(MACHINE),
+            ENOUGH_BYTES,
+            asked,
+            lambda _: not clock.stopped,
+        )
+    except SpillwayError:
+        return
+    size, proven = made.claims.objective_bytes, made.claims.status == "optimal"
+    yield AuditGain("operators together", size, own_bytes - size, proven)

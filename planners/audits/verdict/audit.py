@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from planners.allocation.problem.model import live_peak
 from planners.audits.foreign import ForeignPlan, ForeignTensor
-from planners.audits.gains import AuditGain, gains
-from planners.audits.judge import BlamedTensor, MemoryAudit, blamed, judge
+from planners.audits.verdict.allowed import allowed_overlaps
+from planners.audits.verdict.gains import AuditGain, gains
+from planners.audits.verdict.judge import BlamedTensor, MemoryAudit, blamed, judge
 from planners.core.errors import UnknownName
 from planners.core.progress import Clock
 
+BY_RIGHT = (
+    "outputs lie over inputs as the file says: right for the runtime's reference kernels alone"
+)
 JUDGE_SHARE = 0.5
 """Of the time, where changes are weighed too."""
 
@@ -115,7 +120,7 @@ class Audit:
         if peak is None:
             return f"no addresses in the file; {what} of these lifetimes is {least:,} bytes"
         if self.proven and peak == least:
-            load = ": as many are live at once" if least == self.floor_bytes else ""
+            load = ": as many are live at once" if self._loaded else ""
             return f"at the proven minimum of {least:,} bytes{load}"
         if peak == least:
             return f"{peak:,} bytes; {self.bound_bytes:,} are proven to be needed, the rest is open"
@@ -123,6 +128,13 @@ class Audit:
         tensors = "1 tensor ends" if high == 1 else f"{high} tensors end"
         over = f"{peak / least - 1:.1%} above {what}" if least else f"more than {what}"
         return f"{over}: {peak:,} bytes where {least:,} do; {tensors} higher than that"
+
+    @property
+    def _loaded(self) -> bool:
+        """Whether the least is what is live at once: not so where some of it shares bytes."""
+        return self.least_bytes == sum(
+            live_peak([t.lifetime for t in self.plan.inside(m.memory)])[0] for m in self.memories
+        )
 
     def _what_is_wrong(self) -> str:
         found = [conflict for memory in self.memories for conflict in memory.conflicts]
@@ -194,8 +206,12 @@ def audit_plan(
         plan = replace(plan, tensors=tuple(t for t in plan.tensors if t.memory == memory))
     clock = Clock(time_limit, should_stop=should_stop)
     known = changes and plan.graph is not None and len(names) == 1
+    allowed = allowed_overlaps(plan)
     found = []
     for k, name in enumerate(names):
-        limit = clock.left_s / (len(names) - k)
-        found.append(judge(plan, name, JUDGE_SHARE * limit if known else limit, should_stop))
-    return Audit(plan, tuple(found), tuple(gains(plan, found[0], clock)) if known else ())
+        limit = (JUDGE_SHARE if known else 1.0) * clock.left_s / (len(names) - k)
+        found.append(judge(plan, name, limit, should_stop, allowed))
+    if allowed is not None:
+        plan = replace(plan, notes=(*plan.notes, BY_RIGHT))
+    bought = gains(plan, found[0], clock, allowed is not None) if known else ()
+    return Audit(plan, tuple(found), tuple(bought))

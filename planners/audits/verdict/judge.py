@@ -9,7 +9,9 @@ from planners.allocation.aligned import unit_of
 from planners.allocation.portfolio import pack
 from planners.allocation.problem.model import Lifetime, live_peak
 from planners.allocation.tightest import pack_tightest
+from planners.audits.cure.arena import Overlaps, overlapping
 from planners.audits.foreign import Conflict, ForeignPlan, ForeignTensor, conflicts
+from planners.audits.verdict.allowed import by_right
 from planners.core.progress import Clock
 
 PACK_SHARE = 0.8
@@ -32,9 +34,10 @@ class MemoryAudit:
 
     `peak_bytes` is the highest address in use, None where nothing has a place; `own_bytes` what the
     tool says itself. `floor_bytes` are live at once, first in `worst_step`: with these lifetimes no
-    placement needs less. `least_bytes` is the least extent found, with `offsets`, and no extent is
-    below `bound_bytes`. `binding` are tensors that need so much: those live at the worst step, or,
-    where they do not fit together though each step does, those (`packing`). `blame` lie above it.
+    placement needs less (where outputs may lie over inputs: what of them may not). `least_bytes` is
+    the least extent found, with `offsets`, and no extent is below `bound_bytes`. `binding` are
+    tensors that need so much: those live at the worst step, or, where they do not fit together
+    though each step does, those (`packing`). `blame` lie above it.
     """
 
     memory: str
@@ -74,26 +77,32 @@ def judge(
     memory: str,
     time_limit_s: float,
     should_stop: Callable[[], bool] | None = None,
+    allowed: Overlaps | None = None,
 ) -> MemoryAudit:
-    """Judge one memory of a plan. Raises `BadInput` where it contradicts itself."""
+    """Judge one memory of a plan, in which some may share bytes though they live at once.
+
+    Raises `BadInput` where the plan contradicts itself.
+    """
     clock = Clock(time_limit_s, should_stop=should_stop)
     tensors = plan.inside(memory)
     placed = [t for t in tensors if t.offset is not None]
     wrong = tuple(conflicts(placed))
+    if allowed is not None:
+        by_id = {t.id: t for t in tensors}
+        wrong = tuple(c for c in wrong if not by_right(c, by_id, allowed))
     misaligned = tuple(t.id for t in placed if (t.offset or 0) % t.alignment)
     peak = max((t.stop for t in placed if t.size_bytes), default=0) if placed else None
     lifetimes = [t.lifetime for t in tensors]
     floor, worst = live_peak(lifetimes)
-    tight = pack_tightest(
-        lifetimes, time_limit_s=PACK_SHARE * time_limit_s, should_stop=should_stop
-    )
-    offsets, least = tight.offsets, tight.extent_bytes
+    offsets, least, bound = _least(tensors, PACK_SHARE * time_limit_s, should_stop, allowed)
     right = peak is not None and len(placed) == len(tensors) and not wrong and not misaligned
     if right and peak is not None and peak <= least:
         offsets, least = {t.id: t.offset or 0 for t in tensors}, peak
     at_worst = _live_at(tensors, worst)
     binding, packing = at_worst, False
-    if least > floor and tight.bound_bytes == least:
+    if allowed is not None:
+        floor = min(floor, bound)
+    elif least > floor and bound == least:
         found = _what_does_not_fit(lifetimes, least, clock)
         binding, packing = (found, True) if found else (at_worst, False)
     return MemoryAudit(
@@ -108,12 +117,27 @@ def judge(
         floor,
         worst,
         least,
-        min(least, tight.bound_bytes),
+        min(least, bound),
         packing,
         binding,
         blamed(tensors, least),
         offsets,
     )
+
+
+def _least(
+    tensors: Sequence[ForeignTensor],
+    time_limit_s: float,
+    should_stop: Callable[[], bool] | None,
+    allowed: Overlaps | None,
+) -> tuple[Mapping[str, int], int, int]:
+    """The offsets of the least extent found, that extent, and what none can be below."""
+    if allowed is not None:
+        over = overlapping(tensors, allowed)
+        return over.offsets, over.extent_bytes, over.bound_bytes
+    lifetimes = [t.lifetime for t in tensors]
+    tight = pack_tightest(lifetimes, time_limit_s=time_limit_s, should_stop=should_stop)
+    return tight.offsets, tight.extent_bytes, tight.bound_bytes
 
 
 def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTensor, ...]:
