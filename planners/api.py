@@ -261,7 +261,7 @@ def audit(
 ) -> Audit:
     """Judge another tool's plan: conflicts, its peak, the least there could be, what binds.
 
-    `plan` is a file (a TensorFlow Lite model, CSV with offsets, a listing of Vela or XLA) or what a
+    `plan` is a file (`.tflite`, `.pte`, CSV with offsets, a listing of Vela or XLA) or what a
     reader made of one; `memory` judges one of its memories only. With `changes`, and where the file
     has the network, `gains` says what each change would buy. `time_limit` in seconds is for all of
     it: what is not proven by then says so. Raises `BadInput` for what is no such file.

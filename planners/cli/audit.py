@@ -19,7 +19,7 @@ from planners.core.files import write_text
 
 MOST_LINES = 8
 """Tensors of a list that are printed; `--json` has them all."""
-PLAN = "a .tflite or .csv plan, or a listing of Vela or XLA"
+PLAN = "a .tflite, .pte or .csv file, or a listing of Vela or XLA"
 
 
 @app.command()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from planners.allocation.aligned import unit_of
 from planners.allocation.portfolio import pack
@@ -143,16 +145,26 @@ def _least(
 def blamed(tensors: Sequence[ForeignTensor], limit_bytes: int) -> tuple[BlamedTensor, ...]:
     """The placed tensors that end above a limit, the highest first."""
     high = [t for t in tensors if t.offset is not None and t.size_bytes and t.stop > limit_bytes]
-    found = []
-    for tensor in sorted(high, key=lambda t: (-t.stop, -t.size_bytes)):
-        with_it = [t.lifetime for t in tensors if t.lower < tensor.upper and tensor.lower < t.upper]
-        within = [
-            Lifetime(t.id, max(t.lower, tensor.lower), min(t.upper, tensor.upper), t.size_bytes)
-            for t in with_it
-        ]
-        live, _ = live_peak(within)
-        found.append(BlamedTensor(tensor.id, tensor.size_bytes, tensor.stop, live))
-    return tuple(found)
+    times, loads = _loads(tensors)
+    return tuple(
+        BlamedTensor(
+            t.id,
+            t.size_bytes,
+            t.stop,
+            max(loads[bisect_left(times, t.lower) : bisect_left(times, t.upper)]),
+        )
+        for t in sorted(high, key=lambda t: (-t.stop, -t.size_bytes))
+    )
+
+
+def _loads(tensors: Sequence[ForeignTensor]) -> tuple[list[int], list[int]]:
+    """The steps at which tensors begin or end, and the bytes live from each on."""
+    change: dict[int, int] = {}
+    for tensor in tensors:
+        change[tensor.lower] = change.get(tensor.lower, 0) + tensor.size_bytes
+        change[tensor.upper] = change.get(tensor.upper, 0) - tensor.size_bytes
+    times = sorted(change)
+    return times, list(accumulate(change[time] for time in times))
 
 
 def _live_at(tensors: Sequence[ForeignTensor], step: int) -> tuple[str, ...]:
