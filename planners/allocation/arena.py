@@ -11,6 +11,7 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from planners.allocation.heuristics import neighbours
 from planners.allocation.problem.model import Lifetime
 from planners.core.errors import InvalidPlan
 from planners.core.integers import rounded_up
@@ -48,16 +49,18 @@ def best_fit_arena(lifetimes: Sequence[Lifetime], *, alignment: int = 1) -> dict
     """Offsets by best fit in order of size, largest first (ties: earliest, then as given).
 
     Multiples of `alignment`, or of a lifetime's own where that is larger. No capacity: nothing
-    bounds the extent. O(n² log n).
+    bounds the extent. O(n log n + pairs that overlap in time, with a logarithm).
     """
-    placed: list[tuple[Lifetime, Block]] = []
-    for new in sorted(lifetimes, key=lambda item: (-item.size_bytes, item.lower)):
-        rivals = sorted(
-            block for old, block in placed if old.lower < new.upper and new.lower < old.upper
-        )
+    near = neighbours([item.lower for item in lifetimes], [item.upper for item in lifetimes])
+    placed: dict[int, Block] = {}
+    for number in sorted(
+        range(len(lifetimes)), key=lambda i: (-lifetimes[i].size_bytes, lifetimes[i].lower)
+    ):
+        new = lifetimes[number]
+        rivals = sorted(placed[other] for other in near[number] if other in placed)
         offset = best_gap(rivals, new.size_bytes, max(alignment, new.alignment))
-        placed.append((new, Block(offset, new.size_bytes, new.id)))
-    return {block.id: block.offset for _, block in placed}
+        placed[number] = Block(offset, new.size_bytes, new.id)
+    return {block.id: block.offset for block in placed.values()}
 
 
 class LinearArena:
