@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 from collections import defaultdict
@@ -11,7 +12,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
 from planners.core.floors import latency_floor_s
@@ -165,12 +166,13 @@ def sweep(
 
     counted = asked_weights(options) == COUNTED
     sizing = [partial(_sizes, graph, labels, counted) for graph in items]
-    for _, task, row in _run(sizing, tasks_of, executor):
-        kept.add(task.key, row)
-        for place, twin in twins[task.key]:
-            rows[place] = row | twin.names
-            if on_row is not None:
-                on_row(rows[place])
+    with kept:
+        for _, task, row in _run(sizing, tasks_of, executor):
+            kept.add(task.key, row)
+            for place, twin in twins[task.key]:
+                rows[place] = row | twin.names
+                if on_row is not None:
+                    on_row(rows[place])
     return _table([rows[place] for place in sorted(rows)])
 
 
@@ -194,20 +196,52 @@ class KeptRows:
         self.path = None if path is None else Path(path)
         self.rows: dict[str, dict[str, Any]] = {}
         self.cut = False  # in the middle of a line
-        if self.path is None or not self.path.exists():
-            return
-        self._read(self.path)
+        self._file: IO[str] | None = None
 
-    def _read(self, path: Path) -> None:
-        """Take the rows in. Raises `BadInput` for a file that holds anything else."""
+    def __enter__(self) -> KeptRows:
+        """Take the file for this sweep alone, and in what it holds.
+
+        Raises `BadInput` where another sweep has it, it cannot be written, or holds anything else.
+        """
+        if self.path is None:
+            return self
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise BadInput(f"cannot read rows from {path}: {error}") from error
+            self._file = self.path.open("a+", encoding="utf-8")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file.seek(0)
+            self._take(self._file.read())
+        except BlockingIOError as error:
+            self._close()
+            raise BadInput(
+                f"another sweep keeps its rows in {self.path}: wait for it, or name another file"
+            ) from error
+        except OSError as error:
+            self._close()
+            raise BadInput(f"cannot keep rows in {self.path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            self._close()
+            raise BadInput(f"cannot read rows from {self.path}: {error}") from error
+        except BadInput:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            # By name: a process that was forked meanwhile has the file open too.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self._file.close()
+            self._file = None
+
+    def _take(self, text: str) -> None:
+        """Take rows in. Raises `BadInput` where there is anything else."""
         self.cut = bool(text) and not text.endswith("\n")
         for line in text.splitlines():
             if not line.startswith(START[: len(line)]):
-                raise BadInput(f"{path} does not hold rows of a sweep: name a new file")
+                raise BadInput(f"{self.path} does not hold rows of a sweep: name a new file")
             try:
                 item = json.loads(line)
                 key, row = str(item["key"]), dict(item["row"])
@@ -218,12 +252,12 @@ class KeptRows:
 
     def add(self, key: str, row: Mapping[str, Any]) -> None:
         """Write a row down. Raises `BadInput` where that cannot be done."""
-        if self.path is None:
+        if self._file is None:
             return
         try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write("\n" * self.cut + json.dumps({"key": key, "row": row}) + "\n")
-                self.cut = False
+            self._file.write("\n" * self.cut + json.dumps({"key": key, "row": row}) + "\n")
+            self._file.flush()
+            self.cut = False
         except OSError as error:
             raise BadInput(f"cannot keep rows in {self.path}: {error.strerror}") from error
 

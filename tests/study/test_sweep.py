@@ -217,3 +217,14 @@ def test_giving_up_that_is_lost_on_its_way_comes_again() -> None:
         work(30)
     assert state.sent
     time.sleep(1.1)  # nothing comes once it is over
+
+
+def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
+    graph, kept = random_graph(3, 6, largest=30), tmp_path / "rows.jsonl"
+
+    def another(_row: dict[str, Any]) -> None:
+        with pytest.raises(sp.BadInput, match="another sweep keeps its rows"):
+            sp.sweep(graph, budgets=["MP"], resume=kept)
+
+    sp.sweep(graph, budgets=["MR"], resume=kept, on_row=another)
+    assert len(sp.sweep(graph, budgets=["MR", "MP"], resume=kept)) == 2
