@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +9,8 @@ from typing import Any
 
 from app.model.checked_plan import Shown
 from app.model.machines import title_of
-from app.outputs.tables import residencies_csv, steps_csv, tensors_csv, timeline_csv
+from app.outputs.tables import residencies_csv, steps_csv, table, tensors_csv, timeline_csv
+from planners.allocation.csv_io import COLUMNS
 
 MICROSECONDS = 1e6
 
@@ -22,16 +21,14 @@ def lifetimes_csv(shown: Shown) -> str:
     Steps count from 0 and are half-open, as the address map draws them; a tensor that comes back
     gets another row, with `#2` behind its name. Only the machine's own on-chip memory is written.
     """
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("id", "lower", "upper", "size"))
     seen: Counter[str] = Counter()
+    rows: list[tuple[str | int, ...]] = []
     for stay in shown.report.residencies:
         if stay.memory == shown.memories[0]:
             seen[stay.tensor] += 1
             again = f"#{seen[stay.tensor]}" if seen[stay.tensor] > 1 else ""
-            rows.writerow((stay.tensor + again, *shown.columns(stay), stay.size_bytes))
-    return text.getvalue()
+            rows.append((stay.tensor + again, *shown.columns(stay), stay.size_bytes))
+    return table(COLUMNS, rows)
 
 
 def trace_json(shown: Shown, serial: bool = False) -> str:

@@ -6,11 +6,11 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import IO, NamedTuple
 
 from planners.allocation.problem.model import Lifetime
 from planners.core.errors import BadInput
+from planners.core.files import read_bounded
 
 COLUMNS = ("id", "lower", "upper", "size")
 
@@ -70,7 +70,7 @@ def text_of(source: str | PathLike[str] | IO[str] | IO[bytes]) -> tuple[str, str
     if isinstance(source, (str, PathLike)):
         name = str(source)
         try:
-            data: str | bytes = Path(source).read_bytes()
+            data: str | bytes = read_bounded(source)
         except OSError as error:
             raise BadInput(f"{name}: cannot be read ({error.strerror})") from error
     else:

@@ -14,7 +14,7 @@ class UnknownName(SpillwayError):
 
     def __init__(self, what: str, name: str, nearest: list[str], hint: str = "") -> None:
         self.what, self.name, self.nearest = what, name, nearest
-        text = f"unknown {what} {name!r}"
+        text = f"unknown {what} {name!r:.200}"
         if nearest:
             text += "; did you mean " + " or ".join(repr(n) for n in nearest) + "?"
         self._given = (what, name, nearest, hint)

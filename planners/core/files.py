@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -10,6 +11,9 @@ from typing import Any
 
 from planners.core.errors import BadInput
 from planners.core.pages import is_page, plan_text_in
+
+MOST_TEXT = 512 * 2**20
+"""Bytes of a text that are read: a file that never ends, as `/dev/zero`, is no file for us."""
 
 
 def read_json(path: str | Path) -> Any:
@@ -25,11 +29,20 @@ def read_plan_json(path: str | Path) -> Any:
 
 def _text(path: str | Path) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_bounded(path).decode("utf-8")
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
+
+
+def read_bounded(path: str | os.PathLike[str], most: int = MOST_TEXT) -> bytes:
+    """The bytes of a file. Raises `OSError` where it cannot be read, or has more than `most`."""
+    with Path(path).open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+    return data
 
 
 def _parsed(path: str | Path, text: str) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from planners.core.errors import BadInput, UnknownName
+from planners.core.files import read_bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,8 @@ def _validate(machine: Machine) -> None:
     for name in machine.sources:
         if name not in numbers:
             near = difflib.get_close_matches(name, numbers, 1)
-            fail(f"sources: unknown field {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near)))
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            fail(f"sources: unknown field {name!r:.80}{meant}")
 
 
 def _to_toml(table: Mapping[str, Any]) -> str:
@@ -250,7 +252,7 @@ def load_machine(machine: str | Path | Machine) -> Machine:
         nearest = difflib.get_close_matches(name, presets(), 3)
         raise UnknownName("machine", name, nearest, "or give a .toml or .json file")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bounded(path).decode("utf-8")
         data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error

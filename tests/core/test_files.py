@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planners.core.errors import BadInput
-from planners.core.files import write_text
+from planners.core.files import read_json, write_text
 
 
 def test_a_file_keeps_its_mode_and_a_link_its_target(tmp_path: Path) -> None:
@@ -38,3 +38,8 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot write"):
         write_text(tmp_path, "text")
     assert tmp_path.is_dir()
+
+
+def test_a_file_without_an_end_is_not_read() -> None:
+    with pytest.raises(BadInput, match="cannot read /dev/zero: it has more than"):
+        read_json("/dev/zero")

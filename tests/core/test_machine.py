@@ -193,6 +193,7 @@ def breaking(*path: str | int, value: Any) -> dict[str, Any]:
         (breaking("engines", 0, "latency_s", value=-1), r"compute\.latency_s must be a finite"),
         (breaking("engines", 0, "bytes_per_s", value=0), r"compute\.bytes_per_s must be above"),
         (breaking("sources", value={"clock": "x"}), "sources: unknown field 'clock'"),
+        (breaking("sources", value={"foo": "x"}), "sources: unknown field 'foo'"),
         (breaking("sources", value={"clock_hz": 3}), "sources must be a table of texts"),
         ([1], "a machine is a table of fields"),
     ],

@@ -26,5 +26,7 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
 
 
 def comment(text: str) -> str:
-    """Text that cannot end the comment it stands in, on one line."""
-    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
+    """Text that cannot end the comment it stands in, on one line, and reads as it is written: what
+    turns the direction of writing, or is not seen, is shown by its number."""
+    seen = "".join(c if c.isprintable() or c.isspace() else f"\\u{ord(c):04x}" for c in text)
+    return " ".join(seen.split()).replace("*/", "* /").replace("/*", "/ *")

@@ -7,11 +7,13 @@ import json
 
 import pytest
 
-from app.model.checked_plan import Shown
+import planners as sp
+from app.model.checked_plan import Shown, show
 from app.model.file_names import file_stem
 from app.outputs.export import lifetimes_csv, trace_json
 from planners.allocation import pack
 from planners.allocation.csv_io import read_lifetimes
+from tests.random_graphs import random_graph
 
 
 def test_lifetimes_are_read_by_pack_and_fit_where_the_plan_fits(shown: Shown) -> None:
@@ -20,6 +22,15 @@ def test_lifetimes_are_read_by_pack_and_fit_where_the_plan_fits(shown: Shown) ->
     assert len({item.id for item in found}) == len(found)
     assert any(item.id.endswith("#2") for item in found)
     assert pack(found, shown.plan.budget_bytes).status == "packed"
+
+
+def test_no_cell_of_the_lifetimes_is_a_formula() -> None:
+    plan = sp.plan(random_graph(1, 5, largest=30), budget="MP")
+    name = plan.graph.outputs[0]
+    text = json.dumps(plan.to_json()).replace(json.dumps(name), '"-2+3+cmd"')
+    cells = {line.split(",")[0] for line in lifetimes_csv(show(text)).splitlines()}
+    assert "'-2+3+cmd" in cells
+    assert "-2+3+cmd" not in cells
 
 
 @pytest.mark.parametrize("serial", [False, True])

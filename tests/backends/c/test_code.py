@@ -14,6 +14,7 @@ import pytest
 
 import planners as sp
 from planners.backends.c import generate, write_code
+from planners.backends.c.names import comment
 from planners.backends.c.numbers import checksum, inputs
 from planners.backends.int8.net import QNet
 from planners.backends.int8.random_net import random_net
@@ -368,3 +369,7 @@ def test_names_that_are_no_identifiers() -> None:
     text = generate(random_net(strange, 0), apart(strange, 0))["model.c"]
     assert "a * / int b : pointwise" in text
     assert "static const conv op_a____int_b_ = {" in text
+
+
+def test_a_comment_shows_what_turns_the_direction_of_writing() -> None:
+    assert comment("a\u202eb */ c\td\u200b") == r"a\u202eb * / c d\u200b"
