@@ -12,6 +12,7 @@ import panel as pn
 from panel.io.resources import LOCAL_DIST
 from panel.theme.fast import Fast
 
+from app.door import refusal, when_wanted
 from app.explorer import Explorer
 from app.jobs.pool import shared_pool
 from app.model.glossary import glossary_html
@@ -98,6 +99,11 @@ class Shell(pn.template.FastListTemplate):
 
     _template = ASSETS / "page.html"
 
+    @staticmethod
+    def _get_theme_from_query_args() -> str | None:
+        """The theme in the address, where there is one of that name."""
+        return str(pn.config.theme)
+
 
 def template(begin: Callable[[Session], None] | None = None) -> Shell:
     """A page of its own for one visitor, with a plan on it.
@@ -107,11 +113,12 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
     wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
+    body = pn.Column(**wide)
     page = Shell(
         title="Spillway",
         header=[pn.Row(**wide)],
         sidebar=[pn.Column(**wide)],
-        main=[pn.Column(**wide)],
+        main=[body],
         modal=[pn.Column(margin=0)],
         main_layout=None,
         sidebar_width=270,
@@ -123,7 +130,10 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         theme_toggle=True,
         busy_indicator=None,
     )
-    pn.state.execute(lambda: _fill(page, theme, begin or _open_link), schedule=True)
+    if why := refusal():
+        body.append(pn.pane.HTML(why, styles={"font-size": "18px", "padding": "24px"}))
+    else:
+        when_wanted(lambda: _fill(page, theme, begin or _open_link))
     return page
 
 

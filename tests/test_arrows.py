@@ -57,9 +57,9 @@ EXECUTE = "planners/simulator/execute"
 
 APP = (
     *("__init__", "model", "stories", "kinds", "jobs", "session", "widgets", "views", "outputs"),
-    *("explorer", "page", "main", "__main__", "notebook", "standalone"),
+    *("door", "explorer", "page", "main", "__main__", "notebook", "standalone"),
 )
-ROOF = tuple(f"app/{name}.py" for name in ("page", "explorer", "main", "__main__"))
+ROOF = tuple(f"app/{name}.py" for name in ("door", "page", "explorer", "main", "__main__"))
 WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", *ROOF)
 
 # Rooms that may say a planner's name, files in which it is another word, and those that say it yet:

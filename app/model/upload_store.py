@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
+import stat
 import tempfile
 import time
 from pathlib import Path
@@ -23,6 +24,7 @@ from planners.importers.registry import FORMATS, format_of, format_of_text, hint
 MOST_BYTES = {"json": 64 * 2**20, "html": 64 * 2**20} | {f.kind: f.most_bytes for f in FORMATS}
 LARGEST = max(MOST_BYTES.values())
 KEPT_BYTES = 2**30
+YOUNG_S = 60.0  # a file used so recently is not removed: somebody waits for what is in it
 TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
 KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}"
 
@@ -61,7 +63,20 @@ def folder() -> Path:
         place.mkdir(parents=True, exist_ok=True)
         if os.access(place, os.W_OK):
             return place
-    return Path(tempfile.gettempdir()) / f"spillway-uploads-{os.getuid()}"
+    return _own(Path(tempfile.gettempdir()) / f"spillway-uploads-{os.getuid()}")
+
+
+def _own(place: Path) -> Path:
+    """A folder among temporary files that is this user's alone. Raises `BadInput` where somebody
+    else made it first, or may write to it."""
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        found = os.lstat(place)
+    except OSError as error:
+        raise sp.BadInput(f"Files cannot be kept in {place}: {error.strerror}.") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise sp.BadInput(f"Files are not kept in {place}: others can write to it.")
+    return place
 
 
 def keep(name: str, data: bytes) -> str:
@@ -74,12 +89,15 @@ def keep(name: str, data: bytes) -> str:
         raise sp.BadInput(too_large(MOST_BYTES[kind]))
     token, place = f"{hashlib.sha256(data).hexdigest()}.{kind}", folder()
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_room(place, len(data))
         handle, written = tempfile.mkstemp(dir=place, prefix=".writing-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(written, place / token)
-        _make_room(place)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(written, place / token)
+        except BaseException:
+            os.unlink(written)
+            raise
     except OSError as error:
         raise sp.BadInput(f"The file cannot be kept in {place}: {error.strerror}.") from error
     return token
@@ -108,16 +126,21 @@ def there(token: str) -> bool:
         return False
 
 
-def _make_room(place: Path) -> None:
-    """Remove the files used longest ago first."""
+def _make_room(place: Path, size_bytes: int) -> None:
+    """Remove the files used longest ago until there is room for one of that size.
+
+    Raises `BadInput` where all that is left was used within a minute.
+    """
     files = []
     for entry in os.scandir(place):
         with contextlib.suppress(FileNotFoundError):
             files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
-    held = sum(size for _, size, _ in files)
+    held = size_bytes + sum(size for _, size, _ in files)
     for used, size, path in sorted(files):
-        if held <= KEPT_BYTES or time.time() - used < 60.0:
+        if held <= KEPT_BYTES:
             return
+        if time.time() - used < YOUNG_S:
+            raise sp.BadInput("The server has no room for more files: try again in a minute.")
         with contextlib.suppress(OSError):
             os.unlink(path)
         held -= size

@@ -43,7 +43,9 @@ class Dropper(pn.widgets.FileDropper):
         name = str(data["name"])
         if data["chunk"] == 1:
             self._file_buffer = {name: []}
-        parts = self._file_buffer.setdefault(name, [])
+        elif name not in self._file_buffer:
+            return  # The first piece of a file makes it the one that is read.
+        parts = self._file_buffer[name]
         piece = data["data"]
         parts.append(piece if isinstance(piece, bytes) else str(piece).encode())
         if sum(map(len, parts)) > LARGEST:

@@ -10,12 +10,15 @@ import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import planners as sp
 from app.outputs.standalone import write_html
+from tests.ui.conftest import Open
 
 PATIENCE_MS = 90_000
 MODELS = (
@@ -153,3 +156,17 @@ def test_a_link_restores_what_is_seen(open_page: Any) -> None:
     field = page.locator(".copy-link-said input")
     expect(field).to_have_value(text)
     expect(field).to_be_focused()
+
+
+@pytest.mark.parametrize("theme", ["light", "x", "dark"])
+def test_a_theme_that_there_is_not_is_the_usual_one(open_page: Open, theme: str) -> None:
+    page = open_page(f"?theme={theme}")
+    dark = page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", dark)[:3])) < 3 * 128) == (theme == "dark")
+
+
+def test_nobody_is_let_into_a_session_by_its_name(server: str) -> None:
+    with pytest.raises(HTTPError) as refused:
+        urlopen(f"{server}?bokeh-session-id=anything", timeout=20)
+    assert refused.value.code == 403
+    refused.value.close()
