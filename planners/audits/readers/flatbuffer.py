@@ -46,12 +46,14 @@ class FlatTable:
         start, count = self._vector(self._led(place), 1)
         return self.data[start : start + count].decode(errors="replace")
 
-    def numbers(self, field: int, kind: str) -> tuple[int, ...]:
-        """A vector of scalars."""
+    def numbers(self, field: int, kind: str, most: int | None = None) -> tuple[int, ...]:
+        """A vector of scalars, `most` of them. Raises `BadInput` for a longer one."""
         place = self._place(field)
         if place is None:
             return ()
         start, count = self._vector(self._led(place), struct.calcsize(f"<{kind}"))
+        if most is not None and count > most:
+            raise BadInput(f"{self.source}: a list of {count:,} entries is longer than {most}")
         return struct.unpack_from(f"<{count}{kind}", self.data, start)
 
     def tables(self, field: int) -> Iterator[FlatTable]:

@@ -24,6 +24,8 @@ TOOL = "ExecuTorch"
 SIGN, SIGN_AT = b"ET12", 4
 ALIGNMENT = 16  # of the exporter, where nobody asks for another
 LARGEST_FILE = 2**31 - 1
+MOST_NAMED, MOST_LOOPS, MOST_AXES = 2_000_000, 1_000, 64
+"""Values that instructions name, one by one, and jumps backwards: more are no program."""
 _TENSOR, _TENSOR_LIST, _OPTIONAL_LIST = 5, 10, 11  # of the union `KernelTypes`
 _KERNEL, _DELEGATE, _MOVE, _JUMP, _FREE = 1, 2, 3, 4, 5  # of `InstructionArguments`
 _UNBOUND = 2  # of `TensorShapeDynamism`
@@ -65,7 +67,7 @@ def read_pte(path: str | Path) -> ForeignPlan:
         raise BadInput(f"{path} has no method: there is nothing to plan")
     method = methods[0]
     tensors, lists = _values(method)
-    instructions = list(_instructions(method))
+    instructions = tuple(_instructions(method))
     sizes = method.numbers(8, "q")
     spans = _spans(method, tensors, lists, instructions)
     aliases = _aliases(tensors, instructions)
@@ -115,7 +117,7 @@ def _program(path: Path) -> FlatTable:
 
 def _values(method: FlatTable) -> tuple[dict[int, _Planned], dict[int, tuple[int, ...]]]:
     """The planned tensors by the number of their value, and the lists of tensors."""
-    tensors, lists = {}, {}
+    tensors, lists, listed = {}, {}, 0
     for number, value in enumerate(method.tables(2)):
         kind, held = value.number(0, "B"), value.table(1)
         if held is None:
@@ -126,6 +128,9 @@ def _values(method: FlatTable) -> tuple[dict[int, _Planned], dict[int, tuple[int
                 tensors[number] = tensor
         elif kind in (_TENSOR_LIST, _OPTIONAL_LIST):
             lists[number] = held.numbers(0, "i")
+            listed += len(lists[number])
+            if listed > MOST_NAMED:
+                raise BadInput(f"{method.source}: lists have more than {MOST_NAMED:,} values")
     return tensors, lists
 
 
@@ -134,7 +139,7 @@ def _tensor(number: int, table: FlatTable) -> _Planned | None:
     given = table.table(6)
     if given is None or table.number(8, "b") == _UNBOUND:
         return None
-    shape, kind = table.numbers(2, "i"), table.number(0, "b")
+    shape, kind = table.numbers(2, "i", MOST_AXES), table.number(0, "b")
     if kind not in _BYTES:
         raise BadInput(f"{table.source}: value {number} has elements of type {kind}")
     size = -1 if any(n < 0 for n in shape) else prod(shape) * _BYTES[kind]
@@ -150,23 +155,28 @@ def _tensor(number: int, table: FlatTable) -> _Planned | None:
 def _instructions(method: FlatTable) -> Iterator[_Instruction]:
     operators = [f"{o.text(0):.80}" for o in method.tables(6)]
     delegates = [f"delegate {d.text(0):.80}" for d in method.tables(7)]
-    number = 0
+    number = loops = named = 0
     for each in method.tables(5):
         begin = number
         for instruction in each.tables(2):
             number += 1
+            if number + named > MOST_NAMED or loops > MOST_LOOPS:
+                raise BadInput(f"{method.source} has too many instructions, or jumps among them")
             kind, held = instruction.number(0, "B"), instruction.table(1)
             if held is None:
                 yield _Instruction("nothing", ())
             elif kind in (_KERNEL, _DELEGATE):
                 names, at = operators if kind == _KERNEL else delegates, held.number(0, "i")
                 name = names[at] if 0 <= at < len(names) else f"kernel {at}"
-                yield _Instruction(name, held.numbers(1, "i"))
+                values = held.numbers(1, "i")
+                named += len(values)
+                yield _Instruction(name, values)
             elif kind == _MOVE:
                 yield _Instruction("move", (held.number(0, "i"), held.number(1, "i")))
             elif kind == _JUMP:
                 target = begin + held.number(1, "i")
                 back = target if 0 <= target < number else None
+                loops += back is not None
                 yield _Instruction("jump", (held.number(0, "i"),), back)
             else:
                 yield _Instruction("free", (held.number(0, "i"),))
@@ -182,8 +192,13 @@ def _spans(
     end = len(instructions) + 1
     first: dict[int, int] = {}
     last: dict[int, int] = {}
+    count = 0
 
     def named(step: int, values: Sequence[int]) -> None:
+        nonlocal count
+        count += len(values) + sum(len(lists.get(v, ())) for v in values)
+        if count > MOST_NAMED:  # Lists may be shared: a small file can name as many as it likes.
+            raise BadInput(f"{method.source} names more than {MOST_NAMED:,} values")
         for number in chain(values, *(lists.get(v, ()) for v in values)):
             first.setdefault(number, step)
             last[number] = step

@@ -9,6 +9,7 @@ import pytest
 
 import planners as sp
 from planners.audits.foreign import ForeignPlan, conflicts
+from planners.audits.readers import pte
 from planners.audits.readers.pte import read_pte
 from planners.core.errors import BadInput
 from tests.audits.readers.pte_models import (
@@ -170,3 +171,26 @@ def test_broken_bytes_never_do_more_than_say_so(tmp_path: Path) -> None:
             said.add(str(error))
     assert 100 < good < 1400
     assert all(text.startswith(str(path)) and "\n" not in text for text in said)
+
+
+def test_what_names_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, jumps = chain(), chain()
+    many = listed.value(items=tuple(range(4)) * 10)
+    listed.call("aten::cat", *[many] * 10)
+    jumps.calls += [(JUMP, "", (0, 0))] * 4
+    monkeypatch.setattr(pte, "MOST_NAMED", 300)
+    monkeypatch.setattr(pte, "MOST_LOOPS", 3)
+    assert len(read(chain(), tmp_path).tensors) == 4
+    with pytest.raises(BadInput, match="names more than 300 values"):
+        read(listed, tmp_path)
+    jumps.calls += [(JUMP, "", (0, 0))]
+    with pytest.raises(BadInput, match="too many instructions, or jumps"):
+        read(jumps, tmp_path)
+    deep, lists = chain(), chain()
+    deep.values[0].shape = (1,) * 65
+    with pytest.raises(BadInput, match="a list of 65 entries is longer than 64"):
+        read(deep, tmp_path)
+    for _ in range(9):
+        lists.value(items=tuple(range(4)) * 10)
+    with pytest.raises(BadInput, match="lists have more than 300 values"):
+        read(lists, tmp_path)
