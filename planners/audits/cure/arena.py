@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -75,6 +76,12 @@ def overlapping(tensors: Sequence[ForeignTensor], allowed: Overlaps) -> ArenaPla
     freer = Overlaps({**allowed.distances, **dict.fromkeys(allowed.same.items(), 0)}, {})
     bound = _packed(tensors, freer, {}).bound_bytes if allowed.same else best.bound_bytes
     return ArenaPlaces(best.offsets, best.extent_bytes, min(bound, best.extent_bytes))
+
+
+def pairs_at_once(tensors: Sequence[ForeignTensor]) -> int:
+    """How many pairs there are that live at the same time."""
+    ends = sorted(t.upper for t in tensors)
+    return sum(k - bisect_right(ends, at) for k, at in enumerate(sorted(t.lower for t in tensors)))
 
 
 def _packed(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from planners.audits.cure.arena import Overlaps, apart, overlapping, overlaps
+from planners.audits.cure.arena import Overlaps, apart, overlapping, overlaps, pairs_at_once
 from planners.audits.cure.kernels import RUNTIME
 from planners.audits.cure.metadata import with_metadata
 from planners.audits.foreign import ForeignTensor
@@ -29,6 +29,8 @@ from planners.core.errors import BadInput
 from planners.core.files import write_bytes
 from planners.importers.tflite.file import BROKEN, TfliteFile, read_tflite
 
+MOST_TENSORS, MOST_PAIRS = 5_000, 500_000
+"""Placed, and live at once with overlap, within seconds; known networks have far fewer."""
 ASSUMPTION = "SpillwayOverlap"
 """Metadata that say for whose kernels a plan with overlaps is."""
 
@@ -74,6 +76,7 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
     except BROKEN as error:
         raise BadInput(f"{file.path} is broken: an operator's options cannot be read") from error
     every = (*tensors, *asked)
+    _refuse_too_many(file, every, overlap)
     placed = apart(every, time_limit_s)
     if overlap:
         over = overlapping(every, allowed)
@@ -87,6 +90,18 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
     used = _used(file, offsets, allowed)
     bound = min(placed.bound_bytes, head)
     return ArenaPlan(tensors, asked, offsets, head, own_bytes, bound, used, tuple(sorted(unknown)))
+
+
+def _refuse_too_many(file: TfliteFile, tensors: Sequence[ForeignTensor], overlap: bool) -> None:
+    if len(tensors) > MOST_TENSORS:
+        raise BadInput(
+            f"{file.path} has {len(tensors):,} tensors to place, more than {MOST_TENSORS:,}"
+        )
+    if overlap and (pairs := pairs_at_once(tensors)) > MOST_PAIRS:
+        raise BadInput(
+            f"{file.path}: {pairs:,} pairs of tensors are live at once, more than {MOST_PAIRS:,}: "
+            "plan it without overlap"
+        )
 
 
 def _without(offsets: Mapping[str, int], asked: Sequence[ForeignTensor]) -> dict[str, int]:

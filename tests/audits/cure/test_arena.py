@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from planners.audits.cure.arena import Overlaps, apart, check, overlapping, overlaps
+from planners.audits.cure import tflm
+from planners.audits.cure.arena import (
+    Overlaps,
+    apart,
+    check,
+    overlapping,
+    overlaps,
+    pairs_at_once,
+)
 from planners.audits.cure.kernels import KERNELS
 from planners.audits.cure.tflm import ArenaPlan, plan_arena
 from planners.audits.readers.tflm import ALIGNMENT, buffers, greedy, scratch_buffers
@@ -201,3 +209,22 @@ def test_kernels_with_unknown_scratch_are_named(tmp_path: Path) -> None:
     assert plan.unknown == ("MY_OWN",)
     assert plan.overlapped == ()
     assert plan.head_bytes == 2 * ALIGNMENT
+
+
+def test_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = saved(NETWORKS["residual"](), tmp_path)
+    tensors = buffers(file)
+    pairs = [
+        (a, b)
+        for k, a in enumerate(tensors)
+        for b in tensors[:k]
+        if a.lower < b.upper and b.lower < a.upper
+    ]
+    assert pairs_at_once(tensors) == len(pairs) > 10
+    monkeypatch.setattr(tflm, "MOST_PAIRS", len(pairs) - 1)
+    plan_arena(file)
+    with pytest.raises(BadInput, match=f"{len(pairs)} pairs .*: plan it without overlap"):
+        plan_arena(file, overlap=True)
+    monkeypatch.setattr(tflm, "MOST_TENSORS", len(tensors) - 1)
+    with pytest.raises(BadInput, match=f"has {len(tensors)} tensors to place"):
+        plan_arena(file)
