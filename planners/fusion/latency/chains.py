@@ -76,10 +76,18 @@ class Runs:
         floors = ProblemFloors(ways.graph, ways.model.machine, COUNTED)
         self.least_s = np.array([floors.compute_s(op) for op in ways.graph.operators])
         self.groups: dict[int, tuple[TimedWay, ...]] = {}
+        self.orders: list[Sequence[int]] = []
         self._closer: set[int] = set()
 
     def grow(self, order: Sequence[int], clock: Clock) -> bool:
-        """Time the runs of an order, short ones first; whether each operator alone was."""
+        """Time the runs of an order, short ones first; whether each operator alone was: chains
+        are along such orders."""
+        if self._grown(order, clock):
+            self.orders.append(order)
+            return True
+        return False
+
+    def _grown(self, order: Sequence[int], clock: Clock) -> bool:
         count = len(order)
         best: dict[tuple[int, int], float] = {}
         growing = dict.fromkeys(range(count), 0)
@@ -131,8 +139,11 @@ class Runs:
             self.groups[mask] = self.ways.of(mask, more=True)
         return bool(news)
 
-    def chains(self, order: Sequence[int]) -> list[Chain]:
-        """Chains along an order of the groups that are known, the quickest first."""
+    def chains(self) -> list[Chain]:
+        """Chains along the orders of the groups that are known."""
+        return [chain for order in self.orders for chain in self._along(order)]
+
+    def _along(self, order: Sequence[int]) -> list[Chain]:
         place = {0: 0}
         done = 0
         for at, i in enumerate(order):

@@ -6,7 +6,7 @@ the online rules, an earlier rule, and no fusion. Those of so many tiles that th
 and timed in the time that is left are not looked at; they would be slow.
 
 The ways that move least fill the memory, and what fills a large one comes late. A part of it that
-is soon full is therefore searched first, so that more memory does not make a plan slower.
+is soon full is therefore searched too, so that more memory does not make a plan slower.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
 from planners.fusion.latency.known import known_groups, known_in_less
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
-from planners.fusion.latency.ways import TimedWays, few
+from planners.fusion.latency.ways import few
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.orders import by_depth, by_levels
@@ -38,7 +38,6 @@ from planners.fusion.search.online import online_partition, size_table
 # timing a plan beside the chains.
 TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
 EACH_S = 30e-6  # to write and time an instruction, before any was
-PART_SHARE = 0.5  # of the time, for a part of the memory
 SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
 more is too large for that, and the next one is the fourth part of it."""
@@ -101,10 +100,23 @@ class _QuickerGroups:
         and closer chains, until the bound or the time is over."""
         self.best = self.known.best
         in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
+        least = self._least_traffic()
+        spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
-            ways = known_groups(self.model, part_bytes, self.double_buffer).ways
-            self._chains(ways, self.clock.part(PART_SHARE * self.clock.left_s))
-        first = self._chains(self.known.ways, self.clock, self._least_traffic())
+            spaces.append(Runs(known_groups(self.model, part_bytes, self.double_buffer).ways))
+        self._grow(spaces)
+        first = None
+        for number in range(ROUNDS):
+            chains = [(chain, runs) for runs in spaces for chain in runs.chains()]
+            chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
+            self._look(chains[:TIMED_EACH])
+            if not number:
+                first = self._look_beside(least)
+            closer = [
+                runs.look_closer([c for c, r in chains if r is runs], self.clock) for runs in spaces
+            ]
+            if self._done or not any(closer):
+                break
         scope = self._enumerate()
         assert self.best is not None
         bound_s = min(self.bound_s, self.best.seconds)
@@ -128,31 +140,23 @@ class _QuickerGroups:
         part = max(part, *(self.model.staircase(mask)[0].buffer_bytes for mask in singles))
         return part if 2 * part <= self.budget else 0
 
-    def _chains(
-        self, ways: TimedWays, clock: Clock, least: Partition | None = None
-    ) -> float | None:
-        """Look at chains of such ways, and at the groups of least traffic and of rules beside the
-        first of them; the seconds of least traffic."""
-        runs, dag = Runs(ways), Dag.of(self.graph)
+    def _grow(self, spaces: Sequence[Runs]) -> None:
+        """Time runs in a few orders, in all of the memory, and in a part of it where there is time
+        for all of those of an order."""
+        dag = Dag.of(self.graph)
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
-            if order not in orders and not (orders and self._is_done(clock)):
-                if runs.grow(order, clock.part(GROWTH_SHARE * clock.left_s)):
-                    orders.append(order)
-        first = None
-        for number in range(ROUNDS):
-            chains = [chain for order in orders for chain in runs.chains(order)]
-            chains = sorted(chains, key=lambda chain: chain.done_s)[:CLOSER]
-            self._look(ways, chains[:TIMED_EACH], clock)
-            if least and not number:
-                first = self._look_beside(least)
-            if self._is_done(clock) or not runs.look_closer(chains, clock):
-                break
-        return first
+            if order not in orders and not (orders and self._done):
+                orders.append(order)
+                for runs in spaces:
+                    part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
+                    runs.grow(order, part)
+                    if part.ended:
+                        break
 
     def _enumerate(self) -> str:
         """Look at all plans of a small problem; of which plans the bound holds, in words."""
-        if len(self.graph.operators) > FEW_OPERATORS or self._is_done(self.clock) or not self.best:
+        if len(self.graph.operators) > FEW_OPERATORS or self._done or not self.best:
             return ALL_GROUPS
         every = Enumeration(self.model, self.budget, double_buffer=self.double_buffer)
         found = every.best(self.best.seconds, self.clock)
@@ -163,9 +167,10 @@ class _QuickerGroups:
         self.bound_s = self.best.seconds
         return IN_PLACES
 
-    def _is_done(self, clock: Clock) -> bool:
+    @property
+    def _done(self) -> bool:
         reached = self.best is not None and self.best.seconds <= self.bound_s
-        return reached or clock.expired()
+        return reached or self.clock.expired()
 
     def _least_traffic(self) -> Partition:
         """The groups of least traffic, and the bounds that follow from it."""
@@ -182,7 +187,7 @@ class _QuickerGroups:
         """Time the plans of other objectives and rules; the seconds of that of least traffic."""
         first = self._time_groups(least.groups)
         for rule in (self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]):
-            if self._is_done(self.clock):
+            if self._done:
                 break
             part = self.clock.part(RULE_SHARE * self.clock.left_s)
             self._time_groups(rule(self.model, self.graph, self.budget, clock=part).groups)
@@ -228,13 +233,13 @@ class _QuickerGroups:
         self.clock.end()
         return True
 
-    def _look(self, ways: TimedWays, chains: Sequence[Chain], clock: Clock) -> None:
+    def _look(self, chains: Sequence[tuple[Chain, Runs]]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
-        for chain in chains:
+        for chain, runs in chains:
             links = enumerate(chain.links)
-            plain = [ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
-            for laid in (laid_at_ends(ways, chain.links), plain):
-                if not (self._is_done(clock) or self._too_long(laid)):
+            plain = [runs.ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
+            for laid in (laid_at_ends(runs.ways, chain.links), plain):
+                if not (self._done or self._too_long(laid)):
                     self._time(laid)
 
     def _time(self, laid: Sequence[LaidGroup]) -> float:
