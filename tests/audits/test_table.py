@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import planners as sp
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.readers.table import read_table, write_table
 from planners.core.errors import BadInput
@@ -58,3 +59,42 @@ def test_what_is_wrong(text: str, why: str, tmp_path: Path) -> None:
     path.write_text(text)
     with pytest.raises(BadInput, match=why):
         read_table(path)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bytes_that_are_changed_or_cut_are_refused_or_judged(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    rows = ["id,lower,upper,size,offset,alignment,memory,alias"]
+    for k in range(8):
+        size, at = rng.randint(1, 99), rng.randint(0, 300)
+        rows.append(f"t{k},{k},{k + rng.randint(1, 4)},{size},{at},{rng.choice([1, 16])},m,")
+    data = bytearray("\n".join(rows).encode())
+    if seed % 4 == 0:
+        del data[rng.randrange(len(data)) :]
+    for _ in range(rng.randint(0, 6)):
+        data[rng.randrange(len(data))] = rng.choice(b'0123456789,,"\n-\x00\xffx')
+    path = tmp_path / "plan.csv"
+    path.write_bytes(data)
+    assert said(path)
+
+
+def said(path: Path) -> str:
+    """What an audit ends in: a verdict, or a refusal, in one line. Any other error goes on."""
+    try:
+        words = sp.audit(path, time_limit=2).sentence()
+    except BadInput as error:
+        words = str(error)
+    return words if "\n" not in words else ""
+
+
+def test_the_largest_numbers_that_are_read_are_judged(tmp_path: Path) -> None:
+    path = tmp_path / "plan.csv"
+    large, late = 2**58, 10**18
+    path.write_text(
+        f"id,lower,upper,size,offset,alignment\na,0,{late},{large},0,{2**30}\n"
+        f"b,{late - 1},{late + 1},{large + 1},{large},8\nc,5,9,0,77,3\n"
+    )
+    found = sp.audit(path, time_limit=2)
+    assert found.floor_bytes == found.bound_bytes == 2 * large + 1
+    assert found.floor_bytes <= found.least_bytes <= 2 * large + 2**30
+    assert found.memories[0].misaligned == ("c",)
