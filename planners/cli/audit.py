@@ -15,7 +15,7 @@ from planners.audits.verdict.judge import BlamedTensor, MemoryAudit
 from planners.cli.files import require_distinct
 from planners.cli.options import AsJson, TimeLimit, app
 from planners.cli.output import CommandAnswer, Reporter, fail, print_table, size_text
-from planners.core.files import write_text
+from planners.core.files import write_json, write_text
 
 MOST_LINES = 8
 """Tensors of a list that are printed; `--json` has them all."""
@@ -35,11 +35,18 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", help="write the better placement there, as CSV")
     ] = None,
+    as_plan: Annotated[
+        Path | None, typer.Option("--as-plan", help="write it as a plan that the explorer shows")
+    ] = None,
+    better_as_plan: Annotated[
+        Path | None, typer.Option("--better-as-plan", help="write the better placement as a plan")
+    ] = None,
     time_limit: TimeLimit = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Judge another tool's plan: conflicts, its peak, the proven least, and what binds."""
-    require_distinct([file], {"--out": out})
+    shown = {"--as-plan": as_plan, "--better-as-plan": better_as_plan}
+    require_distinct([file], {"--out": out, **shown})
     limit = None if max_peak is None else sp.parse_size(max_peak)
     with Reporter(as_json, f"auditing {file.name}") as reporter:
         found = sp.audit(
@@ -53,6 +60,9 @@ def audit(
         text = StringIO()
         write_table(text, found.better().tensors)
         write_text(out, text.getvalue())
+    for better, path in enumerate(shown.values()):
+        if path is not None:
+            write_json(path, found.as_plan(better=bool(better), memory=memory).to_json())
     facts = found.facts()
     if limit is None or not (found.broken or found.judged_bytes > limit):
         CommandAnswer(as_json).give(facts, _text(found))

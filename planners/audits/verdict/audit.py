@@ -8,10 +8,13 @@ from typing import Any
 
 from planners.allocation.problem.model import live_peak
 from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.shown import as_plan
 from planners.audits.verdict.allowed import allowed_overlaps
 from planners.audits.verdict.gains import AuditGain, gains
 from planners.audits.verdict.judge import BlamedTensor, MemoryAudit, blamed, judge
 from planners.core.errors import UnknownName
+from planners.core.machine import Machine, load_machine
+from planners.core.plan import Plan
 from planners.core.progress import Clock
 
 BY_RIGHT = (
@@ -96,6 +99,22 @@ class Audit:
         for tensor in self.plan.tensors:
             at = offsets.get(tensor.id, by_alias.get((tensor.memory, tensor.alias)))
             yield replace(tensor, offset=at)
+
+    def as_plan(
+        self,
+        *,
+        better: bool = False,
+        memory: str | None = None,
+        machine: str | Machine = "npu_small",
+    ) -> Plan:
+        """The tool's placement, or the `better` one, as a plan that the explorer shows.
+
+        Of one memory: the one with most bytes, unless it is named. Raises `BadInput` where tensors
+        have no place, or lie on each other.
+        """
+        source = self.better() if better else self.plan
+        planner = "spillway audit" if better else self.plan.tool
+        return as_plan(source, memory or self.memories[0].memory, load_machine(machine), planner)
 
     def to_blame(self, limit_bytes: int) -> tuple[BlamedTensor, ...]:
         """The tensors for which the plan is larger than a limit; empty where it is not.
