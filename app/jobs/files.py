@@ -6,13 +6,15 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import planners as sp
 from app.model.sizes import plain_shape
-from app.model.upload_store import KNOWN, MOST_BYTES, path_of
+from app.model.upload_store import KNOWN, MOST_BYTES, PLANS, path_of
 from planners.core.element_types import Width
 from planners.core.graph import FORMAT as GRAPH
 from planners.core.pages import is_page, plan_text_in
@@ -20,6 +22,7 @@ from planners.core.plan import FORMAT as PLAN
 
 OWN_SHAPE = "it has its own input shape: clear the field of the shape, or export it anew"
 MOST_NAME = 60
+AUDIT_S = 10.0  # for the proof of another tool's plan
 FORMATS = (PLAN, GRAPH)
 
 
@@ -39,11 +42,34 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
             raise sp.BadInput(f"{name}: {OWN_SHAPE}")
         graph = graph_in(read_data(read_text(path)))
         return graph if width is None else graph.with_bytes_per_element(width)
+    if kind in PLANS:
+        return foreign_plan(path, name).graph
+    with _named(path, name) as named:
+        return _imported(named, shape, str(problem["granularity"]), width)
+
+
+def foreign_plan(path: Path, name: str) -> sp.Plan:
+    """Another tool's plan, judged, as a plan of ours; the better one where it has no addresses.
+
+    Raises `SpillwayError` with a line that names the file as its visitor does.
+    """
+    with _named(path, name) as named:
+        found = sp.audit(named, changes=False, time_limit=AUDIT_S)
+        if found.broken:
+            raise sp.BadInput(f"{name}: {found.sentence()}")
+        plan = found.as_plan(better=found.peak_bytes is None)
+    return replace(plan, notes=(found.sentence(), *plan.notes))
+
+
+@contextmanager
+def _named(path: Path, name: str) -> Iterator[Path]:
+    """The file under its visitor's name, which messages then have, with nothing beside it."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as place:
-        named = Path(place) / f"{name}.{kind}"  # messages name it; external data is not beside it
-        os.symlink(path, named) if kind != "onnx" else named.write_bytes(path.read_bytes())
+        named = Path(place) / f"{name}{path.suffix}"
+        onnx = path.suffix == ".onnx"  # external data is looked for where a link leads
+        named.write_bytes(path.read_bytes()) if onnx else os.symlink(path, named)
         try:
-            return _imported(named, shape, str(problem["granularity"]), width)
+            yield named
         except sp.SpillwayError as error:
             raise sp.BadInput(str(error).replace(f"{place}/", "")) from error
 

@@ -16,17 +16,25 @@ import time
 from pathlib import Path
 
 import planners as sp
+from planners.allocation.csv_io import COLUMNS
+from planners.audits.readers.pte import SIGN as PTE_SIGN
+from planners.audits.readers.pte import SIGN_AT as PTE_SIGN_AT
+from planners.audits.readers.vela import SIGN as VELA_SIGN
 from planners.catalogue.cache import directory
 from planners.core.pages import is_page
 from planners.core.units import format_bytes
 from planners.importers.registry import FORMATS, format_of, format_of_text, hinted, signed, titles
 
+PLANS = {"csv": 16 * 2**20, "pte": 2**28, "txt": 16 * 2**20}
+"""Other tools' plans: a table with addresses, ExecuTorch's programs, Vela's listings."""
 MOST_BYTES = {"json": 64 * 2**20, "html": 64 * 2**20} | {f.kind: f.most_bytes for f in FORMATS}
+MOST_BYTES |= PLANS
 LARGEST = max(MOST_BYTES.values())
 KEPT_BYTES = 2**30
 YOUNG_S = 60.0  # a file used so recently is not removed: somebody waits for what is in it
 TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
-KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}"
+OTHERS = "another tool's plan (ExecuTorch's .pte, Vela's listing, .csv)"
+KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}, {OTHERS}"
 
 
 def kind_of(name: str, data: bytes) -> str:
@@ -39,6 +47,8 @@ def kind_of(name: str, data: bytes) -> str:
     if data[:1] == b"\x80" or data[:4] == b"\x1f\x8b\x08\x00":
         what = "a pickle" if data[:1] == b"\x80" else "compressed"
         raise sp.BadInput(f"The file is {what}, which is not read: bring {KNOWN}.")
+    if data.startswith(PTE_SIGN, PTE_SIGN_AT):
+        return "pte"
     named = format_of(name.lower())
     if named and named.is_text is None:
         return named.kind
@@ -52,6 +62,10 @@ def kind_of(name: str, data: bytes) -> str:
         raise sp.BadInput(f"The file is not UTF-8 text and nothing that is known: bring {KNOWN}.")
     if is_page(text):
         return "html"
+    if VELA_SIGN in text:
+        return "txt"
+    if set(COLUMNS) <= {cell.strip() for cell in text.split("\n", 1)[0].split(",")}:
+        return "csv"
     known = named or format_of_text(text)
     return known.kind if known else "json"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import planners as sp
 from app.jobs.desk import Desk
-from app.jobs.files import is_graph, plain_name, read_data, read_text
+from app.jobs.files import foreign_plan, is_graph, plain_name, read_data, read_text
 from app.jobs.handlers.planning import budgets, send_plan
 from app.jobs.protocol import Request
 from app.model.options import weights_in
-from app.model.upload_store import path_of
+from app.model.upload_store import PLANS, path_of
 
 TYPE_SHAPE = "type it into the field Input shape, such as 1x3x224x224"
 
@@ -42,6 +42,12 @@ def run_import(desk: Desk, request: Request) -> None:
     desk.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):
         check_text(desk, read_text(path))
+        return
+    if path.suffix[1:] in PLANS:
+        desk.progress("judging the plan")
+        plan = foreign_plan(path, plain_name(request.problem["model"]))
+        send_plan(desk, plan)
+        desk.result("budgets", **budgets(desk, plan.graph, weights_in(plan)))
         return
     try:
         send_graph(desk, desk.graph(request.problem))

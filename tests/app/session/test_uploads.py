@@ -103,6 +103,43 @@ def test_a_darknet_file_becomes_a_model_with_a_shape_of_choice(
     assert visitor.work.shown is before
 
 
+VELA = Path(__file__).parents[2] / "audits" / "data" / "vela_micro_speech.txt"
+TABLE = "id,lower,upper,size,offset\na,0,2,8,0\nb,1,3,8,16\nc,2,4,8,0\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said", "extent"),
+    [
+        ("mine.csv", TABLE, "50.0% above the proven minimum", 24),
+        (
+            "mine.csv",
+            TABLE.replace(",offset", "").replace(",0\n", "\n").replace(",16", ""),
+            "no addresses",
+            16,
+        ),
+        ("log.txt", VELA.read_text(), "at the proven minimum", 5968),
+    ],
+)
+def test_the_plan_of_another_tool_is_judged_and_shown(
+    visitor: Session, until: Any, name: str, data: str, said: str, extent: int
+) -> None:
+    assert bring(visitor, until, data.encode(), name) == ""
+    plan = visitor.work.shown.plan
+    assert visitor.work.shown.report.extent_bytes == extent
+    assert said in plan.notes[0]
+    visitor.change(planner="cosma", budget="MP")
+    settle(visitor, until)
+    assert visitor.work.shown.plan.planner == "cosma"
+    assert visitor.work.shown.report.peak_bytes <= extent
+
+
+def test_a_broken_plan_of_another_tool_is_a_line(visitor: Session, until: Any) -> None:
+    before = visitor.work.shown
+    said = bring(visitor, until, TABLE.replace(",16", ",4").encode(), "mine.csv")
+    assert "mine: CSV: broken: 2 pairs share bytes" in said
+    assert visitor.work.shown is before
+
+
 def test_an_onnx_file_becomes_a_model(visitor: Session, until: Any) -> None:
     before = visitor.work.shown
     said = bring(visitor, until, onnx_bytes(), "net.onnx")
