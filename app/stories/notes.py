@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.model.checked_plan import Shown
 from app.model.machines import title_of
+from planners.audits.shown import is_allocation
 from planners.core.element_types import NATIVE
 from planners.core.units import format_bytes
 from planners.core.weights import LEFT_OUT, WORDS, weights_of
@@ -24,8 +25,10 @@ def infeasible_story(why: dict[str, object]) -> str:
 
 
 def assumptions(shown: Shown) -> str:
-    """What the numbers assume."""
+    """What the numbers assume; of another tool's plan, the verdict."""
     plan, graph = shown.plan, shown.graph
+    if is_allocation(plan):
+        return plan.notes[0]
     weights = WORDS[weights_of(graph, plan.program) or LEFT_OUT]
     native = graph.bytes_per_element == NATIVE
     width = graph.width_words if native else f"{graph.bytes_per_element} B an element"

@@ -55,6 +55,11 @@ def as_plan(plan: ForeignPlan, memory: str, machine: Machine, planner: str) -> P
     return Plan(planner, graph, target, extent, program, claims, notes=notes)
 
 
+def is_allocation(plan: Plan) -> bool:
+    """Whether a plan is another tool's, or the better one, shown as ours."""
+    return SHOWN_AS in plan.notes
+
+
 def _last(tensor: ForeignTensor, steps: Sequence[int]) -> int:
     """The number of the last step that it is live in."""
     return bisect_left(steps, tensor.upper) - 1

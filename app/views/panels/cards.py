@@ -10,6 +10,7 @@ from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from app.model.glossary import marked
 from app.model.units import joules_text, seconds_text, share_text
+from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 
 CSS = """
@@ -62,6 +63,8 @@ BADGES = {
 
 def badge(shown: Shown) -> tuple[str, str, str]:
     """Sign, words and colour of how good the plan is known to be, in what was minimised."""
+    if is_allocation(shown.plan):
+        return "≈", "an allocation", BADGES["heuristic"][2]
     claims, chosen = shown.plan.claims, shown.plan.options
     if (best := shown.plan.details.best) and not shown.moved:
         sign, _, colour = BADGES["optimal" if best.proven else "feasible"]

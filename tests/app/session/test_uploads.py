@@ -22,6 +22,8 @@ from app.model.upload_store import kind_of, there
 from app.model.url import from_query, to_query
 from app.outputs.standalone import write_html
 from app.session.session import Session
+from app.stories.notes import assumptions
+from app.views.panels.cards import badge
 from tests.app.session.test_session import settle
 
 CFG = """[net]
@@ -124,13 +126,14 @@ def test_the_plan_of_another_tool_is_judged_and_shown(
     visitor: Session, until: Any, name: str, data: str, said: str, extent: int
 ) -> None:
     assert bring(visitor, until, data.encode(), name) == ""
-    plan = visitor.work.shown.plan
     assert visitor.work.shown.report.extent_bytes == extent
-    assert said in plan.notes[0]
+    assert said in assumptions(visitor.work.shown)
+    assert badge(visitor.work.shown)[1] == "an allocation"
     visitor.change(planner="cosma", budget="MP")
     settle(visitor, until)
     assert visitor.work.shown.plan.planner == "cosma"
     assert visitor.work.shown.report.peak_bytes <= extent
+    assert badge(visitor.work.shown)[1] != "an allocation"
 
 
 def test_a_broken_plan_of_another_tool_is_a_line(visitor: Session, until: Any) -> None:
