@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor, conflicts
+from planners.audits.names import Names
 from planners.core.errors import BadInput
 from planners.core.graph import Graph, Operator, Tensor
 from planners.core.machine import Machine, with_scratchpad
@@ -65,16 +66,10 @@ def _last(tensor: ForeignTensor, steps: Sequence[int]) -> int:
     return bisect_left(steps, tensor.upper) - 1
 
 
-def _name(tensor: ForeignTensor, alike: dict[str, int]) -> str:
-    """What people call it, and a number behind it where others are called so too."""
-    name = tensor.name or tensor.id
-    alike[name] = alike.get(name, 0) + 1
-    return name if alike[name] == 1 else f"{name}#{alike[name]}"
-
-
 def _names(tensors: Sequence[ForeignTensor]) -> dict[str, str]:
-    alike: dict[str, int] = {}
-    return {tensor.id: _name(tensor, alike) for tensor in tensors}
+    """What people call each tensor, by id; of those that are called alike each gets its number."""
+    names = Names()
+    return {tensor.id: names.new(tensor.name or tensor.id) for tensor in tensors}
 
 
 def _graph(plan: ForeignPlan, tensors: Sequence[ForeignTensor], steps: Sequence[int]) -> Graph:
@@ -89,13 +84,10 @@ def _graph(plan: ForeignPlan, tensors: Sequence[ForeignTensor], steps: Sequence[
             read[last].append(names[tensor.id])
         if last == first or last == len(steps) - 1:
             unread.append(names[tensor.id])
-    taken: dict[str, int] = {}
-    operators = []
+    taken, operators = Names(), []
     for k, step in enumerate(steps):
         called = plan.steps[step] if step < len(plan.steps) else f"step {step}"
-        taken[called] = taken.get(called, 0) + 1
-        name = called if taken[called] == 1 else f"{called} #{taken[called]}"
-        operators.append(Operator(name, called, tuple(read[k]), tuple(made[k])))
+        operators.append(Operator(taken.new(called), called, tuple(read[k]), tuple(made[k])))
     return Graph(
         plan.source.rsplit("/", 1)[-1],
         {names[t.id]: Tensor(names[t.id], (t.size_bytes,), "activation", "int8") for t in tensors},

@@ -48,6 +48,16 @@ def test_each_tensor_lies_where_and_when_the_tool_has_it(seed: int) -> None:
     assert sp.check(again).extent_bytes == report.extent_bytes
 
 
+def test_tensors_that_are_called_alike_stay_apart() -> None:
+    called = ["x", "x", "x #2", "x"]
+    tensors = tuple(
+        ForeignTensor(str(k), k, k + 2, 8, 8 * k, name=name) for k, name in enumerate(called)
+    )
+    plan = as_plan(ForeignPlan("t", "f", tensors, ("a", "a", "a #2", "a")), "", NPU, "t")
+    assert len(plan.graph.tensors) == len({op.name for op in plan.graph.operators}) == 4
+    assert sp.check(plan).extent_bytes == 32
+
+
 def test_what_cannot_be_shown_is_said() -> None:
     one, other = ForeignTensor("a", 0, 2, 8, 0), ForeignTensor("b", 1, 3, 8, 4)
     with pytest.raises(sp.BadInput, match="'a' and 'b' share bytes"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planners.allocation.csv_io import text_of
 from planners.audits.foreign import ForeignPlan, ForeignTensor
+from planners.audits.names import Names
 from planners.core.errors import BadInput
 
 TOOL = "Vela"
@@ -61,17 +62,6 @@ def _peak(line: str, where: str) -> int:
     if not (found := _PEAK.search(line)):
         raise BadInput(f"{where}: no peak in {line.strip()!r:.80}")
     return int(found[1])
-
-
-class Names:
-    """Names in use: of those that come again each gets its number."""
-
-    def __init__(self) -> None:
-        self.count: dict[str, int] = {}
-
-    def new(self, name: str) -> str:
-        count = self.count[name] = self.count.get(name, 0) + 1
-        return name if count == 1 else self.new(f"{name} #{count}")
 
 
 def _tensor(line: str, columns: int, memory: str, names: Names, where: str) -> ForeignTensor:
