@@ -12,7 +12,7 @@ import panel as pn
 from panel.io.resources import LOCAL_DIST
 from panel.theme.fast import Fast
 
-from app.door import refusal, when_wanted
+from app.door.places import when_wanted
 from app.explorer import Explorer
 from app.jobs.pool import shared_pool
 from app.model.glossary import glossary_html
@@ -113,12 +113,11 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
     """
     theme = DARK if pn.config.theme == "dark" else LIGHT
     wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
-    body = pn.Column(**wide)
     page = Shell(
         title="Spillway",
         header=[pn.Row(**wide)],
         sidebar=[pn.Column(**wide)],
-        main=[body],
+        main=[pn.Column(**wide)],
         modal=[pn.Column(margin=0)],
         main_layout=None,
         sidebar_width=270,
@@ -130,10 +129,7 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         theme_toggle=True,
         busy_indicator=None,
     )
-    if why := refusal():
-        body.append(pn.pane.HTML(why, styles={"font-size": "18px", "padding": "24px"}))
-    else:
-        when_wanted(lambda: _fill(page, theme, begin or _open_link))
+    when_wanted(lambda: _fill(page, theme, begin or _open_link))
     return page
 
 

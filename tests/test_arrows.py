@@ -57,10 +57,10 @@ EXECUTE = "planners/simulator/execute"
 
 APP = (
     *("__init__", "model", "stories", "kinds", "jobs", "session", "widgets", "views", "outputs"),
-    *("door", "explorer", "page", "main", "__main__", "notebook", "standalone"),
+    *("door", "explorer", "page", "main", "setup", "__main__", "notebook", "standalone"),
 )
-ROOF = tuple(f"app/{name}.py" for name in ("door", "page", "explorer", "main", "__main__"))
-WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", *ROOF)
+ROOF = tuple(f"app/{name}.py" for name in ("page", "explorer", "main", "__main__"))
+WITH_PAGES = ("app/views/", "app/widgets/", "app/outputs/", "app/door/", *ROOF)
 
 # Rooms that may say a planner's name, files in which it is another word, and those that say it yet:
 # these become fewer, and what is gone is taken out here.

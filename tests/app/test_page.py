@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from unittest.mock import Mock
 
@@ -78,7 +79,8 @@ def go_on(document: Document) -> None:
     """What the server does once the page is out."""
     while ticks := [c for c in document.session_callbacks if isinstance(c, NextTickCallback)]:
         for tick in ticks:
-            tick.callback()
+            if awaited := tick.callback():
+                asyncio.run(awaited)
 
 
 LAID_OUT = {"visible", "width", "height", "margin", "css_classes", "stylesheets", "sizing_mode"}

@@ -1,0 +1,19 @@
+"""The whole door, hung on the server of this process."""
+
+from __future__ import annotations
+
+from app.door.guard import guard
+from app.door.headers import add_headers
+from app.door.origins import accept_loopback
+from app.door.places import make_pages_in_turn
+
+
+def hang_door() -> None:
+    """Have the server of this process, running or not yet, let in and answer as we want it to.
+
+    A second time it does nothing.
+    """
+    guard()
+    add_headers()
+    accept_loopback()
+    make_pages_in_turn()
