@@ -23,6 +23,7 @@ from app.model.units import seconds_text
 from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
+from app.widgets.taps import tapped_rows
 from planners.core.units import format_bytes
 
 Fronts = Mapping[str, Sequence[Sequence[float]]]
@@ -200,10 +201,9 @@ class DelayFront:
             axis.update(start=start, end=end, reset_start=start, reset_end=end)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            data: dict[str, Any] = self.source.data
-            self.source.selected.indices = []
-            self.ask(data["bytes"][new[0]], data["fields"][new[0]])
+        data: dict[str, Any] = self.source.data
+        for row in tapped_rows(self.source, new):
+            self.ask(data["bytes"][row], data["fields"][row])
 
 
 def _label(theme: Theme) -> Label:

@@ -37,6 +37,7 @@ from app.session.session import Session
 from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import GlyphLayer, Layers, put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
+from app.widgets.taps import tapped_rows
 from planners.core.units import format_bytes
 
 LOOKS = (
@@ -264,10 +265,8 @@ class Pareto:
 
     def _tapped(self, source: ColumnDataSource) -> Callable[[str, list[int], list[int]], None]:
         def tapped(_attr: str, _old: list[int], new: list[int]) -> None:
-            if new:
-                index = source.data["index"][new[0]]
-                source.selected.indices = []
-                self.load(index)
+            for row in tapped_rows(source, new):
+                self.load(source.data["index"][row])
 
         return tapped
 

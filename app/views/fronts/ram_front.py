@@ -19,6 +19,7 @@ from app.model.staircase import staircase
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
+from app.widgets.taps import tapped_rows
 from planners.core.units import format_bytes
 
 COLUMNS = ("x", "y", "ram", "extra", "binding", "bytes")
@@ -91,10 +92,8 @@ class RamFront:
         self.y_range.update(start=-0.1 * most, end=1.14 * most)
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
-        if new:
-            size = self.source.data["bytes"][new[0]]
-            self.source.selected.indices = []
-            self.ask(size)
+        for row in tapped_rows(self.source, new):
+            self.ask(self.source.data["bytes"][row])
 
 
 def extra_macs(shown: Shown) -> int:
