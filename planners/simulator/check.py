@@ -19,7 +19,8 @@ from planners.core.display import Displayed, Fact
 from planners.core.errors import InvalidPlan
 from planners.core.garbage import no_collection
 from planners.core.graph import Graph, Operator
-from planners.core.loops import held, items_of, round_of, size_of
+from planners.core.last import Last
+from planners.core.loops import LoopedInstructions, held, items_of, round_of, size_of
 from planners.core.machine import Machine
 from planners.core.plan import Plan
 from planners.core.program import (
@@ -96,6 +97,9 @@ class CheckReport(Displayed):
         ]
 
 
+_last = Last[CheckReport]()
+
+
 def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     """Replay a plan and compare what it does with what its planner claims.
 
@@ -151,8 +155,37 @@ def replay(
 
     Raises `InvalidPlan`.
     """
+    known = _last.get(program, graph, machine)
+    if known is None:
+        known = _replay(graph, held(program), progress, machine)
+        if _is_in_columns(known) and _cannot_change(program):
+            _last.keep(known, program, graph, machine)
+    return known
+
+
+def known_replay(graph: Graph, program: Program) -> CheckReport | None:
+    """What the last replay found, if it was of this very program, on whatever machine."""
+    known = _last.of(program)
+    return known[1] if known is not None and known[0][0] is graph else None
+
+
+def _is_in_columns(report: CheckReport) -> bool:
+    """Whether the program was a long one, worth being known."""
+    found = report.residencies
+    return isinstance(found, Residencies) and found.replayed is not None
+
+
+def _cannot_change(program: Program) -> bool:
+    instructions = program.instructions
+    if isinstance(instructions, LoopedInstructions):
+        return instructions.lazy or isinstance(instructions.items, tuple)
+    return isinstance(instructions, tuple)
+
+
+def _replay(
+    graph: Graph, program: Program, progress: ProgressCallback | None, machine: Machine | None
+) -> CheckReport:
     check_memories(program)
-    program = held(program)
     if progress is not None and is_long(program):
         progress(Progress("checking every byte", 0.0))
     found = replayed(graph, program, machine)

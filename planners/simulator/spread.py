@@ -29,6 +29,11 @@ def with_engines(plan: Plan) -> Plan:
     return replace(plan, program=_assigned(plan.program, chosen))
 
 
+def by_directions(program: Program) -> Program:
+    """The program whose loads are the engine's for loads, and whose stores that for stores."""
+    return _assigned(program, {})
+
+
 def _transfers(items: Iterable[Item]) -> Iterator[Load | Store]:
     """The transfers among items, each of a loop's once."""
     for item in items:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from planners.core.graph import Graph
+from planners.core.loops import held
 from planners.core.machine import Machine
 from planners.core.program import Program
 from planners.fusion.emit.program import LaidGroup, emit
@@ -16,6 +17,7 @@ from planners.fusion.latency.ways import TimedWays
 from planners.simulator.check import replay
 from planners.simulator.columns.timing import timed
 from planners.simulator.residencies import Residencies
+from planners.simulator.spread import by_directions
 from planners.simulator.timing import schedule
 
 
@@ -31,8 +33,12 @@ class TimedGroups:
 def timed_plan(
     graph: Graph, machine: Machine, laid: Sequence[LaidGroup], budget_bytes: int
 ) -> TimedGroups:
-    """The program of groups with addresses, timed."""
-    program = emit(graph, machine, laid, budget_bytes)
+    """The program of groups with addresses, timed.
+
+    It is held, with its engines, as it will be in the plan: what is found of it here is known when
+    the plan is checked and simulated.
+    """
+    program = held(by_directions(emit(graph, machine, laid, budget_bytes)))
     return TimedGroups(tuple(laid), program, makespan_s(graph, machine, program))
 
 

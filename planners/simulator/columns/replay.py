@@ -44,7 +44,7 @@ MANY_INSTRUCTIONS = 1000
 """From so many on, columns are quicker than one instruction after the other."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Columns:
     """A valid program: its operands, the stays that they name, and whose bytes these take."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from planners.core.engines import sharing
+from planners.core.last import Last
 from planners.core.machine import Machine
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import (
@@ -31,6 +32,7 @@ from planners.simulator.ground.interval import Interval, shares
 from planners.simulator.ground.interval_columns import CAUSES, IntervalColumns, Seconds
 from planners.simulator.ground.joules import joules
 
+_last = Last[IntervalColumns]()
 _SECONDS = ("start_s", "stop_s", "stall_s")
 
 
@@ -60,10 +62,15 @@ def timed(
     columns: Columns, machine: Machine, serial: bool, seconds: Sequence[float | None]
 ) -> IntervalColumns | None:
     """The intervals of `planners.simulator.timing.schedule`; None where transfers may choose."""
+    how = (machine, serial, tuple(seconds))
+    if (known := _last.get(columns, *how)) is not None:
+        return known
     try:
-        return _Timing(columns, machine, seconds).intervals(serial)
+        found = _Timing(columns, machine, seconds).intervals(serial)
     except Unsure:
         return None
+    _last.keep(found, columns, *how)
+    return found
 
 
 class _Timing:
