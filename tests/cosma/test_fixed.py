@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Mapping
 
 import pytest
@@ -107,6 +108,19 @@ def test_peak_search_cut_short_keeps_a_true_bound(seed: int, operators: int) -> 
     assert short.bound_bytes <= exact.peak_bytes <= short.peak_bytes
     assert sorted(short.schedule) == list(range(operators))
     assert order_peak(graph, short.schedule) == short.peak_bytes
+
+
+def test_peak_search_looks_at_its_clock_within_a_state() -> None:
+    """Where hundreds of operators are ready, one state takes seconds."""
+    wide = [sp.Operator(f"o{i}", "op", (), (f"y{i}",)) for i in range(600)]
+    sizes = {f"y{i}": 1 + i * 7919 % 997 for i in range(600)}
+    tensors = {name: sp.Tensor(name, (n,), "activation", "int8") for name, n in sizes.items()}
+    outputs = tuple(f"y{i}" for i in range(600))
+    graph = sp.Graph("wide", tensors, tuple(wide), (), outputs)
+    began = time.perf_counter()
+    short = minimum_peak(graph, clock=Clock(0.2))
+    assert time.perf_counter() - began < 5
+    assert short.bound_bytes <= short.peak_bytes == order_peak(graph, short.schedule)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 20))

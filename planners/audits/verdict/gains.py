@@ -26,8 +26,6 @@ from planners.core.services import LEAST_PEAK
 
 ORDER_SHARE, PACK_SHARE, OVERLAP_SHARE = 0.3, 0.3, 0.45
 """Of the time left."""
-OVERTIME = 1.5
-"""A search that takes so many times its share is given up."""
 MACHINE, ENOUGH_BYTES = "stm32f411", 1 << 40
 """Any machine would do: bytes do not depend on it."""
 IN_PLACE = frozenset(
@@ -120,15 +118,9 @@ def in_place(plan: ForeignPlan, graph: Graph, clock: Clock) -> ForeignPlan:
 
 
 def reordered(plan: ForeignPlan, graph: Graph, clock: Clock) -> ForeignPlan:
-    """Operators in the order of least peak that is found; the plan's own where time ends first."""
-    limit = ORDER_SHARE * clock.left_s
-    order: Sequence[int] = range(len(graph.operators))
-    try:
-        with give_up_after(OVERTIME * limit):
-            order = LEAST_PEAK.function()(graph, clock=clock.part(limit)).schedule
-    except TimeUp:
-        pass  # It asks the clock between its moves only, and among hundreds one takes long.
-    return in_order(plan, graph, order)
+    """Operators in the order of least peak that is found."""
+    peak = LEAST_PEAK.function()(graph, clock=clock.part(ORDER_SHARE * clock.left_s))
+    return in_order(plan, graph, peak.schedule)
 
 
 def in_order(plan: ForeignPlan, graph: Graph, order: Sequence[int]) -> ForeignPlan:

@@ -13,9 +13,13 @@ from typing import NamedTuple
 
 from planners.core.graph import Graph
 from planners.core.masks import bits
-from planners.core.progress import Clock
+from planners.core.progress import Clock, TimeOver
 from planners.core.services import Pairs, Peak, Shares
 from planners.cosma.model.constraints import WishedStays, positions_before
+
+
+MOVES_A_LOOK = 2048
+"""Moves between two looks at the clock: some milliseconds."""
 
 
 class _Op(NamedTuple):
@@ -192,21 +196,29 @@ class _PeakSearch:
     def __init__(self, prints: Footprints, clock: Clock, max_states: int) -> None:
         self.prints, self.clock, self.max_states = prints, clock, max_states
         self.came: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
-        self.states = 0
+        self.states = self.moves = 0
+        self.open_peak = 0
 
     def run(self) -> tuple[int, tuple[int, ...] | None]:
         """The least peak and its schedule; or the least open peak and None."""
+        try:
+            return self._run()
+        except TimeOver:
+            return self.open_peak, None
+
+    def _run(self) -> tuple[int, tuple[int, ...] | None]:
         heap = [(0, 0, 0, 0, self.prints.first_ready())]  # peak, -depth, done, live, ready
         closed: set[int] = set()
         while heap:
             peak, _, done, live, ready = heapq.heappop(heap)
+            self.open_peak = peak
             if done == self.prints.all:
                 return peak, self._schedule()
             if done in closed:
                 continue
             closed.add(done)
             self.states += 1
-            if self.states > self.max_states or (not self.states % 512 and self.clock.expired()):
+            if self.states > self.max_states:
                 return peak, None
             for item in self._expand(peak, done, live, ready):
                 heapq.heappush(heap, item)
@@ -216,7 +228,7 @@ class _PeakSearch:
         self, peak: int, done: int, live: int, ready: int
     ) -> Iterator[tuple[int, int, int, int, int]]:
         for position in bits(ready):
-            move = self.prints.move(done, live, position)
+            move = self._move(done, live, position)
             if move.done in self.came and self.came[move.done][0] <= max(peak, move.footprint):
                 continue
             after = self.prints.ready(done, ready, position)
@@ -231,7 +243,7 @@ class _PeakSearch:
         path: list[int] = []
         while True:
             for position in bits(ready):
-                then = self.prints.move(move.done, move.live, position)
+                then = self._move(move.done, move.live, position)
                 if then.footprint <= peak and then.live <= move.live:
                     ready = self.prints.ready(move.done, ready, position)
                     path.append(position)
@@ -239,6 +251,14 @@ class _PeakSearch:
                     break
             else:
                 return peak, move, ready, path
+
+    def _move(self, done: int, live: int, position: int) -> Move:
+        """Run an operator. Raises `TimeOver` once in a while, where the clock has expired: where
+        hundreds of operators are ready, one state takes seconds."""
+        self.moves += 1
+        if not self.moves % MOVES_A_LOOK and self.clock.expired():
+            raise TimeOver
+        return self.prints.move(done, live, position)
 
     def _schedule(self) -> tuple[int, ...]:
         parts: list[tuple[int, ...]] = []
