@@ -28,6 +28,7 @@ from app.views.memory.moved_by_hand import HandBar, hand_switch
 from app.views.memory.occupancy import Occupancy
 from app.views.memory.pool_panel import PoolPanel
 from app.views.memory.split import SplitView
+from app.views.panels.audit_bar import AuditBar
 from app.views.panels.cards import CSS as CARDS_CSS
 from app.views.panels.cards import cards_html, preview_html
 from app.views.panels.compare_panel import Comparison, differing
@@ -295,6 +296,7 @@ class Explorer(pn.viewable.Viewer):
         return seen(
             pn.Column,
             top,
+            AuditBar(session),
             self.planners,
             self.compare,
             pn.Column(DagBar(session, self.dag), plot(self.dag), **box("graph-box")),

@@ -15,6 +15,7 @@ from typing import Any
 import planners as sp
 from app.model.sizes import plain_shape
 from app.model.upload_store import KNOWN, MOST_BYTES, PLANS, path_of
+from planners.audits.verdict.audit import Audit
 from planners.core.element_types import Width
 from planners.core.graph import FORMAT as GRAPH
 from planners.core.pages import is_page, plan_text_in
@@ -43,26 +44,28 @@ def uploaded_graph(problem: Mapping[str, Any]) -> sp.Graph:
         graph = graph_in(read_data(read_text(path)))
         return graph if width is None else graph.with_bytes_per_element(width)
     if kind in PLANS:
-        return foreign_plan(path, name).graph
-    with _named(path, name) as named:
+        return judged(path, name)[1].graph
+    with named_file(path, name) as named:
         return _imported(named, shape, str(problem["granularity"]), width)
 
 
-def foreign_plan(path: Path, name: str) -> sp.Plan:
-    """Another tool's plan, judged, as a plan of ours; the better one where it has no addresses.
+def judged(path: Path, name: str, *, better: bool = False) -> tuple[Audit, sp.Plan]:
+    """Another tool's plan, judged, and as a plan of ours: the better one where that is asked for,
+    or where the file has no addresses.
 
     Raises `SpillwayError` with a line that names the file as its visitor does.
     """
-    with _named(path, name) as named:
-        found = sp.audit(named, changes=False, time_limit=AUDIT_S)
+    with named_file(path, name) as named:
+        found: Audit = sp.audit(named, changes=False, time_limit=AUDIT_S)
         if found.broken:
             raise sp.BadInput(f"{name}: {found.sentence()}")
-        plan = found.as_plan(better=found.peak_bytes is None)
-    return replace(plan, notes=(found.sentence(), *plan.notes))
+        plan = found.as_plan(better=better or found.peak_bytes is None)
+    line = found.better_sentence() if better else found.sentence()
+    return found, replace(plan, notes=(line, *plan.notes))
 
 
 @contextmanager
-def _named(path: Path, name: str) -> Iterator[Path]:
+def named_file(path: Path, name: str) -> Iterator[Path]:
     """The file under its visitor's name, which messages then have, with nothing beside it."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as place:
         named = Path(place) / f"{name}{path.suffix}"

@@ -13,6 +13,7 @@ from app.model.aligning import Warp, rising, spans_of, warp
 from app.model.checked_plan import Shown
 from app.model.options import that_count, usual
 from app.model.stream import Stream
+from planners.audits.shown import is_allocation
 
 SPILLED_HERE, SPILLED_THERE = "spilled here only", "spilled in the pinned only"
 ONLY_HERE, ONLY_THERE = "only here", "only in the pinned"
@@ -44,6 +45,19 @@ class Difference:
 def comparable(here: Shown | None, there: Shown | None) -> bool:
     """Whether tensors of one plan are tensors of the other."""
     return bool(here and there) and here.graph.digest == there.graph.digest  # type: ignore[union-attr]
+
+
+def allocations(here: Shown, there: Shown) -> bool:
+    """Whether both are other tools' plans, or the better ones: what differs are addresses."""
+    return is_allocation(here.plan) and is_allocation(there.plan)
+
+
+def addresses(shown: Shown) -> dict[str, int]:
+    """Where each tensor first lies."""
+    found: dict[str, int] = {}
+    for stay in shown.report.residencies:
+        found.setdefault(stay.tensor, stay.spans[0].start)
+    return found
 
 
 def differences(here: Shown, there: Shown, by: str = "operator") -> list[Difference]:
@@ -202,7 +216,15 @@ def fields_that_differ(
 
 
 def totals(here: Shown, there: Shown) -> list[tuple[str, float, float, str]]:
-    """Totals of the plans: name, here, in the pinned one, and the unit (`B`, `s` or `J`)."""
+    """Totals of the plans: name, here, in the pinned one, and the unit (`B`, `s` or `J`).
+
+    Of allocations those of addresses alone.
+    """
+    if allocations(here, there):
+        return [
+            (name, float(getattr(here.report, of)), float(getattr(there.report, of)), "B")
+            for name, of in (("highest address", "extent_bytes"), ("live at once", "peak_bytes"))
+        ]
     rows: Sequence[tuple[str, str]] = (
         ("spill traffic", "noncompulsory_bytes"),
         ("traffic", "traffic_bytes"),

@@ -182,6 +182,11 @@ class Work(param.Parameterized):
     pricing = param.Boolean(False, doc="Whether the plan without wishes is being made.")
     attempt = param.Dict(default={}, doc="A move by hand that `check` refused, and why.")
     judging = param.Boolean(False, doc="Whether a worker checks a move by hand.")
+    audit = param.Dict(
+        default={}, doc="The verdict on the last plan of another tool, its file and graph's digest."
+    )
+    auditing = param.Boolean(False, doc="Whether its better plan or file is being made.")
+    applied = param.String("", doc="What the better file that was saved last is like.")
     coding = param.Boolean(False, doc="Whether C code of the plan on screen is being written.")
     code = param.Dict(default={}, doc="The last C code: name of a zip and its bytes in base 64.")
     fronts = param.Dict(default={}, doc="Delay against memory of all pipelines of the problem.")

@@ -20,6 +20,7 @@ from planners.allocation.csv_io import COLUMNS
 from planners.audits.readers.pte import SIGN as PTE_SIGN
 from planners.audits.readers.pte import SIGN_AT as PTE_SIGN_AT
 from planners.audits.readers.vela import SIGN as VELA_SIGN
+from planners.audits.readers.xla import SIGN as XLA_SIGN
 from planners.catalogue.cache import directory
 from planners.core.pages import is_page
 from planners.core.units import format_bytes
@@ -33,6 +34,11 @@ LARGEST = max(MOST_BYTES.values())
 KEPT_BYTES = 2**30
 YOUNG_S = 60.0  # a file used so recently is not removed: somebody waits for what is in it
 TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
+TWO_FILES = (
+    "XLA's plan is in two files, side by side: spillway audit …-buffer-assignment.txt --as-plan "
+    "plan.json --better-as-plan ours.json judges them; plan.json can be brought here."
+)
+XLA_LIVE = "HloLiveRange"
 OTHERS = "another tool's plan (ExecuTorch's .pte, Vela's listing, .csv)"
 KNOWN = f"a plan or graph (.json), a plan's page (.html), {titles()}, {OTHERS}"
 
@@ -64,6 +70,8 @@ def kind_of(name: str, data: bytes) -> str:
         return "html"
     if VELA_SIGN in text:
         return "txt"
+    if text.startswith((XLA_SIGN, XLA_LIVE)):
+        raise sp.BadInput(TWO_FILES)
     if set(COLUMNS) <= {cell.strip() for cell in text.split("\n", 1)[0].split(",")}:
         return "csv"
     known = named or format_of_text(text)

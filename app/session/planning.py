@@ -155,9 +155,10 @@ class Planning(SessionPart):
         """
         self._begin(Request("check", more={"text": text}), asked_for or {})
 
-    def bring(self, problem: Mapping[str, Any]) -> None:
-        """Have a worker read an uploaded file."""
-        self._begin(Request("import", dict(problem)), {}, limit_s=IMPORT_S)
+    def bring(self, problem: Mapping[str, Any], *, judged: bool = False) -> None:
+        """Have a worker read an uploaded file; `judged`: what its runtime plans, not the model."""
+        more = {"judged": True} if judged else {}
+        self._begin(Request("import", dict(problem), more), {}, limit_s=IMPORT_S)
 
     def _begin(self, request: Request, asked_for: dict[str, Any], **how: Any) -> None:
         self._facts.drop()
@@ -219,6 +220,8 @@ class Planning(SessionPart):
                 self._take_plan(answer["shown"])
             case "recalled":
                 self._recalled = answer.data
+            case "audit":
+                work.param.update(audit=dict(answer.data), applied="")
             case "text":
                 self._take_text(answer["packed"])
             case "graph" | "shapeless":  # the latter is planned once it has a shape

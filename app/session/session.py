@@ -15,6 +15,7 @@ from app.model.pareto import indexed
 from app.model.state import Problem, moved
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
+from app.session.auditing import Auditing
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
@@ -50,12 +51,13 @@ class Session:
         self.sharing = Sharing(models, jobs)
         self.uploads = Uploads(models, self.bring)
         self.pins = Pins(models, jobs, self.show)
+        self.auditing = Auditing(models, jobs, self.pins.keep, self.uploads.judge)
         self.repins = Repins(models, jobs, self.pins.keep)
         self.moving = Moving(models, jobs, self.show, self.plan)
         self.breaks = Breaks(models, self.choose, self.plan)
         self.streams = Streams(models, jobs, self.change)
         self._compose(jobs)
-        others = (self.repins, self.sharing, self.what_if, self.moving, self.tour)
+        others = (self.auditing, self.repins, self.sharing, self.what_if, self.moving, self.tour)
         asking = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
         self._parts: Sequence[SessionPart] = (self.planning, *asking)
         self._linked: dict[str, Any] = {}
@@ -144,9 +146,9 @@ class Session:
         """Have a worker check a plan or graph, and show it if it is right."""
         self.planning.check(text, asked_for)
 
-    def bring(self, problem: Mapping[str, Any]) -> None:
-        """Have a worker read an uploaded file."""
-        self.planning.bring(problem)
+    def bring(self, problem: Mapping[str, Any], *, judged: bool = False) -> None:
+        """Have a worker read an uploaded file; `judged`: what its runtime plans, not the model."""
+        self.planning.bring(problem, judged=judged)
 
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""

@@ -17,9 +17,9 @@ from app.session.models import Models
 
 
 class Uploads:
-    """The files a session was given; `bring` has a problem's file read by a worker."""
+    """The files a session was given; `bring` has a problem's file read by a worker, or `judged`."""
 
-    def __init__(self, models: Models, bring: Callable[[Mapping[str, Any]], object]) -> None:
+    def __init__(self, models: Models, bring: Callable[..., object]) -> None:
         self.models, self._bring = models, bring
         self.texts, self.tokens, self.names = (
             models.brought.texts,
@@ -36,10 +36,23 @@ class Uploads:
             self.models.work.notice = str(error)
             return
         self._brought = (token, name)
+        self._bring(self._problem(name, token))
+
+    def judge(self) -> None:
+        """Have what the runtime of the chosen model, a visitor's file, plans judged and shown."""
+        model, token = self.models.problem.model, self.models.problem.upload
+        if token:
+            name = self.names.get(model, model)
+            self._brought = (token, name)
+            self._bring(self._problem(name, token), judged=True)
+
+    def _problem(self, name: str, token: str) -> dict[str, Any]:
         problem = {**self.models.request(), "model": plain_name(name) + UPLOADED, "upload": token}
         problem.pop("graph", None)
-        problem |= {"input_shape": "", "bytes_per_element": None}  # What is usual for its types.
-        self._bring(problem)
+        return problem | {
+            "input_shape": "",
+            "bytes_per_element": None,
+        }  # What its types usually are.
 
     def take_graph(self, graph: Mapping[str, Any]) -> None:
         """Make a graph that could be read a model, and choose it."""

@@ -18,6 +18,7 @@ from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.style import BUDGET, FIELD, PLAIN, SMALL, TICKS
 from app.widgets.words import measured
+from planners.audits.shown import of_allocation
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
@@ -35,6 +36,10 @@ ENDS = {
     "least memory": "the least rings that any layer fits: no plan exists below",
     "least delay": "the least rings with the least delay: more memory is of no use",
 }
+NAMELESS = (
+    '<p class="caution">An allocation: MR, MH and MP are of a network and its orders, and are not '
+    "known here. A size may be typed.</p>"
+)
 NAMES_OF_SIZES = ["budgets", "shown", "shown_for", "reach", "fronts"]
 
 
@@ -71,6 +76,9 @@ class BudgetField(pn.viewable.Viewer):
             name: size_button(name, text, partial(self._set_budget, name))
             for name, text in ABOUT.items()
         }
+        self.nameless = pn.pane.HTML(
+            NAMELESS, css_classes=["budget-nameless"], stylesheets=[PLAIN], margin=(2, 8)
+        )
         self.slider = pn.widgets.IntSlider(
             start=0,
             end=1,
@@ -164,10 +172,13 @@ class BudgetField(pn.viewable.Viewer):
             widget.label = name + (" ≤" if unproven else "") + size
 
     def _show_ends(self) -> None:
-        """Named budgets do not apply to rings: show the ends of their front instead."""
-        streams = self.session.streams
+        """Named budgets do not apply to rings: show the ends of their front instead. Nor are they
+        of allocations."""
+        streams, shown = self.session.streams, self.session.work.shown
+        allocation = bool(shown) and of_allocation(shown.graph) and self.session.same_network
+        self.nameless.visible = allocation
         for widget in self.named.values():
-            widget.visible = not streams.offered
+            widget.visible = not (streams.offered or allocation)
         for place, (name, widget) in enumerate(self.ends.items()):
             ends = streams.ends
             widget.visible, widget.disabled = streams.offered, ends is None
@@ -183,6 +194,7 @@ class BudgetField(pn.viewable.Viewer):
             pn.Column,
             seen(pn.Row, *self.named.values(), sizing_mode="stretch_width", margin=(0, 5)),
             seen(pn.Row, *self.ends.values(), sizing_mode="stretch_width", margin=(0, 5)),
+            self.nameless,
             self.slider,
             self.ticks,
             self.typed,

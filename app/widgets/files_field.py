@@ -13,6 +13,13 @@ from app.model.upload_store import LARGEST, too_large
 from app.session.session import Session
 from app.widgets.style import COMPACT
 
+WHAT = "\\A ".join(
+    (
+        "Drop a file here, or browse",
+        "a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
+        "another tool's plan: .pte · .csv · Vela's",
+    )
+)
 CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB
 LOOK = """
 .filepond--root { margin: 0; min-height: 34px; font: inherit; font-size: 12px; }
@@ -58,7 +65,7 @@ class Dropper(pn.widgets.FileDropper):
 
 def dropper(name: str, words: str, **look: Any) -> Dropper:
     """A field for one file with `words` on it and the CSS class `name`."""
-    high = 44 if "\\A" in words else 28  # as high as its words
+    high = 28 + 16 * words.count("\\A")  # as high as its words
     return Dropper(
         label="",
         multiple=False,
@@ -94,7 +101,7 @@ class FilesField(pn.viewable.Viewer):
         )
         self.upload = dropper(
             "upload",
-            "Drop a file here, or browse\\A a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
+            WHAT,
             sizing_mode="stretch_width",
             margin=(2, 8),
         )

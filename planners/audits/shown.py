@@ -61,6 +61,11 @@ def is_allocation(plan: Plan) -> bool:
     return SHOWN_AS in plan.notes
 
 
+def of_allocation(graph: Graph) -> bool:
+    """Whether a graph is an allocation's: budgets by name mean nothing there."""
+    return "audit" in graph.source
+
+
 def _last(tensor: ForeignTensor, steps: Sequence[int]) -> int:
     """The number of the last step that it is live in."""
     return bisect_left(steps, tensor.upper) - 1

@@ -57,17 +57,7 @@ def apply(
         "overlapped": list(plan.overlapped),
         "scratch_unknown": list(plan.unknown),
     }
-    CommandAnswer(as_json).give(facts, f"{_sentence(facts)}\n{print_table(_table(facts))}")
-
-
-def _sentence(facts: dict[str, Any]) -> str:
-    """What was won, and whether more can be."""
-    head, own = facts["head_bytes"], facts["own_bytes"]
-    saved = f"{1 - head / own:.1%} less than the {own:,} of the runtime's own planner"
-    won = saved if head < own else "as many as the runtime's own planner takes"
-    least = "proven least" if facts["proven"] else f"none takes less than {facts['bound_bytes']:,}"
-    how = "with outputs over dying inputs" if facts["overlapped"] else "with all apart"
-    return f"{head:,} bytes of the arena's head, {won}; {least} for this order {how}."
+    CommandAnswer(as_json).give(facts, f"{plan.sentence()}\n{print_table(_table(facts))}")
 
 
 def _table(facts: dict[str, Any]) -> dict[str, Any]:

@@ -108,6 +108,25 @@ def test_a_file_that_is_dropped_is_planned_and_a_reload_finds_it(page: Page, own
     expect(page.locator(".status .rest")).not_to_contain_text("cache", timeout=PATIENCE_MS)
 
 
+TABLE = b"id,lower,upper,size,offset\na,0,2,8,0\nb,1,3,8,16\nc,2,4,8,0\n"
+
+
+def test_the_better_allocation_is_shown_beside_and_saved(page: Page, own: Server) -> None:
+    visit(page, own.address)
+    bring(page, "mine.csv", TABLE)
+    expect(page.locator(".verdict")).to_contain_text("50.0% above", timeout=PATIENCE_MS)
+    expect(page.locator(".budget-nameless")).to_contain_text("An allocation")
+    page.locator(".beside button").click()
+    expect(page.locator(".comparison .totals")).to_contain_text("highest address")
+    expect(page.locator(".tensor-differences")).to_contain_text("b: at another address")
+    with page.expect_download() as saved:
+        page.locator(".better-file button").click()
+    assert saved.value.suggested_filename == "mine-better.csv"
+    lines = saved.value.path().read_text().splitlines()
+    assert lines[0] == "id,lower,upper,size,offset"
+    assert max(int(line.split(",")[4]) + 8 for line in lines[1:]) == 16
+
+
 CORRUPT = [
     ("x.pt2", b"PK\x03\x04nothing", "is not a .pt2 archive"),
     ("x.onnx", b"\x08\xff", "is not an ONNX file"),

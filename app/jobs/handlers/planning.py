@@ -15,10 +15,13 @@ from app.jobs.results import results
 from app.kinds.bundles import checked_bundled, is_bundled, plan_text
 from app.kinds.registry import kind_of_planner
 from app.model.checked_plan import show
+from app.model.sizes import NAMED_BUDGETS
 from app.model.wire import to_wire
+from planners.audits.shown import of_allocation
 from planners.core.weights import COUNTED
 from planners.simulator.bugs import bugs_explained
 
+SIZE_INSTEAD = "choose a size; its network, which has one, is not in the file"
 FAILED = "The plan failed its check and is not shown."
 
 
@@ -34,6 +37,8 @@ def run_plan(desk: Desk, request: Request) -> None:
 def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
     """Plan and send the plan, or why there is none; returns whether it is proven to be the best."""
     graph, proven = desk.graph(problem), False
+    if of_allocation(graph) and problem["budget"] in NAMED_BUDGETS:
+        raise sp.BadInput(f"an allocation has no {problem['budget']}: {SIZE_INSTEAD}")
     try:
         plan = make_plan(desk, graph, problem, problem["budget"])
         proven = plan.claims.status == "optimal"
@@ -44,7 +49,7 @@ def plan_and_report(desk: Desk, problem: Mapping[str, Any]) -> bool:
         how = {"spills": spills, "exact": not kind.whole_operators, "streams": kind.streams}
         desk.say(Answer("infeasible", data={**how, **infeasible(graph, error)}))
     if not desk.stopped:
-        desk.result("budgets", **budgets(desk, graph, problem["weights"]))
+        send_budgets(desk, graph, problem["weights"])
     return proven
 
 
@@ -103,10 +108,16 @@ def budgets(desk: Desk, graph: sp.Graph, weights: str) -> dict[str, Any]:
     return told
 
 
+def send_budgets(desk: Desk, graph: sp.Graph, weights: str) -> None:
+    """Report the named budgets of a graph; an allocation has none."""
+    if not of_allocation(graph):
+        desk.result("budgets", **budgets(desk, graph, weights))
+
+
 def run_budgets(desk: Desk, request: Request) -> None:
     """Report the named budgets of a problem's graph."""
     problem = request.problem
-    desk.result("budgets", **budgets(desk, desk.graph(problem), problem["weights"]))
+    send_budgets(desk, desk.graph(problem), problem["weights"])
 
 
 def run_warm(_desk: Desk, _request: Request) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import planners as sp
 from app.jobs.desk import Desk
-from app.jobs.files import foreign_plan, is_graph, plain_name, read_data, read_text
-from app.jobs.handlers.planning import budgets, send_plan
+from app.jobs.files import is_graph, plain_name, read_data, read_text
+from app.jobs.handlers.audits import send_judged
+from app.jobs.handlers.planning import send_budgets, send_plan
 from app.jobs.protocol import Request
 from app.model.options import weights_in
 from app.model.upload_store import PLANS, path_of
@@ -27,7 +28,7 @@ def check_text(desk: Desk, text: str) -> None:
         return
     plan = sp.Plan.from_json(data)
     send_plan(desk, plan)
-    desk.result("budgets", **budgets(desk, plan.graph, weights_in(plan)))
+    send_budgets(desk, plan.graph, weights_in(plan))
 
 
 def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
@@ -37,17 +38,15 @@ def send_graph(desk: Desk, graph: sp.Graph, text: str = "") -> None:
 
 
 def run_import(desk: Desk, request: Request) -> None:
-    """Read an uploaded file of any kind; one that is no plan becomes a model."""
+    """Read an uploaded file of any kind; one that is no plan becomes a model, unless what its
+    runtime plans is to be `judged`."""
     path = path_of(request.problem["upload"])
     desk.progress("reading the uploaded file")
     if path.suffix in (".json", ".html"):
         check_text(desk, read_text(path))
         return
-    if path.suffix[1:] in PLANS:
-        desk.progress("judging the plan")
-        plan = foreign_plan(path, plain_name(request.problem["model"]))
-        send_plan(desk, plan)
-        desk.result("budgets", **budgets(desk, plan.graph, weights_in(plan)))
+    if path.suffix[1:] in PLANS or request.more.get("judged"):
+        send_judged(desk, request)
         return
     try:
         send_graph(desk, desk.graph(request.problem))

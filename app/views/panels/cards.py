@@ -120,8 +120,9 @@ def cards_html(shown: Shown, former: bool = False) -> str:
         ),
         _card(f"{sign} {words}", held, "badge", f"border-left-color: {colour}", proof_text(shown)),
         *(_card(c.value, c.label, c.name, title=c.hover) for c in kind.cards(shown)),
-        _card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"),
     ]
+    if not is_allocation(plan):
+        items.append(_card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"))
     return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
 
 

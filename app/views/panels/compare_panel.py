@@ -15,6 +15,7 @@ from app.model.colours import ink_on
 from app.model.compare import (
     KINDS,
     Difference,
+    allocations,
     comparable,
     differences,
     fields_that_differ,
@@ -26,7 +27,7 @@ from app.model.options import word
 from app.model.state import ALIGNED, tensor_selection
 from app.model.upload_store import LARGEST, too_large
 from app.session.session import Session
-from app.views.panels.comparing import amount, signed
+from app.views.panels.comparing import amount, difference_cells, signed
 from app.widgets.buttons import button
 from app.widgets.files_field import dropper
 from app.widgets.following import follow
@@ -41,7 +42,7 @@ WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
 LISTED = 300
 ALL = "all kinds"
 SORTS: Mapping[str, Callable[[Difference, Shown], Any]] = {
-    "traffic": lambda d, shown: (-abs(d.delta_bytes), d.tensor),
+    "traffic": lambda d, shown: (-abs(d.delta_bytes), -size_of(shown, d.tensor), d.tensor),
     "size": lambda d, shown: (-size_of(shown, d.tensor), d.tensor),
     "kind": lambda d, shown: (KINDS.index(d.kind), -abs(d.delta_bytes), d.tensor),
     "name": lambda d, shown: d.tensor,
@@ -221,7 +222,10 @@ class Comparison(pn.viewable.Viewer):
         self.tensors.empty = empty_text(here, there)
         self.tensors.head = ["tensor", "size", "pinned", "here", "difference"] if wanted else []
         ordered = sorted(wanted, key=lambda item: SORTS[self.sort.value](item, here))
-        self.tensors.rows = [tensor_row(item, here) for item in ordered[:LISTED]]
+        if same:
+            cells_of = difference_cells(here, there)
+            rows = [tensor_row(item, here, cells_of(item)) for item in ordered[:LISTED]]
+        self.tensors.rows = rows if same else []
 
     def __panel__(self) -> pn.Column:
         return self.box
@@ -252,6 +256,9 @@ def asked_html(session: Session) -> str:
         f"{escape(text(name, there, work.pinned))} → {escape(text(name, here, work.shown))}"
         for name, there, here in fields_that_differ(work.shown_for, work.pinned_for)
     ]
+    if allocations(work.shown, work.pinned):
+        both = escape(work.pinned.plan.planner), escape(work.shown.plan.planner)
+        return f"The same tensors, live in the same steps: by {both[0]} → by {both[1]}."
     lines = [", ".join(told) or "Both were asked the same."]
     machines = called(work.pinned.plan.machine), called(work.shown.plan.machine)
     if machines[0] != machines[1]:
@@ -294,13 +301,11 @@ def empty_text(here: Shown | None, there: Shown | None) -> str:
     return "No tensor differs."
 
 
-def tensor_row(item: Difference, here: Shown) -> dict[str, Any]:
-    """A tensor: how it differs, its size, its spill traffic in both plans."""
+def tensor_row(item: Difference, here: Shown, cells: list[str]) -> dict[str, Any]:
+    """A tensor: how it differs, its size, and its `difference_cells`."""
     mark, colour = MARKS[item.kind]
     key = tensor_selection(item.tensor)
-    cells = [
-        format_bytes(n) for n in (size_of(here, item.tensor), item.there_bytes, item.here_bytes)
-    ]
+    cells = [format_bytes(size_of(here, item.tensor)), *cells]
     row = {"text": f"{item.tensor}: {item.kind}", "key": key}
     look = {"chip": colour, "mark": mark, "ink": ink_on(colour)}
-    return {**row, **look, "cells": [*cells, signed(item.delta_bytes, "B")]}
+    return {**row, **look, "cells": cells}

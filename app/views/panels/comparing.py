@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -9,7 +10,15 @@ import panel as pn
 
 from app.model.checked_plan import Shown
 from app.model.colours import ink_on
-from app.model.compare import comparable, differences, fields_that_differ, totals
+from app.model.compare import (
+    Difference,
+    addresses,
+    allocations,
+    comparable,
+    differences,
+    fields_that_differ,
+    totals,
+)
 from app.model.options import word
 from app.model.state import tensor_selection
 from app.model.units import joules_text, seconds_text
@@ -63,6 +72,8 @@ class ComparePanel(pn.viewable.Viewer):
         self.rows.rows = compare_rows(work.shown, work.pinned, self.session.look.aligned)
         if work.pinned:
             here, there = plan_names(work.shown_for, work.pinned_for)
+            if allocations(work.shown, work.pinned):
+                here, there = work.shown.plan.planner, work.pinned.plan.planner
             here += BY_HAND if work.shown.moved else ""
             there += BY_HAND if work.pinned.moved else ""
             self.title.object = f"here <b>{escape(here)}</b> · pinned <b>{escape(there)}</b>"
@@ -93,7 +104,8 @@ def plan_names(here: dict[str, Any], there: dict[str, Any]) -> tuple[str, str]:
 def compare_rows(
     here: Shown | None, there: Shown | None, by: str = "operator"
 ) -> list[dict[str, Any]]:
-    """Totals first; then the tensors that differ, with their spill traffic in both plans."""
+    """Totals first; then the tensors that differ, with their spill traffic in both plans; of
+    allocations with their addresses."""
     if here is None or there is None:
         return []
     rows: list[dict[str, Any]] = []
@@ -103,15 +115,35 @@ def compare_rows(
     if not comparable(here, there):
         return [*rows, {"text": "Another graph: tensors are not compared.", "cells": [""]}]
     differing = differences(here, there, by)
+    cells_of, at_places = difference_cells(here, there), allocations(here, there)
+    if at_places:  # Nothing moves on or off chip: the largest first.
+        differing.sort(key=lambda item: -here.graph.size_bytes(item.tensor))
     for item in differing[:LISTED]:
         mark, colour = MARKS[item.kind]
         key = tensor_selection(item.tensor)
-        both = [format_bytes(item.there_bytes), format_bytes(item.here_bytes)]
-        cells = [*both, signed(item.delta_bytes, "B")]
-        row = {"text": f"{item.tensor}: {item.kind}", "cells": cells, "key": key, "chip": colour}
+        size = f"{format_bytes(here.graph.size_bytes(item.tensor))}, " if at_places else ""
+        row = {"text": f"{size}{item.tensor}: {item.kind}", "cells": cells_of(item), "key": key}
+        row["chip"] = colour
         rows.append({**row, "mark": mark, "ink": ink_on(colour)})
     rest = len(differing) - LISTED
     return [*rows, {"text": f"and {rest} more", "cells": [""]}] if rest > 0 else rows
+
+
+def difference_cells(here: Shown, there: Shown) -> Callable[[Difference], list[str]]:
+    """What makes the cells of a tensor that differs: its spill traffic in both plans, and the
+    difference; of allocations its addresses, and how far apart they are."""
+    if not allocations(here, there):
+        return lambda item: [
+            format_bytes(item.there_bytes),
+            format_bytes(item.here_bytes),
+            signed(item.delta_bytes, "B"),
+        ]
+    there_at, here_at = addresses(there), addresses(here)
+    return lambda item: [
+        f"@{there_at[item.tensor]:,}",
+        f"@{here_at[item.tensor]:,}",
+        signed(here_at[item.tensor] - there_at[item.tensor], "B"),
+    ]
 
 
 def amount(value: float, unit: str) -> str:

@@ -21,6 +21,7 @@ from app.widgets.machine_field import MachineField
 from app.widgets.model_field import ModelField
 from app.widgets.style import FIELD, PLAIN, SMALL
 from app.widgets.words import budget_words, planner_words
+from planners.audits.shown import of_allocation
 from planners.core.caveats import caveats
 from planners.core.weights import WORDS
 
@@ -126,7 +127,8 @@ class Controls(pn.viewable.Viewer):
         """Beside the model: what is not known of it or left out, where it is the one shown."""
         work, problem = self.session.work, self.session.problem
         same = work.shown is not None and work.shown_for.get("model") == problem.model
-        lines = caveats(work.shown.graph).lines() if work.shown is not None and same else []
+        told = same and not of_allocation(work.shown.graph)  # Nobody counts its arithmetic.
+        lines = caveats(work.shown.graph).lines() if told else []
         self.caveats.object = caveats_html(lines)
         self.caveats.visible = bool(lines)
 

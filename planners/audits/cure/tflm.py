@@ -58,6 +58,15 @@ class ArenaPlan:
     def proven(self) -> bool:
         return self.head_bytes == self.bound_bytes
 
+    def sentence(self) -> str:
+        """What was won, and whether more can be."""
+        head, own = self.head_bytes, self.own_bytes
+        saved = f"{1 - head / own:.1%} less than the {own:,} of the runtime's own planner"
+        won = saved if head < own else "as many as the runtime's own planner takes"
+        least = "proven least" if self.proven else f"none takes less than {self.bound_bytes:,}"
+        how = "with outputs over dying inputs" if self.overlapped else "with all apart"
+        return f"{head:,} bytes of the arena's head, {won}; {least} for this order {how}."
+
 
 def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float = 10.0) -> ArenaPlan:
     """Addresses for what the arena's head holds; raises `BadInput` for what cannot be planned.
@@ -148,6 +157,11 @@ def planned(
     return file, plan_arena(file, overlap=overlap, time_limit_s=time_limit_s)
 
 
+def with_plan(file: TfliteFile, plan: ArenaPlan) -> bytes:
+    """The file with that plan; nothing else in it is changed. Raises `BadInput`."""
+    return with_metadata(file, metadata_of(file, plan), without={ASSUMPTION})
+
+
 def written(file: TfliteFile, plan: ArenaPlan, out: str | Path) -> None:
-    """Write the file with that plan; nothing else in it is changed. Raises `BadInput`."""
-    write_bytes(out, with_metadata(file, metadata_of(file, plan), without={ASSUMPTION}))
+    """Write the file with that plan. Raises `BadInput`."""
+    write_bytes(out, with_plan(file, plan))

@@ -131,6 +131,13 @@ class Audit:
         """The verdict in one sentence."""
         return f"{self.plan.tool}: {self._verdict()}"
 
+    def better_sentence(self) -> str:
+        """What the better placement is, in one sentence."""
+        how = "proven least" if self.proven else f"{self.bound_bytes:,} are proven to be needed"
+        return (
+            f"the better placement of {self.plan.tool}'s tensors: {self.least_bytes:,} bytes, {how}"
+        )
+
     def _verdict(self) -> str:
         peak, least = self.peak_bytes, self.least_bytes
         if self.broken:

@@ -17,7 +17,6 @@ from planners.core.progress import Clock, TimeOver
 from planners.core.services import Pairs, Peak, Shares
 from planners.cosma.model.constraints import WishedStays, positions_before
 
-
 MOVES_A_LOOK = 2048
 """Moves between two looks at the clock: some milliseconds."""
 

@@ -129,11 +129,16 @@ def test_the_plan_of_another_tool_is_judged_and_shown(
     assert visitor.work.shown.report.extent_bytes == extent
     assert said in assumptions(visitor.work.shown)
     assert badge(visitor.work.shown)[1] == "an allocation"
+    assert visitor.work.budgets == {}
     visitor.change(planner="cosma", budget="MP")
+    settle(visitor, until)
+    assert "an allocation has no MP: choose a size" in visitor.work.notice
+    visitor.change(budget=str(extent))
     settle(visitor, until)
     assert visitor.work.shown.plan.planner == "cosma"
     assert visitor.work.shown.report.peak_bytes <= extent
     assert badge(visitor.work.shown)[1] != "an allocation"
+    assert visitor.auditing.kind == ""
 
 
 def test_a_broken_plan_of_another_tool_is_a_line(visitor: Session, until: Any) -> None:

@@ -1,0 +1,88 @@
+"""A planning process's answers about another tool's plan: the verdict, the better plan and file."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from io import StringIO
+from typing import Any
+
+from app.jobs.desk import Desk
+from app.jobs.files import AUDIT_S, judged, named_file, plain_name
+from app.jobs.handlers.planning import send_plan
+from app.jobs.protocol import Request
+from app.model.upload_store import path_of
+from planners.audits.cure.kernels import RUNTIME
+from planners.audits.cure.tflm import planned, with_plan
+from planners.audits.readers.table import write_table
+from planners.audits.verdict.audit import Audit
+
+MOST_NAMED = 6
+"""Tensors that are named of a list."""
+
+
+def send_judged(desk: Desk, request: Request) -> None:
+    """Judge a file's plan; send the verdict, and the plan as one that is shown."""
+    desk.progress("judging the plan")
+    found, plan = _judged(request)
+    asked = {name: request.problem[name] for name in ("upload", "model")}
+    desk.result("audit", **asked, digest=plan.graph.digest, **verdict_of(found))
+    send_plan(desk, plan)
+
+
+def run_better(desk: Desk, request: Request) -> None:
+    """The better placement of the same tensors, as a plan that is shown."""
+    desk.progress("placing the tensors")
+    send_plan(desk, _judged(request, better=True)[1])
+
+
+def run_better_file(desk: Desk, request: Request) -> None:
+    """The file with the better plan: the same model, or a table with our addresses."""
+    desk.progress("placing the tensors")
+    name, path = plain_name(request.problem["model"]), path_of(request.problem["upload"])
+    if path.suffix != ".tflite":
+        found, _ = _judged(request)
+        text = StringIO()
+        write_table(text, found.better().tensors)
+        _send_file(desk, f"{name}-better.csv", text.getvalue().encode(), found.better_sentence())
+        return
+    with named_file(path, name) as named:
+        over = bool(request.more["over_inputs"])
+        file, plan = planned(named, overlap=over, time_limit_s=AUDIT_S)
+        data = with_plan(file, plan)
+    line = plan.sentence()
+    if plan.overlapped:
+        line += f" For the {RUNTIME} only: {', '.join(plan.overlapped)} write over their inputs."
+    if plan.unknown:
+        line += f" Scratch of {', '.join(plan.unknown)} is not known: the head may be larger."
+    _send_file(desk, f"{name}-{'over-inputs' if over else 'planned'}.tflite", data, line)
+
+
+def _judged(request: Request, *, better: bool = False) -> tuple[Audit, Any]:
+    problem = request.problem
+    return judged(path_of(problem["upload"]), plain_name(problem["model"]), better=better)
+
+
+def _send_file(desk: Desk, name: str, data: bytes, line: str) -> None:
+    packed = base64.b64encode(gzip.compress(data, 6)).decode()
+    desk.result("file", name=name, gzip=packed, line=line)
+
+
+def verdict_of(found: Audit) -> dict[str, Any]:
+    """What the page says of a plan beside its pictures, as plain data; sizes in bytes."""
+    blame = [tensor for memory in found.memories for tensor in memory.blame]
+    worse = found.peak_bytes is not None and found.peak_bytes > found.least_bytes
+    return {
+        "sentence": found.sentence(),
+        "worse": worse,
+        "proven": found.proven,
+        "packing": any(memory.packing for memory in found.memories),
+        "least_bytes": found.least_bytes,
+        "floor_bytes": found.floor_bytes,
+        "step": found.step(found.memories[0].worst_step),
+        "binding": [found.name(id) for id in found.binding[:MOST_NAMED]],
+        "bind": len(found.binding),
+        "blame": [[found.name(t.id), t.size_bytes, t.stop] for t in blame[:MOST_NAMED] if worse],
+        "blamed": len(blame) if worse else 0,
+        "memories": len(found.memories),
+    }

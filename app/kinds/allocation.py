@@ -1,0 +1,42 @@
+"""Another tool's plan, or the better one: what is live when and where it lies, and no more."""
+
+from __future__ import annotations
+
+import planners as sp
+from app.kinds.kind import Card, Row
+from app.kinds.tables import largest_tensors
+from app.kinds.whole import WholeKind
+from app.model.checked_plan import Shown
+from planners.audits.shown import is_allocation
+from planners.core.units import format_bytes
+
+EXTENT = "the highest address in use: what the memory has to have"
+LIVE = "the bytes live at once in the worst step: no placement of these lifetimes needs less"
+
+
+class AllocationKind(WholeKind):
+    """Its traffic and times are of no machine: cards are about addresses."""
+
+    def made(self, shown: Shown) -> bool:
+        return is_allocation(shown.plan)
+
+    def aim(self, plan: sp.Plan) -> str:
+        return "highest address"
+
+    def cards(self, shown: Shown) -> list[Card]:
+        extent, live = shown.report.extent_bytes, shown.report.peak_bytes
+        holes = f"{(extent - live) / extent:.1%} of it" if extent > live else "no room lost"
+        return [
+            Card(format_bytes(extent), "peak: highest address", "peak", EXTENT),
+            Card(format_bytes(live), "live at once", "live-at-once", LIVE),
+            Card(format_bytes(extent - live), f"more, {holes}", "more", "peak less live at once"),
+        ]
+
+    def limit(self, shown: Shown) -> tuple[int, str]:
+        return shown.plan.budget_bytes, "highest address"
+
+    def largest(self, shown: Shown) -> list[Row]:
+        stays = shown.stay_columns
+        names = (stays.tensors[at] for at in stays.tensor.tolist())
+        sizes = dict(zip(names, stays.size_bytes.tolist(), strict=True))
+        return largest_tensors(shown, sizes, "the largest tensors")
