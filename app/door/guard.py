@@ -7,7 +7,9 @@ from typing import Any
 from bokeh.server.tornado import BokehTornado
 from tornado.httputil import HTTPServerRequest
 
+from app.door.rates import RequestRates, too_often
 from app.door.refusals import Refusal, Refusing
+from app.door.sockets import refusal_of_socket
 
 NAMES = ("bokeh-session-id", "bokeh-token")
 NAMED = Refusal(
@@ -18,7 +20,10 @@ NAMED = Refusal(
 )
 
 
-def refusal_of(request: HTTPServerRequest) -> Refusal | None:
+_rates = RequestRates()
+
+
+def refusal_of(server: BokehTornado, request: HTTPServerRequest) -> Refusal | None:
     """Why a request is not let in, if it is not.
 
     Bokeh lets anybody share any session whose name they know, signed or not: who is sent a link to
@@ -26,7 +31,9 @@ def refusal_of(request: HTTPServerRequest) -> Refusal | None:
     """
     if "Bokeh-Session-Id" in request.headers or any(name in request.arguments for name in NAMES):
         return NAMED
-    return None
+    if wait_s := _rates.wait_s(request.remote_ip or ""):
+        return too_often(wait_s)
+    return refusal_of_socket(server, request)
 
 
 def guard() -> None:
@@ -36,7 +43,7 @@ def guard() -> None:
         return
 
     def find_guarded(server: Any, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        if refusal := refusal_of(request):
+        if refusal := refusal_of(server, request):
             return server.get_handler_delegate(request, Refusing, {"refusal": refusal})
         return theirs(server, request, **kwargs)
 

@@ -6,6 +6,7 @@ from app.door.guard import guard
 from app.door.headers import add_headers
 from app.door.origins import accept_loopback
 from app.door.places import make_pages_in_turn
+from app.door.sockets import bound_sockets
 
 
 def hang_door() -> None:
@@ -17,3 +18,4 @@ def hang_door() -> None:
     add_headers()
     accept_loopback()
     make_pages_in_turn()
+    bound_sockets()

@@ -26,11 +26,13 @@ from app.jobs.process import Worker, read_answer
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import ResultStore, drop, results, versions
 from app.model.memory import describe_death, worker_limit
+from app.model.settings import JOBS
 
 GRACE_S = 4.0  # two are enough to stop, check and send the plan
 WARM_AFTER_S = 4.0
 WATCH_S = 0.2
 MOST_OWNERS = 1000
+TOO_MANY = "{most} of your jobs wait already: cancel some, or ask again once they are done"
 KEPT = frozenset({"plan"})  # kinds of requests that are answered from the disk where possible
 
 
@@ -142,6 +144,10 @@ class WorkerPool:
 
     def _wait(self, job: PoolJob) -> None:
         with self._lock:
+            if sum(other.owner == job.owner for other in self._waiting) >= JOBS.value:
+                job.put(Answer("error", data={"text": TOO_MANY.format(most=JOBS.value)}))
+                self._end(job, Answer("done"))
+                return
             job.state = "queued"
             self._waiting.append(job)
             self._dispatch()

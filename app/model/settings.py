@@ -50,3 +50,24 @@ class Bytes:
 
 SESSIONS = Count("SPILLWAY_SESSIONS", 64)
 """How many visitors may have a page at once."""
+REQUESTS = Count("SPILLWAY_REQUESTS", 2000)
+"""How many requests one address may make in a minute; a page takes about fifty."""
+SOCKETS = Count("SPILLWAY_SOCKETS", 128)
+"""How many web sockets may be open at once."""
+JOBS = Count("SPILLWAY_JOBS", 16)
+"""How many jobs of one visitor may wait in the queue."""
+MESSAGE = Bytes("SPILLWAY_MESSAGE", 16 * 2**20)
+"""How large a message from a page may be, all of its parts together."""
+UPLOADS_EACH = Bytes("SPILLWAY_UPLOADS_EACH", 512 * 2**20)
+"""How much one visitor may bring in one session."""
+UPLOADS = Bytes("SPILLWAY_UPLOADS", 2**30)
+"""How much is kept of uploaded files, and how much of files that still arrive is held in memory."""
+SETTINGS: tuple[Count | Bytes, ...] = (
+    SESSIONS,
+    REQUESTS,
+    SOCKETS,
+    JOBS,
+    MESSAGE,
+    UPLOADS_EACH,
+    UPLOADS,
+)

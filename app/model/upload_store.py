@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import planners as sp
+from app.model.settings import UPLOADS
 from planners.allocation.csv_io import COLUMNS
 from planners.audits.readers.pte import SIGN as PTE_SIGN
 from planners.audits.readers.pte import SIGN_AT as PTE_SIGN_AT
@@ -31,7 +32,7 @@ PLANS = {"csv": 16 * 2**20, "pte": 2**28, "txt": 16 * 2**20}
 MOST_BYTES = {"json": 64 * 2**20, "html": 64 * 2**20} | {f.kind: f.most_bytes for f in FORMATS}
 MOST_BYTES |= PLANS
 LARGEST = max(MOST_BYTES.values())
-KEPT_BYTES = 2**30
+NO_ROOM = "The server has no room for more files: try again in a minute."
 YOUNG_S = 60.0  # a file used so recently is not removed: somebody waits for what is in it
 TOKEN = re.compile(rf"[0-9a-f]{{64}}\.({'|'.join(MOST_BYTES)})")
 TWO_FILES = (
@@ -159,10 +160,10 @@ def _make_room(place: Path, size_bytes: int) -> None:
             files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
     held = size_bytes + sum(size for _, size, _ in files)
     for used, size, path in sorted(files):
-        if held <= KEPT_BYTES:
+        if held <= UPLOADS.value:
             return
         if time.time() - used < YOUNG_S:
-            raise sp.BadInput("The server has no room for more files: try again in a minute.")
+            raise sp.BadInput(NO_ROOM)
         with contextlib.suppress(OSError):
             os.unlink(path)
         held -= size

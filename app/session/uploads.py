@@ -10,10 +10,12 @@ import planners as sp
 from app.jobs.files import plain_name
 from app.model.checked_plan import Shown
 from app.model.options import without_breaks
+from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
 from app.model.upload_store import keep
 from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
+from planners.core.units import format_bytes
 
 
 class Uploads:
@@ -27,9 +29,15 @@ class Uploads:
             models.brought.names,
         )
         self._brought = ("", "")
+        self._bytes = 0  # of all files so far
 
     def take(self, content: bytes, name: str = "plan.json") -> None:
         """Have a visitor's file read by a worker; only what is valid is shown."""
+        self._bytes += len(content)
+        if self._bytes > UPLOADS_EACH.value:
+            most = format_bytes(UPLOADS_EACH.value)
+            self.models.work.notice = f"This page was given {most} of files: open another one."
+            return
         try:
             token = keep(name, content)
         except sp.SpillwayError as error:

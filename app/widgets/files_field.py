@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from io import StringIO
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import panel as pn
 import panel.models.file_dropper  # a page knows only models that were imported before it
 import param
 
-from app.model.upload_store import LARGEST, too_large
+from app.model.settings import UPLOADS
+from app.model.upload_store import LARGEST, NO_ROOM, too_large
 from app.session.session import Session
 from app.widgets.style import COMPACT
 
@@ -36,12 +38,16 @@ WORDS = """
 """
 
 
+_arriving: WeakKeyDictionary[Dropper, int] = WeakKeyDictionary()
+"""The bytes that are held of files of which more is to come, for all visitors."""
+
+
 class Dropper(pn.widgets.FileDropper):
     """A field for one file, which arrives in pieces; no more of it is taken than is allowed."""
 
     _rename: ClassVar[dict[str, str | None]] = {"whole": None}
 
-    whole = param.Parameter(None, doc="The name and the bytes of the last file.")
+    whole = param.Parameter(None, doc="The name of the last file, and its bytes or why not.")
 
     def _process_event(self, event: Any) -> None:
         data = event.data
@@ -55,12 +61,20 @@ class Dropper(pn.widgets.FileDropper):
         parts = self._file_buffer[name]
         piece = data["data"]
         parts.append(piece if isinstance(piece, bytes) else str(piece).encode())
-        if sum(map(len, parts)) > LARGEST:
-            self._file_buffer = {}
-            self.whole = (name, None)
+        size = _arriving[self] = sum(map(len, parts))
+        if size > LARGEST:
+            self._drop()
+            self.whole = (name, too_large(LARGEST))
+        elif sum(_arriving.values()) > UPLOADS.value:
+            self._drop()
+            self.whole = (name, NO_ROOM)
         elif data["chunk"] == data["total_chunks"]:
-            self._file_buffer = {}
+            self._drop()
             self.whole = (name, b"".join(parts))
+
+    def _drop(self) -> None:
+        self._file_buffer = {}
+        _arriving.pop(self, None)
 
 
 def dropper(name: str, words: str, **look: Any) -> Dropper:
@@ -118,8 +132,8 @@ class FilesField(pn.viewable.Viewer):
 
     def _uploaded(self, event: Any) -> None:
         name, content = event.new
-        if content is None:
-            self.session.work.notice = too_large(LARGEST)
+        if isinstance(content, str):
+            self.session.work.notice = content
         else:
             self.session.uploads.take(content, name)
 

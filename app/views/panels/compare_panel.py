@@ -25,7 +25,6 @@ from app.model.compare import (
 from app.model.machines import called, summary_of
 from app.model.options import word
 from app.model.state import ALIGNED, tensor_selection
-from app.model.upload_store import LARGEST, too_large
 from app.session.session import Session
 from app.views.panels.comparing import amount, difference_cells, signed
 from app.widgets.buttons import button
@@ -184,9 +183,9 @@ class Comparison(pn.viewable.Viewer):
         if name and name != self.session.pins.chosen:
             self.session.pins.choose(name)
 
-    def _taken(self, name: str, content: bytes | None) -> None:
-        if content is None:
-            self.session.work.notice = too_large(LARGEST)
+    def _taken(self, name: str, content: bytes | str) -> None:
+        if isinstance(content, str):
+            self.session.work.notice = content
         else:
             self.session.pins.take_file(content, name)
 

@@ -62,6 +62,21 @@ def test_sessions_take_turns(pool: WorkerPool) -> None:
 
 
 @pytest.mark.usefixtures("full")
+def test_one_visitor_has_so_many_jobs_wait_and_no_more(
+    pool: WorkerPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_JOBS", "2")
+    mine = [pool.submit(Request("plan", SLOW), owner="a") for _ in range(3)]
+    other = pool.submit(Request("plan", SLOW), owner="b")
+    assert [job.state for job in (*mine, other)] == ["queued", "queued", "ended", "queued"]
+    refused, done = mine[2].drain()
+    assert "2 of your jobs wait already" in refused["text"]
+    assert done.kind == "done"
+    mine[0].cancel()
+    assert pool.submit(Request("plan", SLOW), owner="a").state == "queued"
+
+
+@pytest.mark.usefixtures("full")
 def test_what_somebody_waits_for_goes_before_sweeps(pool: WorkerPool) -> None:
     sweep = pool.submit(Request("sweep", PROBLEM, {"budgets": [10**6]}), owner="a", background=True)
     plan = pool.submit(Request("plan", PROBLEM), owner="a")

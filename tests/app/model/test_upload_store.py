@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import planners as sp
-from app.model import upload_store
 from app.model.upload_store import folder, keep, there
 
 
@@ -26,7 +25,7 @@ def brought(number: int) -> str:
 def test_a_flood_of_files_ends_at_the_room_that_there_is(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_store, "KEPT_BYTES", 3000)
+    monkeypatch.setenv("SPILLWAY_UPLOADS", "3000")
     tokens = [brought(n) for n in range(3)]
     with pytest.raises(sp.BadInput, match="no room for more files"):
         brought(3)

@@ -292,6 +292,17 @@ def test_a_file_that_is_too_large_is_not_kept(
     assert not (folder / "cache" / "uploads").exists()
 
 
+def test_a_visitor_brings_no_more_than_one_may(
+    visitor: Session, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setenv("SPILLWAY_UPLOADS_EACH", "1 KiB")
+    visitor.uploads.take(b"x" * 600, "x.json")
+    visitor.work.notice = ""
+    visitor.uploads.take(b"y" * 600, "y.json")
+    assert visitor.work.notice == "This page was given 1 KiB of files: open another one."
+    assert len(list((folder / "cache" / "uploads").iterdir())) == 1
+
+
 def test_an_import_that_takes_too_long_is_ended(
     pool: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import Mock
 
+import pytest
+
 from app.widgets.files_field import dropper
 
 
@@ -25,3 +27,18 @@ def test_pieces_of_files_that_never_began_are_not_held() -> None:
     field._process_event(piece("a.json", 1, 2, b"ab"))
     field._process_event(piece("a.json", 2, 2, b"cd"))
     assert field.whole == ("a.json", b"abcd")
+
+
+def test_files_that_still_arrive_are_held_within_what_all_visitors_may_bring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPILLWAY_UPLOADS", "2500")
+    fields = [dropper("upload", "words") for _ in range(3)]
+    for field in fields:
+        field._process_event(piece("a.onnx", 1, 2, b"x" * 1000))
+    assert "no room" in fields[2].whole[1]
+    assert not fields[2]._file_buffer
+    fields[0]._process_event(piece("a.onnx", 2, 2, b"x"))
+    assert fields[0].whole == ("a.onnx", b"x" * 1000 + b"x")
+    fields[2]._process_event(piece("b.onnx", 1, 1, b"x" * 1000))
+    assert fields[2].whole == ("b.onnx", b"x" * 1000)

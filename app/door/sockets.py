@@ -1,0 +1,60 @@
+"""Web sockets: how many, who may open a session by one, and how much they may send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bokeh.server.tornado import BokehTornado
+from bokeh.util.token import get_session_id
+from panel.io.server import WSHandler
+from tornado.httputil import HTTPServerRequest
+
+from app.door.places import AGAIN_S, refusal_if_full, turn
+from app.door.refusals import Refusal
+from app.model.settings import MESSAGE, SOCKETS
+
+TRY_LATER, TOO_BIG = 1013, 1009  # of RFC 6455 and its registry
+
+
+def refusal_of_socket(server: BokehTornado, request: HTTPServerRequest) -> Refusal | None:
+    """Why no other socket is opened, where one is asked for and there are too many."""
+    if request.headers.get("Upgrade", "").lower() != "websocket":
+        return None
+    if len(server._clients) < SOCKETS.value:
+        return None
+    why = f"All {SOCKETS.value} connections of this server are taken: try again in a minute."
+    return Refusal(503, "The server is full", why, AGAIN_S)
+
+
+def bound_sockets() -> None:
+    """Have sockets make sessions in their turn and while there are places, and close those that
+    send more than they may."""
+    opened, received = WSHandler._async_open, WSHandler._receive
+    if opened.__name__ == "open_in_turn":
+        return
+
+    async def open_in_turn(handler: Any, token: str) -> None:
+        known = {session.id for session in handler.application_context.sessions}
+        if get_session_id(token) in known:
+            await opened(handler, token)
+            return
+        async with turn():
+            if refusal_if_full(handler.application):
+                handler.close(TRY_LATER, "the server is full")
+            else:
+                await opened(handler, token)
+
+    async def receive_bounded(handler: Any, fragment: str | bytes) -> Any:
+        held = getattr(handler, "_spillway_held", 0) + len(fragment)
+        if held > MESSAGE.value:
+            handler.close(TOO_BIG, "the message is too large")
+            return None
+        handler._spillway_held = held
+        message = await received(handler, fragment)
+        if message is not None:
+            handler._spillway_held = 0
+        return message
+
+    WSHandler._async_open = open_in_turn  # type: ignore[method-assign, assignment]
+    WSHandler._receive = receive_bounded
+    WSHandler.max_message_size = property(lambda _handler: MESSAGE.value)
