@@ -175,13 +175,19 @@ def execute(
 
     Without `module` and `inputs`, the graph's own model is built with random weights from `seed`.
     With `float64` the result says how far the plan's numbers and eager float32's own are from a
-    run of the module in float64.
+    run of the module in float64. Of a plan for a `.tflite` file, `module` is that file's path and
+    `inputs` are arrays as it lays them, drawn by chance from `seed` if not given: the reference is
+    then the file run in whole tensors, by kernels that equal TensorFlow Lite Micro's.
     Raises `InvalidPlan` where the program is wrong, `BadInput` where the model is not available:
     graphs of ONNX files are not executed.
     """
     from planners.simulator.execute import execute as run
 
-    if module is None or "onnx" in plan.graph.source:
+    if "tflite" in plan.graph.source and isinstance(module, (str, Path)):
+        from planners.simulator.execute_tflite import execute_tflite
+
+        return execute_tflite(plan, module, inputs, seed=seed)
+    if module is None or {"onnx", "tflite"} & plan.graph.source.keys():
         from planners.catalogue import build
 
         module, built = build(plan.graph.source, seed=seed)

@@ -27,8 +27,12 @@ LARGEST_INPUT = 2**28
 """Elements of an input beyond which its shape is taken for a slip."""
 
 NO_KERNELS = (
-    "a graph from an ONNX, .tflite or .pt2 file can be planned, checked and simulated, not "
+    "a graph from an ONNX or .pt2 file can be planned, checked and simulated, not "
     "executed: for that, import the PyTorch module with from_torch"
+)
+NO_FILE = (
+    "a plan for a .tflite file is executed with that file's weights: give the file, as "
+    "spillway run --model or as sp.execute(plan, path)"
 )
 
 
@@ -118,7 +122,9 @@ def build(
         network = darknet.network_of(source, "the graph's source")
         inputs = torch_models.random_inputs(source["input_shape"], seed)
         return torch_models.random_module(network, seed, inputs), inputs
-    if {"onnx", "tflite", "pt2"} & source.keys():
+    if "tflite" in source:
+        raise BadInput(NO_FILE)
+    if {"onnx", "pt2"} & source.keys():
         raise BadInput(NO_KERNELS)
     name, shapes = source.get("catalogue"), source.get("input_shape")
     if not isinstance(name, str) or not isinstance(shapes, (list, tuple)):

@@ -258,6 +258,9 @@ def simulate(
 def run(
     plan_file: PlanFile,
     seed: Annotated[int, typer.Option("--seed", help="of random weights and inputs")] = 0,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="the .tflite file of the plan, with its weights")
+    ] = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", help="streaming: safetensors in its order")
     ] = None,
@@ -265,24 +268,33 @@ def run(
     device: Annotated[str, typer.Option("--device", help="streaming: cpu, or cuda")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch."""
+    """Execute a plan in an arena of its bytes, or stream it from disk, beside eager PyTorch.
+
+    A plan for a .tflite file runs with that file's own weights, beside the file itself.
+    """
     made = sp.Plan.load(plan_file)
-    if made.details.streamed:
+    tflite = "tflite" in made.graph.source
+    if model is not None and not tflite:
+        raise BadInput("--model is for plans of .tflite files: other models have their weights")
+    if made.details.streamed and not tflite:
         run_streaming(made, weights, seed, repeats, device, as_json)
         return
     if weights is not None or repeats != 1 or device != "cpu":
         raise BadInput(f"weights, repeats and device are for streaming plans, not {made.planner}")
     with Reporter(as_json, f"running {made.graph.name}"):
-        done = sp.execute(made, seed=seed, float64=True)
-    exact = done.float64
-    assert exact is not None, "it was wanted"
+        done = sp.execute(made, model, seed=seed, float64=not tflite)
     facts = {
         "model": made.graph.name,
         "bit_exact": done.bit_exact,
         "max_abs_error": done.max_abs_error,
-        "plan_float64_error": exact.plan,
-        "eager_float64_error": exact.eager,
-        "float64_note": exact.why_not,
+    }
+    if (exact := done.float64) is not None:
+        facts |= {
+            "plan_float64_error": exact.plan,
+            "eager_float64_error": exact.eager,
+            "float64_note": exact.why_not,
+        }
+    facts |= {
         "arena_bytes": done.arena_bytes,
         "budget_bytes": made.budget_bytes,
         "compute_steps": done.compute_steps,

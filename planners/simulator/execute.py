@@ -50,6 +50,9 @@ Made: TypeAlias = tuple[torch.Tensor, Box]
 class Execution(Displayed):
     """The outputs of a program and how they compare with eager PyTorch's.
 
+    Of a plan for a `.tflite` file it is the file itself, run in whole tensors by the same kernels,
+    that stands in eager PyTorch's place: `beside` says so.
+
     `state` holds the new values of what the module keeps, by their paths in it; they are compared
     as outputs are. The module itself ran once, and keeps what its own run gave. `float64` says how
     far the plan and eager PyTorch are from a run in float64, where that was wanted.
@@ -67,9 +70,10 @@ class Execution(Displayed):
     compute_steps: int
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
     float64: Float64Errors | None = None
+    beside: str = "eager PyTorch"
 
     def facts(self) -> list[Fact]:
-        same = "equal to eager PyTorch's in every bit" if self.bit_exact else "not in every bit"
+        same = f"equal to {self.beside}'s in every bit" if self.bit_exact else "not in every bit"
         return [
             ("Execution", "in an arena of the plan's bytes"),
             ("outputs", same),
@@ -110,7 +114,7 @@ def execute(
     return Execution(
         outputs=outputs,
         reference=reference,
-        max_abs_error=max((_error(a, b) for a, b in pairs), default=0.0),
+        max_abs_error=max((largest_error(a, b) for a, b in pairs), default=0.0),
         bit_exact=all(torch.equal(a, b) for a, b in pairs),
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
@@ -281,7 +285,7 @@ class ProgramRunner:
         fetch, made = self._fetch(op, item), []
         for operand in item.writes:
             box, key = operand.piece.box, self.arena.key(operand)
-            value = add_part(self.model, self.graph, op, box, sums, fetch)
+            value = self._products(op, box, sums, fetch)
             before = self.summed.pop(key, 0)
             wide = self.form.sums(self.graph, op)
             own, value = value.dtype, value if wide is None else value.to(wide)
@@ -290,7 +294,7 @@ class ProgramRunner:
             if before + sums[1] - sums[0] < (reduced(self.graph, op) or 0):
                 self.summed[key] = before + sums[1] - sums[0]
             else:  # It takes its own bytes, the first of those that it had.
-                value = finish_sum(self.model, self.graph, op, box, value.to(own), fetch)
+                value = self._finished(op, box, value.to(own), fetch)
                 self.arena.poison(operand.region)
                 size = piece_bytes(self.graph, operand.piece)
                 operand = Operand(operand.piece, operand.region._replace(size_bytes=size))
@@ -301,6 +305,14 @@ class ProgramRunner:
             full = operand.piece == self.whole[operand.piece.tensor]
             self.arena.write(operand, value, whole=full)
         self.computed += 1
+
+    def _products(
+        self, op: Operator, box: Box, sums: tuple[int, int], fetch: Fetch
+    ) -> torch.Tensor:
+        return add_part(self.model, self.graph, op, box, sums, fetch)
+
+    def _finished(self, op: Operator, box: Box, total: torch.Tensor, fetch: Fetch) -> torch.Tensor:
+        return finish_sum(self.model, self.graph, op, box, total, fetch)
 
     def _everything(self, op: Operator, item: Compute) -> dict[str, Made]:
         """The whole operator, on zeros wherever nothing is read."""
@@ -376,7 +388,7 @@ def _shape(box: Box) -> tuple[int, ...]:
     return tuple(stop - start for start, stop in box)
 
 
-def _error(a: torch.Tensor, b: torch.Tensor) -> float:
+def largest_error(a: torch.Tensor, b: torch.Tensor) -> float:
     """The largest difference; equal infinities and equal NaNs do not differ."""
     if a.shape != b.shape:
         return float("inf")

@@ -46,7 +46,7 @@ _OPTIONS: Mapping[int, str] = {
     number: name for name, number in vars(tflite.BuiltinOptions).items() if isinstance(number, int)
 }
 BROKEN = (struct.error, IndexError, ValueError, TypeError, OverflowError, AssertionError)
-"""What the generated reader raises where references lead astray, now or as options are read."""
+"""What the generated reader raises where references lead astray."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,15 @@ class TfliteOperator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Any
+    path: Path
 
     def get(self, name: str, default: Any = None) -> Any:
-        """An option, as the schema names it: `StrideH`."""
+        """An option, as the schema names it: `StrideH`. Raises `BadInput` where it is broken."""
         read = getattr(self.options, name, None)
-        return default if read is None else read()
+        try:
+            return default if read is None else read()
+        except BROKEN as error:
+            raise BadInput(f"{self.path}: {self.label} has options that are broken") from error
 
     @property
     def label(self) -> str:
@@ -270,7 +274,8 @@ class _Reader:
         for tensor in (*inputs, *outputs):
             if not -1 <= tensor < count:
                 raise BadInput(f"{self.path} is broken: operator {number} has no tensor {tensor}")
-        return TfliteOperator(number, kind, custom, inputs, outputs, self._options(operator))
+        options = self._options(operator)
+        return TfliteOperator(number, kind, custom, inputs, outputs, options, self.path)
 
     def _options(self, operator: Any) -> Any:
         """The table of an operator's options, as the generated class has it."""

@@ -17,7 +17,7 @@ from planners.importers.torch.said import NodeValue
 if TYPE_CHECKING:
     from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteSubgraph
     from planners.importers.tflite.values import TfliteNode, TfliteValues
-    from planners.importers.torch.said import CallWriter
+    from planners.importers.torch.said import Calls, CallWriter
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
 CONTROL = frozenset({"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
@@ -46,7 +46,7 @@ def from_tflite(
     if granularity not in GRANULARITIES:
         raise BadInput(f"granularity {granularity!r} is not one of {', '.join(GRANULARITIES)}")
     file = read_tflite(path)
-    found = _SubgraphReader(file).read()
+    found = SubgraphReader(file).read()
     _check_shapes(file, found.trace, input_shape)
     source = {
         "tflite": {"file": file.path.name, "sha256": file.digest},
@@ -60,7 +60,8 @@ def from_tflite(
         raise BadInput(f"{path}: {error}") from error
     if not graph.operators:
         raise BadInput(f"{path}: its inputs reach no operator; there is nothing to plan")
-    names = [op.name for op in graph.operators if not found.opaque.isdisjoint(_kinds(op))]
+    opaque = found.calls.opaque
+    names = [op.name for op in graph.operators if not opaque.isdisjoint(_kinds(op))]
     return replace(graph, source={**source, "opaque": names}) if names else graph
 
 
@@ -83,14 +84,19 @@ def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | Non
 
 @dataclass(slots=True)
 class FoundCalls:
-    """What was read: the trace, and the kinds of calls of which nothing is known."""
+    """What was read: the trace, the values, the nodes and steps behind its calls, and outputs.
+
+    `outputs` are what the file returns, in its order, by what they are the same as.
+    """
 
     trace: CallTrace
-    opaque: frozenset[str]
+    values: TfliteValues
+    calls: Calls
+    outputs: tuple[str, ...]
 
 
 @dataclass(slots=True)
-class _SubgraphReader:
+class SubgraphReader:
     """The calls of a file's first subgraph, and what it keeps from run to run.
 
     `variables` has the value that each resource variable has now, by its name; `kept` the tensor
@@ -125,6 +131,7 @@ class _SubgraphReader:
         inputs += [self._tensor(name, "state", values) for name in self.state if name not in names]
         known = {*names, *self.state, *writer.found.calls, *writer.found.parameters}
         outputs = [writer.found.resolve(values.names[n]) for n in graph.outputs]
+        returned = tuple(outputs)
         outputs += self.state.values()
         trace = CallTrace(
             self.file.path.stem,
@@ -134,7 +141,7 @@ class _SubgraphReader:
             tuple(dict.fromkeys(name for name in outputs if name in known)),
             self.state,
         )
-        return FoundCalls(trace, frozenset(writer.found.opaque))
+        return FoundCalls(trace, values, writer.found, returned)
 
     def _check_order(self, graph: TfliteSubgraph) -> None:
         """Refuse a file in which something is read that nothing before it has made."""

@@ -35,6 +35,11 @@ def said(node: TfliteNode) -> Said:
     return [*steps, activation] if activation else steps
 
 
+def fuses(what: Aten) -> bool:
+    """Whether a step is the activation that an operator has in its options."""
+    return any(what is activation for activation in _ACTIVATIONS.values())
+
+
 def _binary(kind: str) -> Callable[[TfliteNode], Said]:
     """Element by element; an operand of one known number is a number, not a tensor."""
 

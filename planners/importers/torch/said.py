@@ -98,7 +98,7 @@ class Calls:
 
     `now` maps a value to the one that it is the same as. `said` holds the arguments of calls,
     `opaque` the kinds of those that nothing is known of, so that they need all of their operands;
-    `names` are those of all values.
+    `names` are those of all values, `nodes` the node that each call is a step of.
     """
 
     calls: dict[str, Call] = field(default_factory=dict)
@@ -107,6 +107,7 @@ class Calls:
     now: dict[str, str] = field(default_factory=dict)
     opaque: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    nodes: dict[str, Any] = field(default_factory=dict)
 
     def fresh(self, name: str) -> str:
         """A name like this one that no value has."""
@@ -135,14 +136,16 @@ class CallWriter:
         before = ""
         for step, what in enumerate(said):
             last = step == len(said) - 1
-            name = node.outputs[0] if last else self.found.fresh(f"{node.outputs[0]}.{step}")
+            own = node.outputs[0]
+            name = own if last else self.found.fresh(f"{own}.{what.kind}")
             operands = {k: before if v == BEFORE else v for k, v in what.operands.items()}
             if last and (len(node.outputs) > 1 or what.splits is not None):
-                self._several(node, what, operands, block)
+                name = self._several(node, what, operands, block)
             else:
                 out = self.values.of[node.outputs[0]].shape
                 shape = out if last or what.shape is None else what.shape
                 self._record(name, shape, what, operands, block)
+            self.found.nodes[name] = node
             before = name
 
     def opaque(self, kind: str, operands: Sequence[str]) -> Aten:
@@ -181,8 +184,8 @@ class CallWriter:
             block=block,
         )
 
-    def _several(self, node: SaidNode, what: Aten, operands: Mapping[str, str], block: str) -> None:
-        """A call that gives several values, and the calls that pick them out."""
+    def _several(self, node: SaidNode, what: Aten, operands: Mapping[str, str], block: str) -> str:
+        """A call that gives several values, and the calls that pick them out; its name."""
         whole = self.found.fresh(f"{node.outputs[0]}.all")
         self._record(whole, None, what, operands, block)
         at = 0
@@ -197,9 +200,11 @@ class CallWriter:
                 at += shape[what.splits]
             if name in self.values.used:
                 tensor = Tensor(name, shape, "activation", dtype)
+                self.found.nodes[name] = node
                 self.found.calls[name] = Call(
                     name, "getitem", (whole,), tensor, view=view, item=True, relation=relation
                 )
+        return whole
 
     def _operand(self, name: str) -> str:
         """What an operand reads: a value, a weight, or numbers as a constant of their own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -228,27 +229,39 @@ def drawn(seed: int, operators: int = 8) -> TfliteWriter:
     return net.done(*ends[:-1], last)
 
 
-def recurrent() -> TfliteWriter:
-    """An LSTM in float, whose scratch buffers the runtime places."""
+def recurrent(whole: bool = False) -> TfliteWriter:
+    """An LSTM, whose scratch buffers the runtime places; float, or int8 with a cell of int16."""
     w, rng = TfliteWriter(), np.random.default_rng(5)
     steps, read, units = 6, 5, 4
+    kind = "int8" if whole else "float32"
 
     def weights(*shape: int) -> int:
-        return w.tensor(shape, "float32", rng.standard_normal(shape).astype(np.float32))
+        if not whole:
+            return w.tensor(shape, kind, rng.standard_normal(shape).astype(np.float32))
+        if len(shape) == 1:
+            return w.tensor(shape, "int32", rng.integers(-500, 500, shape).astype(np.int32))
+        return w.tensor(shape, kind, rng.integers(-127, 128, shape).astype(np.int8), scale=0.02)
 
-    x = w.tensor((1, steps, read))
+    def tensor(shape: Sequence[int], scale: float = SCALE, zero: int = 3, **more: Any) -> int:
+        quantised = {"scale": scale, "zero": zero} if whole else {}
+        return w.tensor(shape, kind, **quantised, **more)
+
+    hidden = {"scale": 1 / 128, "zero": 0}
+    x = tensor((1, steps, read))
     inputs = [
         x,
         *(weights(units, read) for _ in range(4)),
         *(weights(units, units) for _ in "ifco"),
     ]
     inputs += [-1, -1, -1, *(weights(units) for _ in range(4)), -1, -1]
-    inputs += [w.tensor((1, units), variable=True), w.tensor((1, units), variable=True)]
+    inputs += [tensor((1, units), **hidden, variable=True)]
+    cell = {"dtype": "int16", "scale": 2.0**-11} if whole else {}
+    inputs += [w.tensor((1, units), variable=True, **cell)]
     inputs += [-1] * 4
     states = w.operator(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         inputs,
-        [w.tensor((1, steps, units))],
+        [tensor((1, steps, units), **hidden)],
         "UnidirectionalSequenceLSTMOptions",
         FusedActivationFunction=4,
         TimeMajor=False,
@@ -256,18 +269,24 @@ def recurrent() -> TfliteWriter:
     flat = w.operator(
         "RESHAPE",
         [states, w.numbers([1, steps * units])],
-        [w.tensor((1, steps * units))],
+        [tensor((1, steps * units), **hidden)],
         "ReshapeOptions",
     )
     y = w.operator(
         "FULLY_CONNECTED",
         [flat, weights(3, steps * units), weights(3)],
-        [w.tensor((1, 3))],
+        [tensor((1, 3))],
         "FullyConnectedOptions",
     )
     w.inputs = [x]
-    w.outputs = [w.operator("SOFTMAX", [y], [w.tensor((1, 3))], "SoftmaxOptions", Beta=1.0)]
+    last = tensor((1, 3), 1 / 256, -128)
+    w.outputs = [w.operator("SOFTMAX", [y], [last], "SoftmaxOptions", Beta=1.0)]
     return w
+
+
+def recurrent_int8() -> TfliteWriter:
+    """The LSTM in whole numbers."""
+    return recurrent(whole=True)
 
 
 NETWORKS = {
@@ -276,4 +295,5 @@ NETWORKS = {
     "residual": residual,
     "branches": branches,
     "recurrent": recurrent,
+    "recurrent_int8": recurrent_int8,
 }

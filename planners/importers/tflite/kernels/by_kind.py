@@ -1,0 +1,53 @@
+"""Which kernel an operator has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.importers.tflite.kernels import elements, recurrent, wholes, windows
+from planners.importers.tflite.kernels.call import KernelCall
+from planners.importers.tflite.kernels.elements import Made
+
+KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
+    "CONV_2D": windows.convolution,
+    "DEPTHWISE_CONV_2D": windows.depthwise,
+    "FULLY_CONNECTED": windows.linear,
+    "MAX_POOL_2D": windows.largest,
+    "AVERAGE_POOL_2D": windows.average,
+    "ADD": elements.summed(1),
+    "SUB": elements.summed(-1),
+    "MUL": elements.product,
+    "MAXIMUM": elements.chosen(np.maximum),
+    "MINIMUM": elements.chosen(np.minimum),
+    "PRELU": elements.slope_by_channel,
+    "LEAKY_RELU": elements.slope,
+    "RELU": elements.rectified,
+    "RELU6": elements.rectified_to_six,
+    "LOGISTIC": elements.table("logistic", elements.sigmoid),
+    "TANH": elements.table("tanh", elements.hyperbolic),
+    "HARD_SWISH": elements.swish,
+    "QUANTIZE": elements.quantised,
+    "DEQUANTIZE": elements.real_again,
+    "SOFTMAX": wholes.softmax,
+    "MEAN": wholes.mean,
+    "SUM": wholes.mean,
+    "RESIZE_BILINEAR": wholes.resized_smoothly,
+    "RESIZE_NEAREST_NEIGHBOR": wholes.resized,
+    "CONCATENATION": wholes.joined,
+    "PAD": wholes.padded,
+    "PADV2": wholes.padded,
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.lstm,
+}
+"""By the schema's name. A kernel raises `Unsupported` for types or options that it has not."""
+SUMS: Mapping[str, Callable[[KernelCall], NDArray[Any]]] = {
+    "CONV_2D": windows.convolved,
+    "FULLY_CONNECTED": windows.multiplied,
+}
+"""What sums products of channels, which `windows.finished` makes elements of."""
+MOVES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SLICE", "STRIDED_SLICE", "TRANSPOSE"})
+MOVES |= {"SPLIT", "SPLIT_V"}
+"""What moves elements and computes nothing."""

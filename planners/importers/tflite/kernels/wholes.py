@@ -1,0 +1,135 @@
+"""What needs rows or all of its operand: softmax, means, resizing, joining, padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planners.importers.tflite.kernels import fixed_point
+from planners.importers.tflite.kernels.call import KernelCall, Unsupported
+from planners.importers.tflite.kernels.elements import Made, exponential
+from planners.importers.tflite.kernels.fixed_point import divided, multiplier, scaled
+
+EXPONENT_BITS, SUM_BITS = 5, 12  # in front of the point, of exponents and of their sum
+
+
+def softmax(call: KernelCall) -> Made:
+    """SOFTMAX along the last axis."""
+    x, beta = call.array(0), float(call.get("Beta", 1.0))
+    if not call.whole():
+        e = exponential((x - x.max(axis=-1, keepdims=True)) * np.float32(beta))
+        total = np.add.accumulate(e, axis=-1)[..., -1:]  # one after the other
+        return [e / total]
+    if call.out.dtype != "int8":
+        raise Unsupported(call.out.dtype)
+    real = min(beta * call.of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
+    factor, shift = multiplier(real)
+    least = -int((2**EXPONENT_BITS - 1) * 2.0 ** (31 - EXPONENT_BITS) / 2.0**shift)
+    below = x.astype(np.int64)
+    below = below - below.max(axis=-1, keepdims=True)
+    counts = below >= least
+    powers = fixed_point.exponential(scaled(np.maximum(below, least), factor, shift), EXPONENT_BITS)
+    sums = np.where(counts, divided(powers, SUM_BITS), 0).sum(axis=-1, keepdims=True)
+    one_over, bits = fixed_point.reciprocal(sums, SUM_BITS)
+    made = divided(fixed_point.high_product(powers, one_over), bits + 31 - 8)
+    return [np.where(counts, np.clip(made - 128, -128, 127), -128).astype(np.int8)]
+
+
+def mean(call: KernelCall) -> Made:
+    """MEAN and SUM along axes."""
+    x = call.array(0)
+    axes = tuple(sorted({int(axis) % x.ndim for axis in call.array(1).reshape(-1)}))
+    count = int(np.prod([x.shape[axis] for axis in axes]))
+    shape = call.out.shape
+    if not call.whole():
+        rows = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(-1, count)
+        total = np.add.accumulate(rows, axis=1)[:, -1]
+        made = total / np.float32(count) if call.kind == "MEAN" else total
+        return [made.astype(np.float32).reshape(shape)]
+    sums = call.centred(0).sum(axis=axes)
+    factor, shift = multiplier(call.of(0).scale / call.out.scale)
+    if call.kind == "MEAN":
+        more = min(count.bit_length() - 1, 32, 31 + shift)
+        factor, shift = (factor << more) // count, shift - more
+    return [call.out.clamped(scaled(sums, factor, shift)).reshape(shape)]
+
+
+def resized(call: KernelCall) -> Made:
+    """RESIZE_NEAREST_NEIGHBOR."""
+    x = call.array(0)
+    for axis in (1, 2):
+        n, m = x.shape[axis], call.out.shape[axis]
+        corners = call.get("AlignCorners", False) and m > 1
+        scale = np.float32(n - 1) / np.float32(m - 1) if corners else np.float32(n) / np.float32(m)
+        half = np.float32(0.5 if call.get("HalfPixelCenters", False) else 0)
+        at = (np.arange(m, dtype=np.float32) + half) * scale
+        at = np.trunc(at + np.float32(0.5)) if call.get("AlignCorners", False) else np.floor(at)
+        x = np.take(x, np.clip(at.astype(np.int64), 0, n - 1), axis=axis)
+    return [x]
+
+
+def resized_smoothly(call: KernelCall) -> Made:
+    """RESIZE_BILINEAR."""
+    x, whole = call.array(0), call.whole()
+    (y, y0, y1), (z, z0, z1) = (_between(call, axis, whole) for axis in (1, 2))
+    one: Any = 1 << 10 if whole else np.float32(1)
+    data = x.astype(np.int64) if whole else x
+    row, column = (y - one * y0.astype(y.dtype))[:, None, None], (z - one * z0.astype(z.dtype))
+    column = column[None, :, None]
+
+    def corner(rows: Any, columns: Any, a: Any, b: Any) -> NDArray[Any]:
+        return np.asarray(data[:, rows][:, :, columns] * a * b)
+
+    parts = [
+        corner(y0, z0, one - row, one - column),
+        corner(y1, z0, row, one - column),
+        corner(y0, z1, one - row, column),
+        corner(y1, z1, row, column),
+    ]
+    total = parts[0] + parts[1] + parts[2] + parts[3]
+    if not whole:
+        return [total]
+    nudged = total + np.where(total > 0, 1 << 19, -(1 << 19))
+    return [(np.sign(nudged) * (np.abs(nudged) >> 20)).astype(call.out.dtype)]
+
+
+def _between(call: KernelCall, axis: int, whole: bool) -> tuple[Any, Any, Any]:
+    """Where each line of the result lies among those of the operand: place, line before, behind."""
+    n, m = call.array(0).shape[axis], call.out.shape[axis]
+    corners = call.get("AlignCorners", False) and m > 1
+    above, under = (n - 1, m - 1) if corners else (n, m)
+    halves = call.get("HalfPixelCenters", False)
+    if whole:
+        scale = ((above << 10) + under // 2) // under
+        at = np.arange(m, dtype=np.int64) * scale
+        at = at + scale // 2 - (1 << 9) if halves else at
+        lower = np.maximum(np.sign(at) * (np.abs(at) >> 10), 0)
+        behind = at + (1 << 10) - 1
+        upper = np.minimum(np.sign(behind) * (np.abs(behind) >> 10), n - 1)
+        return at, lower, upper
+    step = np.float32(above) / np.float32(under)
+    place = np.arange(m, dtype=np.float32)
+    half = np.float32(0.5)
+    place = (place + half) * step - half if halves else place * step
+    lower = np.maximum(np.floor(place).astype(np.int64), 0)
+    return place, lower, np.minimum(np.ceil(place).astype(np.int64), n - 1)
+
+
+def joined(call: KernelCall) -> Made:
+    """CONCATENATION: the elements as they are."""
+    values = [value for value in call.inputs if value is not None]
+    for place in range(len(values)):
+        if call.of(place)[2:] != call.out[2:] and call.out.whole:
+            raise Unsupported("operands of several scales")
+    return [np.concatenate(values, axis=int(call.get("Axis", 0)))]
+
+
+def padded(call: KernelCall) -> Made:
+    """PAD and PADV2."""
+    x, around = call.array(0), call.array(1)
+    value: Any = call.out.zero if call.out.whole else 0
+    if call.kind == "PADV2":
+        value = call.array(2).reshape(-1)[0]
+    return [np.pad(x, [(int(a), int(b)) for a, b in around], constant_values=value)]

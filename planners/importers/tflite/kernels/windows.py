@@ -1,0 +1,183 @@
+"""What slides or multiplies: convolutions, pools, and linear layers.
+
+Sums of whole numbers are exact in any order; those of float32 go in the runtime's order, one
+product after the other, so that they are rounded as it rounds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import tflite
+from numpy.typing import NDArray
+
+from planners.importers.tflite.kernels.call import KernelCall, QuantisedAs, Unsupported
+from planners.importers.tflite.kernels.fixed_point import (
+    multiplier,
+    multipliers,
+    scaled,
+    scaled_wide,
+)
+
+Real = NDArray[np.float32]
+
+
+class _Slide(NamedTuple):
+    """A window over maps: taps, steps, dilation, rows and columns of padding in front, sizes."""
+
+    taps: tuple[int, int]
+    steps: tuple[int, int]
+    dilation: tuple[int, int]
+    before: tuple[int, int]
+    out: tuple[int, int]
+
+    def padded(self, data: NDArray[Any], value: Any) -> NDArray[Any]:
+        """Maps with all that any window covers."""
+        sides = []
+        for axis in range(2):
+            reach = (self.out[axis] - 1) * self.steps[axis]
+            reach += (self.taps[axis] - 1) * self.dilation[axis] + 1
+            behind = reach - self.before[axis] - data.shape[1 + axis]
+            sides.append((self.before[axis], max(0, behind)))
+        return np.pad(data, ((0, 0), *sides, (0, 0)), constant_values=value)
+
+    def views(self, padded: NDArray[Any]) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """For each tap, row by row, the element under it in every window: (n, rows, columns, c)."""
+        for r in range(self.taps[0]):
+            for c in range(self.taps[1]):
+                first = r * self.dilation[0], c * self.dilation[1]
+                spans = [
+                    slice(a, a + (n - 1) * step + 1, step)
+                    for a, n, step in zip(first, self.out, self.steps, strict=True)
+                ]
+                yield r, c, padded[:, spans[0], spans[1]]
+
+
+def _slide(call: KernelCall, taps: tuple[int, int], out: tuple[int, ...]) -> _Slide:
+    data = call.array(0)
+    steps = (int(call.get("StrideH", 1)) or 1, int(call.get("StrideW", 1)) or 1)
+    dilation = tuple(int(call.get(f"Dilation{a}Factor", 1)) or 1 for a in "HW")
+    before = [0, 0]
+    if call.get("Padding", 0) == tflite.Padding.SAME:
+        for axis in range(2):
+            reach = (out[1 + axis] - 1) * steps[axis] + dilation[axis] * (taps[axis] - 1) + 1
+            before[axis] = max(0, reach - data.shape[1 + axis]) // 2
+    return _Slide(taps, steps, (dilation[0], dilation[1]), (before[0], before[1]), (out[1], out[2]))
+
+
+def convolution(call: KernelCall) -> list[NDArray[Any]]:
+    """CONV_2D with filters (out, rows, columns, in)."""
+    return [finished(call, convolved(call))]
+
+
+def convolved(call: KernelCall) -> NDArray[Any]:
+    """Its sums of products alone."""
+    weight = call.array(1)
+    slide = _slide(call, (weight.shape[1], weight.shape[2]), call.out.shape)
+    if call.array(0).shape[-1] != weight.shape[3]:
+        raise Unsupported("groups")
+    if call.whole():
+        data = slide.padded(call.centred(0).astype(np.float64), 0.0)
+        under = np.concatenate([view for _, _, view in slide.views(data)], axis=-1)
+        sums = under @ weight.reshape(len(weight), -1).T.astype(np.float64)
+        return sums.astype(np.int64)
+    total = np.zeros((*call.out.shape[:3], len(weight)), np.float32)
+    for r, c, view in slide.views(slide.padded(call.array(0), np.float32(0))):
+        _products(total, view, weight[:, r, c])
+    return total
+
+
+def _products(total: Real, data: Real, weight: Real) -> None:
+    """Add (…, in) times (out, in) to (…, out), channel after channel."""
+    for channel in range(weight.shape[1]):
+        total += data[..., channel, None] * weight[:, channel]
+
+
+def depthwise(call: KernelCall) -> list[NDArray[Any]]:
+    """DEPTHWISE_CONV_2D with filters (1, rows, columns, out)."""
+    weight = call.array(1)[0]
+    slide = _slide(call, (weight.shape[0], weight.shape[1]), call.out.shape)
+    times = weight.shape[2] // call.array(0).shape[-1]
+    if call.whole():
+        data, total = slide.padded(call.centred(0), 0), np.zeros(call.out.shape, np.int64)
+    else:
+        data = slide.padded(call.array(0), np.float32(0))
+        total = np.zeros(call.out.shape, np.float32)
+    for r, c, view in slide.views(data):
+        total += (np.repeat(view, times, axis=-1) if times > 1 else view) * weight[r, c]
+    return [finished(call, total)]
+
+
+def linear(call: KernelCall) -> list[NDArray[Any]]:
+    """FULLY_CONNECTED on (rows, depth) with a weight (out, depth)."""
+    return [finished(call, multiplied(call))]
+
+
+def multiplied(call: KernelCall) -> NDArray[Any]:
+    """Its sums of products alone."""
+    data, weight = call.array(0), call.array(1)
+    if call.whole():
+        sums = call.centred(0).astype(np.float64) @ weight.astype(np.float64).T
+        return sums.astype(np.int64)
+    total = np.zeros((len(data), len(weight)), np.float32)
+    _products(total, data, weight)
+    return total
+
+
+def finished(call: KernelCall, sums: NDArray[Any]) -> NDArray[Any]:
+    """Sums as elements: bias, the factor of each channel, zero point."""
+    bias = call.maybe(2)
+    if not call.whole():
+        return sums if bias is None else sums + bias
+    weight = call.of(1)
+    if weight.dtype != "int8" or weight.zero:
+        raise Unsupported(f"weights of {weight.dtype}")
+    total = sums if bias is None else sums + bias.astype(np.int64)
+    wide = call.out.dtype == "int16" and (
+        call.kind != "CONV_2D" or (bias is not None and bias.dtype == np.int64)
+    )
+    times = scaled_wide if wide else scaled
+    product = call.kind == "FULLY_CONNECTED"
+    return call.out.clamped(times(total, *_factors(call.of(0), weight, call.out, product)))
+
+
+def _factors(
+    data: QuantisedAs, weight: QuantisedAs, out: QuantisedAs, product: bool
+) -> tuple[Any, Any]:
+    """With `product` one factor is that of the scales multiplied as float32."""
+    if product and len(weight.scales) == 1:
+        both = float(np.float32(data.scale) * np.float32(weight.scale))
+        return multiplier(both / out.scale)
+    return multipliers(data.scale * np.array(weight.scales, np.float64) / out.scale)
+
+
+def largest(call: KernelCall) -> list[NDArray[Any]]:
+    """MAX_POOL_2D."""
+    slide = _slide(call, _taps(call), call.out.shape)
+    lowest = call.of(0).limits[0] if call.whole() else np.finfo(np.float32).min
+    views = [view for _, _, view in slide.views(slide.padded(call.array(0), lowest))]
+    return [np.maximum.reduce(views)]
+
+
+def average(call: KernelCall) -> list[NDArray[Any]]:
+    """AVERAGE_POOL_2D: a window past the edge has fewer elements."""
+    slide, data = _slide(call, _taps(call), call.out.shape), call.array(0)
+    ones = slide.padded(np.ones((1, *data.shape[1:3], 1), np.int64), 0)
+    count = np.add.reduce([view for _, _, view in slide.views(ones)])
+    whole = call.whole()
+    padded = slide.padded(data.astype(np.int64) if whole else data, 0)
+    total = np.zeros(call.out.shape, padded.dtype)
+    for _, _, view in slide.views(padded):
+        total += view
+    if not whole:
+        return [total / count.astype(np.float32)]
+    # Rounded to the nearest, halves away from zero; not less than what the type holds.
+    half = np.where(total > 0, total + count // 2, total - count // 2)
+    mean = np.sign(half) * (np.abs(half) // count)
+    return [np.clip(mean, *call.out.limits).astype(call.out.dtype)]
+
+
+def _taps(call: KernelCall) -> tuple[int, int]:
+    return int(call.get("FilterHeight", 1)), int(call.get("FilterWidth", 1))

@@ -1,0 +1,301 @@
+"""A file with its own weights, run call by call for the executor, as the runtime computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from planners.core.errors import BadInput
+from planners.importers.tflite.file import TfliteFile, TfliteTensor, read_tflite
+from planners.importers.tflite.kernels.by_kind import KERNELS, MOVES, SUMS
+from planners.importers.tflite.kernels.call import KernelCall, QuantisedAs, Unsupported
+from planners.importers.tflite.kernels.elements import clamped
+from planners.importers.tflite.kernels.windows import finished
+from planners.importers.tflite.reader import MALFORMED, SubgraphReader
+from planners.importers.tflite.values import TfliteNode
+from planners.importers.tflite.words import fuses
+from planners.importers.torch.said import Aten
+
+_WEIGHT_AXES = {"CONV_2D": (0, 3, 1, 2), "DEPTHWISE_CONV_2D": (3, 0, 1, 2)}
+"""How the weight of an operator is turned for PyTorch's words."""
+
+
+class TfliteModel:
+    """The calls of a file by the names that its graph gives them, as `SourceModel` has a module's.
+
+    Values are tensors with their channels second, as in the graph; kernels are those of TensorFlow
+    Lite Micro. Raises `BadInput` for a file with an operator that has no kernel here, named.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.file: TfliteFile = read_tflite(path)
+        self.found = SubgraphReader(self.file).read()
+        self._turns = dict(self._weight_turns())
+        self._kept: dict[str, torch.Tensor] = {}
+        for operator in self.file.subgraphs[0].operators:
+            known = operator.kind in KERNELS or operator.kind in MOVES or not operator.outputs
+            if not known and operator.kind not in ("VAR_HANDLE", "READ_VARIABLE"):
+                raise BadInput(
+                    f"{self.file.path}: {operator.label} cannot be executed: there is no kernel "
+                    "for it here"
+                )
+
+    def _weight_turns(self) -> Any:
+        for operator in self.file.subgraphs[0].operators:
+            if operator.kind in _WEIGHT_AXES and len(operator.inputs) > 1:
+                name = self.found.values.names[operator.inputs[1]]
+                yield name, _WEIGHT_AXES[operator.kind]
+
+    # ---- values ---------------------------------------------------------------------------------
+
+    def parameter(self, name: str) -> torch.Tensor:
+        """A weight of the file in the graph's shape, or what a state begins as."""
+        if name not in self._kept:
+            self._kept[name] = self._stored(name)
+        return self._kept[name]
+
+    def is_parameter(self, name: str) -> bool:
+        return name in self.found.values.parameters
+
+    def _stored(self, name: str) -> torch.Tensor:
+        values = self.found.values
+        if name not in values.of or name not in values.tensors:
+            raise BadInput(f"{self.file.path} has no weight named {name!r:.80}")
+        tensor, shape = values.tensors[name], values.of[name].shape
+        if name not in values.parameters:
+            return torch.from_numpy(_first(tensor)).reshape(shape)
+        array = self.file.numbers(tensor)
+        if array is None:
+            raise BadInput(f"{self.file.path}: {name!r:.80} of {tensor.dtype} cannot be executed")
+        array = array.astype(array.dtype.newbyteorder("="))
+        turn = self._turns.get(name)
+        if turn is not None:
+            return torch.from_numpy(np.ascontiguousarray(array.transpose(turn)))
+        if len(shape) in (4, 5):
+            ones = (1,) * (len(shape) - array.ndim)
+            array = np.moveaxis(array.reshape(*ones, *array.shape), -1, 1)
+        return torch.from_numpy(np.ascontiguousarray(array.reshape(shape)))
+
+    def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
+        """The inputs, arrays as the file lays them, by name and with channels second."""
+        wanted = [t for t in self.found.trace.inputs if t.kind == "input"]
+        arrays = [np.asarray(value) for value in inputs]
+        tensors = [self.found.values.tensors[t.name] for t in wanted]
+        if [(a.shape, str(a.dtype)) for a in arrays] != [(t.shape, t.dtype) for t in tensors]:
+            need = ", ".join(f"{t.name} {'x'.join(map(str, t.shape))} {t.dtype}" for t in tensors)
+            raise BadInput(f"{self.file.path} takes the inputs {need}; these differ")
+        return {t.name: _here(a) for t, a in zip(wanted, arrays, strict=True)}
+
+    def random_inputs(self, seed: int | np.random.Generator) -> list[NDArray[Any]]:
+        """Inputs drawn by chance: all whole numbers that a type has, normal ones of float."""
+        rng, drawn = np.random.default_rng(seed), []
+        for wanted in self.found.trace.inputs:
+            if wanted.kind == "input":
+                drawn.append(_drawn(rng, self.found.values.tensors[wanted.name]))
+        return drawn
+
+    def outputs(self, known: Mapping[str, torch.Tensor]) -> tuple[NDArray[Any], ...]:
+        """What the file returns, as it lays it, from the stored tensors in `known`."""
+        missing = [name for name in self.found.outputs if name not in known]
+        values = {**known, **self.run(known, missing)}
+        made = []
+        for number, name in zip(self.file.subgraphs[0].outputs, self.found.outputs, strict=True):
+            value = values[name] if name in values else self.parameter(name)
+            made.append(_there(value).reshape(self.file.subgraphs[0].tensors[number].shape))
+        return tuple(made)
+
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """The name of each tensor that is kept from run to run."""
+        return {name: name for name in self.found.trace.state}
+
+    # ---- calls ----------------------------------------------------------------------------------
+
+    def run(
+        self, known: Mapping[str, torch.Tensor], wanted: Sequence[str]
+    ) -> dict[str, torch.Tensor]:
+        """All calls that these values need and that are not known."""
+        calls, names, left = self.found.calls.calls, set(), list(wanted)
+        while left:
+            name = left.pop()
+            if name in calls and name not in known and name not in names:
+                names.add(name)
+                left += calls[name].reads
+        return self.evaluate([name for name in calls if name in names], known)
+
+    def evaluate(
+        self, names: Sequence[str], known: Mapping[str, torch.Tensor], run: Any = None
+    ) -> dict[str, torch.Tensor]:
+        """Run these calls in order, as `SourceModel.evaluate` does."""
+        results: dict[str, Any] = {}
+
+        def value(name: str) -> Any:
+            name = self.found.calls.resolve(name)
+            for place in (results, known):
+                if name in place:
+                    return place[name]
+            if not self.is_parameter(name) and name not in self.found.trace.state:
+                raise BadInput(f"the value {name!r:.80} is needed here and is not known")
+            return self.parameter(name)
+
+        for name in names:
+            node = self.found.calls.nodes[name]
+            try:
+                results[name] = self._call(name, node, value)
+            except Unsupported as why:
+                raise BadInput(
+                    f"{self.file.path}: {node.operator.label} cannot be executed: there is no "
+                    f"kernel for {why} here"
+                ) from None
+            except MALFORMED as error:
+                raise BadInput(
+                    f"{self.file.path}: {node.operator.label} is malformed: {error!s:.80}"
+                ) from error
+        return {name: v for name, v in results.items() if isinstance(v, torch.Tensor)}
+
+    def _call(self, name: str, node: TfliteNode, value: Any) -> Any:
+        call = self.found.calls.calls[name]
+        if call.item:
+            return value(call.reads[0])[node.every_output.index(name)]
+        what = self.found.calls.said[name]
+        shape = None if call.tensor is None else call.tensor.shape
+        if fuses(what):
+            out = self._quantised(node.operator.outputs[0])
+            assert out is not None
+            code = int(node.get("FusedActivationFunction", 0))
+            return torch.from_numpy(clamped(value(call.reads[0]).numpy(), code, out))
+        if node.operator.kind in MOVES or what.kind == "reshape":
+            return _moved(what, value(call.reads[0]), shape, node)
+        return self._kernel(node, call.reads, what, value, shape)
+
+    def _kernel(
+        self, node: TfliteNode, reads: Sequence[str], what: Aten, value: Any, shape: Any
+    ) -> Any:
+        call = self._kernel_call(node, reads, what, value)
+        tensors = [_here(array) for array in KERNELS[call.kind](call)]
+        return tensors[0].reshape(shape) if shape is not None else tensors
+
+    def _kernel_call(
+        self, node: TfliteNode, reads: Sequence[str], what: Aten, value: Any
+    ) -> KernelCall:
+        """What the operator's kernel is given; its first operand may be the step before."""
+        operator = node.operator
+        arrays: list[NDArray[Any] | None] = []
+        stepped = next((r for r in reads if r not in self.found.values.tensors), None)
+        for place in range(len(operator.inputs)):
+            name = node.input(place)
+            if not name:
+                arrays.append(None)
+            elif place == 0 and stepped is not None and "input" in what.operands:
+                arrays.append(_there(value(stepped)))
+            elif name in self.found.values.arrays and name not in reads:
+                arrays.append(self.found.values.arrays[name])
+            else:
+                arrays.append(self._laid(node, place, value(name)))
+        return KernelCall(
+            operator.kind,
+            operator.get,
+            tuple(arrays),
+            tuple(self._quantised(n) if n >= 0 else None for n in operator.inputs),
+            tuple(q for n in operator.outputs if (q := self._quantised(n)) is not None),
+        )
+
+    def sums(self, name: str, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """A convolution's or linear layer's sums of products, without its bias; int32 of int8."""
+        made = SUMS[self._node(name).operator.kind](self._call_of(name, known))
+        return _here(made.astype(np.int32) if made.dtype == np.int64 else made)
+
+    def finish(
+        self, name: str, sums: torch.Tensor, known: Mapping[str, torch.Tensor]
+    ) -> torch.Tensor:
+        """Its value from these sums."""
+        laid = _there(sums)
+        wide = laid.astype(np.int64) if laid.dtype == np.int32 else laid
+        return _here(finished(self._call_of(name, known), wide))
+
+    def zero(self, name: str) -> int:
+        """The element of a value that stands for zero."""
+        tensor = self.found.values.tensors.get(name)
+        quantised = None if tensor is None else self._quantised(tensor.number)
+        return quantised.zero if quantised is not None and quantised.whole else 0
+
+    def _node(self, name: str) -> TfliteNode:
+        node: TfliteNode = self.found.calls.nodes[name]
+        return node
+
+    def _call_of(self, name: str, known: Mapping[str, torch.Tensor]) -> KernelCall:
+        def value(wanted: str) -> torch.Tensor:
+            wanted = self.found.calls.resolve(wanted)
+            return known[wanted] if wanted in known else self.parameter(wanted)
+
+        calls = self.found.calls
+        return self._kernel_call(self._node(name), calls.calls[name].reads, calls.said[name], value)
+
+    def _laid(self, node: TfliteNode, place: int, value: torch.Tensor) -> NDArray[Any]:
+        """An operand as the file lays it; weights of convolutions were turned their own way."""
+        turn = self._turns.get(node.input(place))
+        if turn is not None and place == 1:
+            return value.permute(*np.argsort(turn).tolist()).numpy()
+        return _there(value)
+
+    def _quantised(self, number: int) -> QuantisedAs | None:
+        if number < 0:
+            return None
+        tensor = self.file.subgraphs[0].tensors[number]
+        zero = tensor.zeros[0] if tensor.zeros else 0
+        return QuantisedAs(tensor.dtype, tensor.shape, tensor.scales, zero)
+
+
+def _moved(what: Aten, data: torch.Tensor, shape: Any, node: TfliteNode) -> Any:
+    """Elements moved, in the order of axes that the graph has; reshaped as the file lays them."""
+    args = what.args
+    if what.kind == "reshape":
+        return _here(_there(data).reshape(_laid_shape(shape)))
+    if what.kind == "permute":
+        return data.permute(*args["dims"])
+    if what.kind == "slice":
+        stop = args["start"] + args["step"] * shape[args["dim"]]
+        cut = [slice(None)] * data.ndim
+        cut[args["dim"]] = slice(args["start"], stop, args["step"])
+        return data[tuple(cut)]
+    if what.kind == "split_with_sizes":
+        sizes = [node.values.of[name].shape[args["dim"]] for name in node.every_output]
+        return list(torch.split(data, sizes, args["dim"]))
+    raise Unsupported(node.operator.kind)
+
+
+def _laid_shape(shape: Sequence[int]) -> tuple[int, ...]:
+    return (shape[0], *shape[2:], shape[1]) if len(shape) in (4, 5) else tuple(shape)
+
+
+def _there(value: torch.Tensor) -> NDArray[Any]:
+    """A value as files lay it: maps with channels last."""
+    laid: NDArray[Any] = value.movedim(1, -1).numpy() if value.ndim in (4, 5) else value.numpy()
+    return laid
+
+
+def _here(array: NDArray[Any]) -> torch.Tensor:
+    """The same with channels second."""
+    value = torch.from_numpy(np.ascontiguousarray(array))
+    return value.movedim(-1, 1) if value.ndim in (4, 5) else value
+
+
+def _first(tensor: TfliteTensor) -> NDArray[Any]:
+    """What a state begins as: zero, as the runtime fills it."""
+    zero = tensor.zeros[0] if tensor.dtype == "int8" and tensor.zeros else 0
+    return np.full(tensor.shape, zero, tensor.dtype)
+
+
+def _drawn(rng: np.random.Generator, tensor: TfliteTensor) -> NDArray[Any]:
+    kind = np.dtype(tensor.dtype)
+    if kind.kind == "f":
+        return rng.standard_normal(tensor.shape).astype(kind)
+    if kind.kind == "b":
+        return rng.integers(0, 2, tensor.shape).astype(kind)
+    limits = np.iinfo(kind)
+    return rng.integers(limits.min, limits.max + 1, tensor.shape).astype(kind)
