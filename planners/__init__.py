@@ -9,6 +9,7 @@ True
 
 from planners.api import (
     audit,
+    blame,
     execute,
     from_darknet,
     from_onnx,
@@ -71,6 +72,7 @@ __all__ = [
     "WishesConflict",
     "__version__",
     "audit",
+    "blame",
     "budgets",
     "check",
     "even_budgets",

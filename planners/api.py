@@ -25,6 +25,7 @@ from planners.simulator.spread import with_engines
 from planners.study.budgets import resolve_budget
 
 if TYPE_CHECKING:
+    from planners.audits.blame.blame import Blame
     from planners.audits.foreign import ForeignPlan
     from planners.audits.verdict.audit import Audit
     from planners.simulator.execute import Execution
@@ -279,3 +280,28 @@ def audit(
     return audit_plan(
         given, memory=memory, changes=changes, time_limit=time_limit, should_stop=should_stop
     )
+
+
+def blame(
+    plan: Plan | Audit | str | Path,
+    *,
+    time_limit: float = 30.0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Blame:
+    """What a peak is made of, by kind, block and tensor, each with the cheapest change that makes
+    it fewer bytes and the peak lower: planned and replayed, not estimated.
+
+    `plan` is of any planner, or a file of one; or another tool's, as `audit` reads or has judged
+    it. `time_limit` in seconds is for all changes. Raises `BadInput` for what is no plan,
+    `InvalidPlan` for one that is wrong.
+    """
+    from planners.audits.blame.blame import blame_audit, blame_plan
+
+    if isinstance(plan, str | Path):
+        ours = Path(plan).suffix.lower() in (".json", ".html")
+        plan = (
+            Plan.load(plan) if ours else audit(plan, time_limit=time_limit, should_stop=should_stop)
+        )
+    if isinstance(plan, Plan):
+        return blame_plan(plan, time_limit=time_limit, should_stop=should_stop)
+    return blame_audit(plan)

@@ -13,6 +13,7 @@ import typer
 
 from planners.cli import apply as cli_apply
 from planners.cli import audit as cli_audit
+from planners.cli import blame as cli_blame
 from planners.cli import code as cli_code
 from planners.cli import export as cli_export
 from planners.cli import fronts as cli_fronts
@@ -31,6 +32,7 @@ COMMANDS = (
     cli_plan,
     cli_apply,
     cli_audit,
+    cli_blame,
     cli_code,
     cli_export,
     cli_fronts,

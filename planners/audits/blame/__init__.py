@@ -1,0 +1,1 @@
+"""What a peak is made of, and what would lower it."""

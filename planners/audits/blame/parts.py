@@ -1,0 +1,108 @@
+"""What lies on chip at the peak of a plan, byte for byte, by kind, block and tensor."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal
+
+from planners.audits.foreign import ForeignPlan
+from planners.audits.verdict.judge import MemoryAudit
+from planners.core.plan import Plan
+from planners.simulator.check import CheckReport
+from planners.simulator.ground.residency import Residency
+
+PeakKind = Literal["weights", "activations", "state", "scratch", "line buffers", "padding"]
+KIND_OF: dict[str, PeakKind] = {"parameter": "weights", "state": "state"}
+PADDING: PeakKind = "padding"
+SCRATCH_SIGN = "scratch "
+
+
+@dataclass(frozen=True, slots=True)
+class PeakPart:
+    """Bytes of one tensor that are on chip at the peak; `block` is that of the operator that makes
+    it, or of the first that reads it.
+
+    `line buffers` are tensors that are never all on chip at once. `padding` is no tensor: room
+    below the highest address that nothing fills at the peak.
+    """
+
+    kind: PeakKind
+    tensor: str
+    block: str
+    size_bytes: int
+
+
+def parts_of_plan(plan: Plan, report: CheckReport) -> tuple[PeakPart, ...]:
+    """What fills a plan's memory when it is fullest, the largest first; together its extent."""
+    graph, held = plan.graph, dict[str, int]()
+    for stay in live_at_peak(report.residencies):
+        held[stay.tensor] = held.get(stay.tensor, 0) + stay.size_bytes
+    most = most_elements([stay for stay in report.residencies if stay.tensor in held])
+    parts = []
+    for name, size in held.items():
+        tensor = graph.tensors[name]
+        kind = KIND_OF.get(tensor.kind, "activations")
+        if kind == "activations" and most[name] < tensor.elements:
+            kind = "line buffers"
+        users = [graph.producer[name]] if name in graph.producer else graph.consumers[name]
+        block = graph.operators[users[0]].block if users else ""
+        parts.append(PeakPart(kind, name, block, size))
+    return _with_padding(parts, report.extent_bytes)
+
+
+def live_at_peak(stays: Sequence[Residency]) -> list[Residency]:
+    """The stays of the first moment at which most bytes are on chip.
+
+    What an instruction frees is there until it has run.
+    """
+    times, loads = _loads(stays, lambda stay: stay.size_bytes)
+    at = times[max(range(len(times)), key=loads.__getitem__)] if times else 0
+    return [s for s in stays if s.start_instruction <= at and not 0 <= s.stop_instruction <= at]
+
+
+def most_elements(stays: Iterable[Residency]) -> dict[str, int]:
+    """By tensor, the most of its elements that are on chip at once."""
+    of: dict[str, list[Residency]] = {}
+    for stay in stays:
+        of.setdefault(stay.tensor, []).append(stay)
+    return {name: max(_loads(its, lambda stay: stay.piece.elements)[1]) for name, its in of.items()}
+
+
+def _loads(
+    stays: Sequence[Residency], size: Callable[[Residency], int]
+) -> tuple[list[int], list[int]]:
+    """The instructions at which stays begin or end, and what is there from each on."""
+    changes: dict[int, int] = {}
+    for stay in stays:
+        changes[stay.start_instruction] = changes.get(stay.start_instruction, 0) + size(stay)
+        if stay.stop_instruction >= 0:
+            end = stay.stop_instruction
+            changes[end] = changes.get(end, 0) - size(stay)
+    times = sorted(changes)
+    return times, list(accumulate(changes[time] for time in times))
+
+
+def parts_of_memory(plan: ForeignPlan, found: MemoryAudit) -> tuple[PeakPart, ...]:
+    """The same of a memory of another tool's plan, in the step with most bytes live."""
+    parts = [
+        PeakPart(
+            "scratch" if t.id.startswith(SCRATCH_SIGN) else "activations",
+            t.name or t.id,
+            "",
+            t.size_bytes,
+        )
+        for t in plan.inside(found.memory)
+        if t.lower <= found.worst_step < t.upper and t.size_bytes
+    ]
+    return _with_padding(parts, found.judged_bytes)
+
+
+def _with_padding(parts: Iterable[PeakPart], extent_bytes: int) -> tuple[PeakPart, ...]:
+    ordered: list[PeakPart] = []
+    for part in parts:
+        insort(ordered, part, key=lambda p: (-p.size_bytes, p.tensor))
+    left = extent_bytes - sum(part.size_bytes for part in ordered)
+    return (*ordered, *([PeakPart(PADDING, "", "", left)] if left > 0 else []))

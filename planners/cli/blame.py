@@ -1,0 +1,91 @@
+"""`spillway blame`: what a plan's peak is made of, and the cheapest change that lowers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import planners as sp
+from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.output import CommandAnswer, Reporter, size_text
+from planners.core.errors import BadInput
+from planners.core.files import write_json
+
+if TYPE_CHECKING:
+    from planners.audits.blame.blame import Blame, BlamedShare
+
+MOST_LINES = 8
+"""Tensors and blocks that are printed; `--json` has all."""
+
+
+@app.command()
+def blame(
+    plan: Annotated[Path, typer.Argument(help="a plan, or another tool's: what `audit` reads")],
+    plans: Annotated[
+        Path | None, typer.Option("--plans", help="a folder for the plans with each change")
+    ] = None,
+    time_limit: TimeLimit = 30.0,
+    as_json: AsJson = False,
+) -> None:
+    """What is a plan's peak made of? By kind, block and tensor, each with what lowers it.
+
+    Every change is planned and replayed: the new peak is that of a plan, not an estimate.
+    """
+    with Reporter(as_json, f"blaming {plan.name}") as reporter:
+        found = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
+    facts = found.to_json()
+    if plans is not None:
+        facts["plans"] = _save(found, plans)
+    CommandAnswer(as_json).give(facts, _text(found))
+
+
+def _save(found: Blame, folder: Path) -> list[str | None]:
+    """Write the plan of each change that has one; their paths in the order of the changes."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot write into {folder}: {error.strerror}") from error
+    paths: list[str | None] = []
+    for number, change in enumerate(found.changes, 1):
+        path = folder / f"{number}.plan.json" if change.plan else None
+        if path is not None and change.plan is not None:
+            write_json(path, change.plan.to_json())
+        paths.append(None if path is None else str(path))
+    return paths
+
+
+def _text(found: Blame) -> str:
+    where = f"in step {found.step + 1} ({found.operator})" if found.operator else ""
+    lines = [f"{found.name}: a peak of {size_text(found.peak_bytes)} {where}".rstrip()]
+    for title, shares in (
+        ("by kind", found.by_kind()),
+        ("by block", found.by_block()),
+        ("by tensor", found.by_tensor()),
+    ):
+        lines += [title, *_lines(shares)]
+    lines.append("what lowers it, each by itself, the cheapest first" if found.changes else NONE)
+    for change in found.changes:
+        size, share = size_text(change.peak_bytes), change.saved_bytes / found.peak_bytes
+        cost = f", moves {change.more_bytes:,} bytes more" if change.more_bytes > 0 else ""
+        cost += f", {change.more_macs:,} MACs again" if change.more_macs > 0 else ""
+        proven = ", proven" if change.proven else ""
+        wish = f" (--wish '{change.wish}')" if change.wish else ""
+        lines.append(f"  {size:<{WIDE}}{change.words:.70}: {share:.1%} less{cost}{proven}{wish}")
+    return "\n".join(lines)
+
+
+WIDE = 26
+NONE = "no change that was planned lowers it"
+
+
+def _lines(shares: Sequence[BlamedShare]) -> list[str]:
+    lines = []
+    for share in shares[:MOST_LINES]:
+        change = share.cheapest
+        then = f"; {change.words:.60}: a peak of {change.peak_bytes:,}" if change else ""
+        lines.append(f"  {size_text(share.size_bytes):<{WIDE}}{share.name:.60}{then}")
+    rest = len(shares) - MOST_LINES
+    return [*lines, f"  and {rest} more"] if rest > 0 else lines
