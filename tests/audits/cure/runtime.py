@@ -6,10 +6,16 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from planners.audits.cure.arena import Overlaps, overlapping, overlaps
+from planners.audits.cure.tflm import ArenaPlan
+from planners.audits.readers.tflm import ALIGNMENT
+from planners.importers.tflite.file import TfliteFile
 
 RUNNER = Path(__file__).parent / "run_tflm.py"
 INPUTS = 20
@@ -33,3 +39,11 @@ def ran(*paths: Path, inputs: int = INPUTS) -> list[dict[str, Any]]:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def too_short(file: TfliteFile, plan: ArenaPlan) -> ArenaPlan:
+    """A plan with all distances shorter than they may be."""
+    allowed = overlaps(file, plan.tensors)
+    shorter = {pair: max(0, d - 4 * ALIGNMENT) for pair, d in allowed.distances.items()}
+    placed = overlapping((*plan.tensors, *plan.scratch), Overlaps(shorter, allowed.same))
+    return replace(plan, offsets=placed.offsets, head_bytes=placed.extent_bytes)

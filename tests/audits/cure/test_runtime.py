@@ -6,18 +6,14 @@ file runs in a process of its own, since a wrong plan may end it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from planners.audits.cure.arena import Overlaps, overlapping, overlaps
 from planners.audits.cure.kernels import KERNELS
 from planners.audits.cure.tflm import ArenaPlan, planned, written
-from planners.audits.readers.tflm import ALIGNMENT
-from planners.importers.tflite.file import TfliteFile
 from tests.audits.cure.networks import NETWORKS, alone, drawn
-from tests.audits.cure.runtime import INPUTS, of_package, ran
+from tests.audits.cure.runtime import INPUTS, of_package, ran, too_short
 
 
 @pytest.fixture(autouse=True)
@@ -73,14 +69,6 @@ def test_each_kernel_alone(kind: str, tmp_path: Path) -> None:
     plain, over = agree(alone(kind).save(tmp_path / "net.tflite"), tmp_path)
     assert over.overlapped == (kind,)
     assert over.head_bytes == over.bound_bytes < plain.head_bytes
-
-
-def too_short(file: TfliteFile, plan: ArenaPlan) -> ArenaPlan:
-    """A plan with all distances shorter than they may be."""
-    allowed = overlaps(file, plan.tensors)
-    shorter = {pair: max(0, d - 4 * ALIGNMENT) for pair, d in allowed.distances.items()}
-    placed = overlapping((*plan.tensors, *plan.scratch), Overlaps(shorter, allowed.same))
-    return replace(plan, offsets=placed.offsets, head_bytes=placed.extent_bytes)
 
 
 @pytest.mark.parametrize("name", ["mobilenet", "residual"])
