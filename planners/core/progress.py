@@ -81,6 +81,11 @@ class Clock:
         own = 0.0 if self._wants_stop() else max(0.0, self._limit_s - self.elapsed_s)
         return own if self._whole is None else min(own, self._whole.left_s)
 
+    @property
+    def whole_limit_s(self) -> float:
+        """The limit of the whole work, in seconds."""
+        return self._limit_s if self._whole is None else self._whole.whole_limit_s
+
     def _wants_stop(self) -> bool:
         return self._stopped or (self._should_stop is not None and self._should_stop())
 

@@ -6,6 +6,8 @@ many.
 
 from __future__ import annotations
 
+from math import ceil
+
 from planners.core.errors import BadInput
 from planners.core.progress import Clock
 
@@ -13,6 +15,8 @@ MOST_WRITTEN = 4_000_000
 """Instructions of a plan, loops expanded: more are refused. They take minutes to check and time."""
 EACH_S, GRACE_S = 12e-6, 1.0
 """Seconds to write, check and time an instruction, about; and what a limit may be exceeded by."""
+SEVERAL = 3
+"""A plan that takes more than so many times the limit to be written and timed is not begun."""
 OPERATOR_S, WRITING_SHARE = 5e-3, 0.4
 """Seconds to write, check and time an operator, about, and the most of the time that is kept."""
 
@@ -26,6 +30,22 @@ def for_search(clock: Clock, operators: int) -> Clock:
     """The clock of a search: what is left without what writing, checking and timing take, about."""
     left = max(clock.left_s, 1e-9)
     return clock.share(1 - min(WRITING_SHARE, operators * OPERATOR_S / left))
+
+
+def is_too_slow(instructions: int, each_s: float, limit_s: float) -> bool:
+    """Whether a program takes several times the limit to be written and timed."""
+    return instructions * each_s > SEVERAL * limit_s + GRACE_S
+
+
+def refuse_too_slow(instructions: int, each_s: float, limit_s: float) -> None:
+    """Raise `BadInput` for a program that is too slow to be written."""
+    if is_too_slow(instructions, each_s, limit_s):
+        seconds = instructions * each_s
+        raise BadInput(
+            f"the shortest plan found in {limit_s:.3g} s has about {instructions:,} instructions, "
+            f"which take about {seconds:.0f} s to write, check and time: give it a time limit of "
+            f"{ceil(seconds / SEVERAL)} s or more, or a larger budget"
+        )
 
 
 def refuse_too_long(instructions: int, remedy: str) -> None:

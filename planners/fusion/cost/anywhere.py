@@ -52,5 +52,6 @@ def least_in_a_group(
 def _span(read: RefillRead, made: Counts) -> Counts:
     """The fewest rows of an input under the windows of so many rows that follow each other."""
     last = len(read.upto) - 1
-    spans = [(read.upto[n:] - read.start[: last + 1 - n]).min() for n in made.tolist()]
-    return np.maximum(np.array(spans, dtype=np.int64), 0)
+    counts, which = np.unique(made, return_inverse=True)  # Few: a height in turns, rounded up.
+    spans = [(read.upto[n:] - read.start[: last + 1 - n]).min() for n in counts.tolist()]
+    return np.maximum(np.array(spans, dtype=np.int64), 0)[which]

@@ -19,6 +19,7 @@ from planners.core.graph import Graph
 from planners.core.machine import with_scratchpad
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
+from planners.core.writing import EACH_S, GRACE_S, is_too_slow, refuse_too_slow
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
@@ -37,7 +38,6 @@ from planners.fusion.search.online import online_partition, size_table
 # Of the time that is left: for least traffic, for each rule, for growing runs, for writing and
 # timing a plan beside the chains.
 TRAFFIC_SHARE, RULE_SHARE, GROWTH_SHARE, WRITING_SHARE = 0.2, 0.1, 0.5, 0.3
-EACH_S = 30e-6  # to write and time an instruction, before any was
 SOON, LATE, STEP = 0.01, 0.03, 4
 """Of the floor: a memory that is full in less has no part that is searched; a part that is full in
 more is too large for that, and the next one is the fourth part of it."""
@@ -78,7 +78,8 @@ class QuickestGroups:
 def quickest(
     model: GroupModel, budget_bytes: int, clock: Clock, *, double_buffer: bool = True
 ) -> QuickestGroups:
-    """The quickest plan of groups alone within a budget. Raises `BudgetTooSmall`."""
+    """The quickest plan of groups alone within a budget. Raises `BudgetTooSmall`, and `BadInput`
+    for one that takes several times the limit to be written and timed."""
     return _QuickerGroups(model, budget_bytes, clock, double_buffer).run()
 
 
@@ -90,9 +91,11 @@ class _QuickerGroups:
         self.budget, self.double_buffer = budget_bytes, double_buffer
         self.machine = with_scratchpad(model.machine, budget_bytes)
         self.floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
+        self.limit_s = clock.whole_limit_s
         self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
-        self.timed, self.each_s = 0, EACH_S
+        self._laid_before: dict[tuple[int, ...], tuple[LaidGroup, ...]] = {}
+        self.timed, self.each_s, self.first_s = 0, EACH_S, 0.0
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
@@ -101,6 +104,7 @@ class _QuickerGroups:
         self.best = self.known.best
         in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
         least = self._least_traffic()
+        self.first_s = self.each_s * count_of(self._laid(least.groups)) if not self.best else 0.0
         spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
             spaces.append(Runs(known_groups(self.model, part_bytes, self.double_buffer).ways))
@@ -146,7 +150,8 @@ class _QuickerGroups:
         dag = Dag.of(self.graph)
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
-            if order not in orders and not (orders and self._done):
+            is_late = self._done or self.clock.left_s + GRACE_S < self.first_s
+            if order not in orders and not (orders and is_late):
                 orders.append(order)
                 for runs in spaces:
                     part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
@@ -204,13 +209,22 @@ class _QuickerGroups:
 
         Where there is no plan yet, long ones run in shorter ways.
         """
-        ways = [self.model.roomiest(mask, self.budget) for mask in groups]
-        pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
-        laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
+        laid = self._laid(groups)
         if self.best is None and self._is_long(laid):
             both = zip(groups, laid, strict=True)
             laid = tuple([self._shorter(mask, each) for mask, each in both])
+            refuse_too_slow(count_of(laid), self.each_s, self.limit_s)
         return None if self._too_long(laid) else self._time(laid)
+
+    def _laid(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
+        """Groups in their ways of least traffic."""
+        if (known := self._laid_before.get(tuple(groups))) is not None:
+            return known
+        ways = [self.model.roomiest(mask, self.budget) for mask in groups]
+        pairs = [(self.model.group(m), way) for m, way in zip(groups, ways) if way is not None]
+        laid = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
+        self._laid_before[tuple(groups)] = laid
+        return laid
 
     def _shorter(self, mask: int, laid: LaidGroup) -> LaidGroup:
         """A group in the shortest of a few ways."""
@@ -227,8 +241,10 @@ class _QuickerGroups:
         return self.each_s * count_of(laid) > WRITING_SHARE * self.clock.left_s
 
     def _too_long(self, laid: Sequence[LaidGroup]) -> bool:
-        """Whether a plan is left out for its length: never the first."""
-        if self.best is None or not self._is_long(laid):
+        """Whether a plan is left out for its length: the first only where it takes too long."""
+        if self.best is None:
+            return is_too_slow(count_of(laid), self.each_s, self.limit_s)
+        if not self._is_long(laid):
             return False
         self.clock.end()
         return True

@@ -163,8 +163,9 @@ def _tables(graph: Graph, op: Operator, out: Tensor, axis: int) -> list[tuple[Co
 
 
 def along(at: Callable[[int], Counts], size: int) -> Counts:
-    """What `at` gives from 0 to below `size`, which rises; it is asked of each place, or of a few
-    in long stretches that are straight at both ends and in the middle."""
+    """What `at` gives from 0 to below `size`, which never falls; it is asked of each place, or of
+    a few in stretches that are level, and in long ones that are straight at both ends and in the
+    middle."""
     known = {y: at(y) for y in {0, size - 1} if y >= 0}
     found = np.zeros((size, *np.shape(known.get(0, ()))), dtype=np.int64)
 
@@ -176,6 +177,9 @@ def along(at: Callable[[int], Counts], size: int) -> Counts:
     stretches = [(0, size - 1)]
     while stretches:
         low, high = stretches.pop()
+        if (value(low) == value(high)).all():
+            found[low : high + 1] = value(low)
+            continue
         if high - low < STRAIGHT:
             for y in range(low, high + 1):
                 found[y] = value(y)
