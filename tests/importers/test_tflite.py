@@ -76,6 +76,7 @@ def test_a_small_network(dtype: str, tmp_path: Path) -> None:
     assert (conv.kernel, conv.stride, conv.padding) == ((3, 3), (2, 2), (1, 1))
     assert graph.tensors[conv.outputs[0]].shape == (1, 8, 5, 6)
     assert [part.kind for part in conv.parts] == ["conv2d", "hardtanh"]
+    assert (conv.name, conv.outputs) == ("net/conv/Relu6.conv2d", ("net/conv/Relu6",))
     assert conv.macs == 8 * 5 * 6 * 27
     assert deep.groups == 8
     assert deep.macs == 8 * 5 * 6 * 9
@@ -153,6 +154,16 @@ def test_other_shapes_and_control_flow_are_refused(tmp_path: Path) -> None:
     w.inputs, w.outputs = [x], [w.operator("WHILE", [x], [w.tensor((1, 4), name="y")])]
     with pytest.raises(sp.BadInput, match=r"operator 0 \(WHILE\) is control flow"):
         sp.load(w.save(tmp_path / "while.tflite"))
+
+
+def test_options_that_lie_outside_the_file(tmp_path: Path) -> None:
+    """An option that leads astray is the file's error, wherever it is read."""
+    operator = read_tflite(small_net().save(tmp_path / "net.tflite")).subgraphs[0].operators[0]
+    assert operator.get("StrideH") == 2
+    table = operator.options._tab
+    table.Bytes = table.Bytes[: table.Pos + 4]
+    with pytest.raises(sp.BadInput, match=r"net.tflite: operator 0 \(CONV_2D\) has options that"):
+        operator.get("StrideH")
 
 
 def test_broken_bytes_never_do_more_than_say_so(tmp_path: Path) -> None:

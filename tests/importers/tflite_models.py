@@ -26,6 +26,7 @@ class TfliteWriter:
     outputs: list[int] = field(default_factory=list)
     metadata: dict[str, bytes] = field(default_factory=dict)
     times: int = 1  # that the graph is in the file
+    others: list[TfliteWriter] = field(default_factory=list)  # further subgraphs
 
     def tensor(
         self,
@@ -70,7 +71,8 @@ class TfliteWriter:
     def to_bytes(self) -> bytes:
         """The flatbuffer."""
         b = flatbuffers.Builder(1024)
-        buffers = [None, *(t["data"] for t in self.tensors)]
+        graphs = [self, *self.others]
+        buffers = [None, *(t["data"] for graph in graphs for t in graph.tensors)]
         entries = []
         for name, data in self.metadata.items():
             buffers.append(np.frombuffer(data, np.uint8))
@@ -84,7 +86,7 @@ class TfliteWriter:
                 raw = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
                 at = b.CreateNumpyVector(raw) if raw.size else None
             made.append(_table(b, "Buffer", **({} if at is None else {"Data": at})))
-        kinds = list(dict.fromkeys(kind for kind, *_ in self.operators))
+        kinds = list(dict.fromkeys(kind for graph in graphs for kind, *_ in graph.operators))
         codes = []
         for kind in kinds:
             number = getattr(tflite.BuiltinOperator, kind, tflite.BuiltinOperator.CUSTOM)
@@ -95,9 +97,27 @@ class TfliteWriter:
             codes.append(
                 _table(b, "OperatorCode", DeprecatedBuiltinCode=old, BuiltinCode=number, **custom)
             )
-        tensors = [self._tensor(b, number, each) for number, each in enumerate(self.tensors)]
+        subgraphs, first = [], 0
+        for graph in graphs:
+            subgraphs.append(graph._graph(b, kinds, first))
+            first += len(graph.tensors)
+        model = _table(
+            b,
+            "Model",
+            Version=3,
+            OperatorCodes=_offsets(b, codes),
+            Subgraphs=_offsets(b, subgraphs * self.times),
+            Buffers=_offsets(b, made),
+            **({"Metadata": _offsets(b, entries)} if entries else {}),
+        )
+        b.Finish(model, b"TFL3")
+        return bytes(b.Output())
+
+    def _graph(self, b: Any, kinds: Sequence[str], first: int) -> int:
+        """The subgraph, whose tensors have the buffers behind the first so many."""
+        tensors = [self._tensor(b, first + k, each) for k, each in enumerate(self.tensors)]
         operators = [self._operator(b, kinds, *each) for each in self.operators]
-        graph = _table(
+        return _table(
             b,
             "SubGraph",
             Tensors=_offsets(b, tensors),
@@ -106,17 +126,6 @@ class TfliteWriter:
             Operators=_offsets(b, operators),
             Name=b.CreateString("main"),
         )
-        model = _table(
-            b,
-            "Model",
-            Version=3,
-            OperatorCodes=_offsets(b, codes),
-            Subgraphs=_offsets(b, [graph] * self.times),
-            Buffers=_offsets(b, made),
-            **({"Metadata": _offsets(b, entries)} if entries else {}),
-        )
-        b.Finish(model, b"TFL3")
-        return bytes(b.Output())
 
     def _tensor(self, b: Any, number: int, tensor: Mapping[str, Any]) -> int:
         more = {}
@@ -150,7 +159,8 @@ class TfliteWriter:
         more = {}
         if options:
             more["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, options)
-            more["BuiltinOptions"] = _table(b, options, **given)
+            texts = {k: b.CreateString(v) for k, v in given.items() if isinstance(v, str)}
+            more["BuiltinOptions"] = _table(b, options, **{**given, **texts})
         return _table(
             b,
             "Operator",

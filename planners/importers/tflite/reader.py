@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planners.importers.torch.said import Calls, CallWriter
 
 MALFORMED = (struct.error, AttributeError, LookupError, TypeError, ValueError, ArithmeticError)
-CONTROL = frozenset({"IF", "WHILE", "CALL", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
+CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE"})
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
@@ -86,13 +86,17 @@ def _check_shapes(file: TfliteFile, trace: CallTrace, given: Sequence[Any] | Non
 class FoundCalls:
     """What was read: the trace, the values, the nodes and steps behind its calls, and outputs.
 
-    `outputs` are what the file returns, in its order, by what they are the same as.
+    `outputs` are what the file returns, in its order, by what they are the same as; `graph` is the
+    first subgraph with those that it calls in it. `variables` are resource variables, by the name
+    of the tensor that each of them began as.
     """
 
     trace: CallTrace
     values: TfliteValues
     calls: Calls
     outputs: tuple[str, ...]
+    graph: TfliteSubgraph
+    variables: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -110,10 +114,11 @@ class SubgraphReader:
     state: dict[str, str] = field(default_factory=dict)
 
     def read(self) -> FoundCalls:
+        from planners.importers.tflite.inlined import inlined
         from planners.importers.tflite.values import values_of
         from planners.importers.torch.said import CallWriter
 
-        graph = self.file.subgraphs[0]
+        graph = inlined(self.file)
         self._check_order(graph)
         values = values_of(self.file, graph)
         ahead = dict(self._next_values(graph, values))
@@ -141,7 +146,8 @@ class SubgraphReader:
             tuple(dict.fromkeys(name for name in outputs if name in known)),
             self.state,
         )
-        return FoundCalls(trace, values, writer.found, returned)
+        began = {name: variable for variable, name in self.kept.items()}
+        return FoundCalls(trace, values, writer.found, returned, graph, began)
 
     def _check_order(self, graph: TfliteSubgraph) -> None:
         """Refuse a file in which something is read that nothing before it has made."""
@@ -215,8 +221,9 @@ class SubgraphReader:
         if kind == "CALL_ONCE":
             return
         if kind == "VAR_HANDLE":
-            name = node.get("SharedName") or node.get("Container") or b""
-            self.handles[node.every_output[0]] = name.decode(errors="replace") or "variable"
+            from planners.importers.tflite.inlined import variable_name
+
+            self.handles[node.every_output[0]] = variable_name(node.operator)
             return
         variable = self.handles[node.input(0)]
         if kind == "READ_VARIABLE":

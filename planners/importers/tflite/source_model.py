@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from planners.core.errors import BadInput
 from planners.importers.tflite.file import TfliteFile, TfliteTensor, read_tflite
+from planners.importers.tflite.inlined import first_values
 from planners.importers.tflite.kernels.by_kind import KERNELS, MOVES, SUMS
 from planners.importers.tflite.kernels.call import KernelCall, QuantisedAs, Unsupported
 from planners.importers.tflite.kernels.elements import clamped
 from planners.importers.tflite.kernels.windows import finished
-from planners.importers.tflite.reader import MALFORMED, SubgraphReader
+from planners.importers.tflite.reader import MALFORMED, VARIABLES, SubgraphReader
 from planners.importers.tflite.values import TfliteNode
 from planners.importers.tflite.words import fuses
 from planners.importers.torch.said import Aten
@@ -35,18 +36,20 @@ class TfliteModel:
     def __init__(self, path: str | Path) -> None:
         self.file: TfliteFile = read_tflite(path)
         self.found = SubgraphReader(self.file).read()
+        self.graph = self.found.graph
+        self._begin = first_values(self.file, self.graph)
         self._turns = dict(self._weight_turns())
         self._kept: dict[str, torch.Tensor] = {}
-        for operator in self.file.subgraphs[0].operators:
+        for operator in self.graph.operators:
             known = operator.kind in KERNELS or operator.kind in MOVES or not operator.outputs
-            if not known and operator.kind not in ("VAR_HANDLE", "READ_VARIABLE"):
+            if not known and operator.kind not in VARIABLES:
                 raise BadInput(
                     f"{self.file.path}: {operator.label} cannot be executed: there is no kernel "
                     "for it here"
                 )
 
     def _weight_turns(self) -> Any:
-        for operator in self.file.subgraphs[0].operators:
+        for operator in self.graph.operators:
             if operator.kind in _WEIGHT_AXES and len(operator.inputs) > 1:
                 name = self.found.values.names[operator.inputs[1]]
                 yield name, _WEIGHT_AXES[operator.kind]
@@ -64,11 +67,11 @@ class TfliteModel:
 
     def _stored(self, name: str) -> torch.Tensor:
         values = self.found.values
-        if name not in values.of or name not in values.tensors:
+        if name in self.found.trace.state:
+            return self._first(name)
+        if name not in values.parameters:
             raise BadInput(f"{self.file.path} has no weight named {name!r:.80}")
         tensor, shape = values.tensors[name], values.of[name].shape
-        if name not in values.parameters:
-            return torch.from_numpy(_first(tensor)).reshape(shape)
         array = self.file.numbers(tensor)
         if array is None:
             raise BadInput(f"{self.file.path}: {name!r:.80} of {tensor.dtype} cannot be executed")
@@ -80,6 +83,15 @@ class TfliteModel:
             ones = (1,) * (len(shape) - array.ndim)
             array = np.moveaxis(array.reshape(*ones, *array.shape), -1, 1)
         return torch.from_numpy(np.ascontiguousarray(array.reshape(shape)))
+
+    def _first(self, name: str) -> torch.Tensor:
+        """What a state begins as: what the file says, or zero, as the runtime fills it."""
+        own = self.found.values.of[name]
+        begin = self._begin.get(self.found.variables.get(name, ""))
+        if begin is not None:
+            return _here(begin.astype(own.dtype)).reshape(own.shape)
+        zero = self.zero(name) if own.dtype == "int8" else 0
+        return torch.full(own.shape, zero, dtype=getattr(torch, own.dtype))
 
     def input_values(self, inputs: Sequence[Any]) -> dict[str, torch.Tensor]:
         """The inputs, arrays as the file lays them, by name and with channels second."""
@@ -104,9 +116,9 @@ class TfliteModel:
         missing = [name for name in self.found.outputs if name not in known]
         values = {**known, **self.run(known, missing)}
         made = []
-        for number, name in zip(self.file.subgraphs[0].outputs, self.found.outputs, strict=True):
+        for number, name in zip(self.graph.outputs, self.found.outputs, strict=True):
             value = values[name] if name in values else self.parameter(name)
-            made.append(_there(value).reshape(self.file.subgraphs[0].tensors[number].shape))
+            made.append(_there(value).reshape(self.graph.tensors[number].shape))
         return tuple(made)
 
     @property
@@ -246,7 +258,7 @@ class TfliteModel:
     def _quantised(self, number: int) -> QuantisedAs | None:
         if number < 0:
             return None
-        tensor = self.file.subgraphs[0].tensors[number]
+        tensor = self.graph.tensors[number]
         zero = tensor.zeros[0] if tensor.zeros else 0
         return QuantisedAs(tensor.dtype, tensor.shape, tensor.scales, zero)
 
@@ -283,12 +295,6 @@ def _here(array: NDArray[Any]) -> torch.Tensor:
     """The same with channels second."""
     value = torch.from_numpy(np.ascontiguousarray(array))
     return value.movedim(-1, 1) if value.ndim in (4, 5) else value
-
-
-def _first(tensor: TfliteTensor) -> NDArray[Any]:
-    """What a state begins as: zero, as the runtime fills it."""
-    zero = tensor.zeros[0] if tensor.dtype == "int8" and tensor.zeros else 0
-    return np.full(tensor.shape, zero, tensor.dtype)
 
 
 def _drawn(rng: np.random.Generator, tensor: TfliteTensor) -> NDArray[Any]:
