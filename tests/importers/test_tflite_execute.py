@@ -108,6 +108,45 @@ def test_moves(tmp_path: Path) -> None:
         assert np.array_equal(found, wanted)
 
 
+def stored(w: TfliteWriter, data: np.ndarray, half: bool) -> int:
+    """A weight of numbers that float16 holds: stored so behind DEQUANTIZE, or as float32."""
+    short = data.astype(np.float16)
+    if not half:
+        return w.tensor(data.shape, data=short.astype(np.float32))
+    kept = w.tensor(data.shape, "float16", short)
+    return w.operator("DEQUANTIZE", [kept], [w.tensor(data.shape)])
+
+
+def test_weights_behind_dequantize(tmp_path: Path) -> None:
+    """Stored as float16, they give what the same numbers stored as float32 give."""
+    made = []
+    for half in (True, False):
+        w, rng = TfliteWriter(), np.random.default_rng(3)
+        x = w.tensor((1, 5, 6, 4))
+        w.inputs = [x]
+
+        filters, wide_filters, deep_bias, wide_bias, alpha = (
+            stored(w, rng.standard_normal(shape), half)
+            for shape in ((1, 3, 3, 4), (3, 1, 1, 4), (4,), (3,), (1, 1, 3))
+        )
+        given = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+        deep = w.operator(
+            "DEPTHWISE_CONV_2D", [x, filters, deep_bias], [w.tensor((1, 5, 6, 4))],
+            "DepthwiseConv2DOptions", DepthMultiplier=1, **given,
+        )  # fmt: skip
+        wide = w.operator(
+            "CONV_2D", [deep, wide_filters, wide_bias], [w.tensor((1, 5, 6, 3))],
+            "Conv2DOptions", **given,
+        )  # fmt: skip
+        w.outputs = [w.operator("PRELU", [wide, alpha], [w.tensor((1, 5, 6, 3))])]
+        path = w.save(tmp_path / f"{half}.tflite")
+        done = sp.execute(sp.plan(sp.load(path), "cosma", "8KiB"), path)
+        assert done.bit_exact
+        made.append(done.outputs[0])
+    assert np.abs(made[0]).max() > 1
+    assert np.array_equal(*made)
+
+
 def test_what_has_no_kernel_is_named(tmp_path: Path) -> None:
     w = TfliteWriter()
     x = w.tensor((1, 4), name="x")

@@ -52,7 +52,8 @@ class TfliteModel:
         for operator in self.graph.operators:
             if operator.kind in _WEIGHT_AXES and len(operator.inputs) > 1:
                 name = self.found.values.names[operator.inputs[1]]
-                yield name, _WEIGHT_AXES[operator.kind]
+                if self.is_parameter(name):  # not one behind DEQUANTIZE, which is turned as maps
+                    yield name, _WEIGHT_AXES[operator.kind]
 
     # ---- values ---------------------------------------------------------------------------------
 
