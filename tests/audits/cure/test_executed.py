@@ -16,6 +16,7 @@ from planners.audits.cure.kernels import KERNELS
 from planners.importers.tflite.source_model import TfliteModel
 from tests.audits.cure.networks import NETWORKS, alone, drawn
 from tests.audits.cure.runtime import of_package, ran
+from tests.importers.tflite_models import TfliteWriter
 
 WHOLE = [name for name in NETWORKS if name != "recurrent"]
 """Of the float LSTM the last bit of `tanhf` is the C library's own."""
@@ -57,6 +58,20 @@ def test_each_kernel_alone(tmp_path: Path) -> None:
     assert len(told) > 15
     for kind, path, own in zip(kinds, paths, told, strict=True):
         assert computed(path, 5) == own["outputs"], kind
+
+
+@pytest.mark.parametrize("kind", ["LOGISTIC", "TANH"])
+def test_curves_of_16_bits(kind: str, tmp_path: Path) -> None:
+    """The runtime's table, place by place: steps of a power of two, and others."""
+    paths = []
+    for scale in (2.0**-12, 2.0**-12 * 0.7):
+        w = TfliteWriter()
+        x = w.tensor((1, 2**16), "int16", scale=scale)
+        y = w.tensor((1, 2**16), "int16", scale=2.0**-15)
+        w.inputs, w.outputs = [x], [w.operator(kind, [x], [y])]
+        paths.append(w.save(tmp_path / f"{scale}.tflite"))
+    for path, told in zip(paths, ran(*paths, inputs=3), strict=True):
+        assert computed(path, 3) == told["outputs"]
 
 
 @pytest.mark.parametrize(
