@@ -33,7 +33,7 @@ from planners.core.garbage import no_collection
 
 POLL_MS = 50
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
-WORKING += ["auditing", "pricing", "judging", "touring"]
+WORKING += ["auditing", "blaming", "pricing", "judging", "touring"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ### Keys

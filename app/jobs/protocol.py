@@ -31,6 +31,7 @@ HANDLERS: Mapping[str, str] = {
     "fronts": "app.jobs.handlers.streaming:run_fronts",
     "resolutions": "app.jobs.handlers.streaming:run_resolutions",
     "move": "app.jobs.handlers.moved_by_hand:run_move",
+    "blame": "app.jobs.handlers.blaming:run_blame",
     "better": "app.jobs.handlers.audits:run_better",
     "better file": "app.jobs.handlers.audits:run_better_file",
     "code": "app.jobs.handlers.code:run_code",

@@ -13,6 +13,7 @@ PANELS: Mapping[str, str] = {
     "details": "app.views.panels.details:details",
     "solver": "app.views.panels.solver_panel:solver",
     "compare": "app.views.panels.comparing:ComparePanel",
+    "peak": "app.views.panels.peak_panel:PeakPanel",
     "what if": "app.views.panels.what_if:WhatIfPanel",
 }
 """A panel more is a line here, and its file. Links call it by its name."""

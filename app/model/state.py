@@ -187,6 +187,8 @@ class Work(param.Parameterized):
     )
     auditing = param.Boolean(False, doc="Whether its better plan or file is being made.")
     applied = param.String("", doc="What the better file that was saved last is like.")
+    blamed = param.Dict(default={}, doc="What the peak on screen is made of; empty until asked.")
+    blaming = param.Boolean(False, doc="Whether what would lower that peak is being planned.")
     coding = param.Boolean(False, doc="Whether C code of the plan on screen is being written.")
     code = param.Dict(default={}, doc="The last C code: name of a zip and its bytes in base 64.")
     fronts = param.Dict(default={}, doc="Delay against memory of all pipelines of the problem.")

@@ -16,6 +16,7 @@ from app.model.state import Problem, moved
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
 from app.session.auditing import Auditing
+from app.session.blaming import Blaming
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
@@ -52,12 +53,21 @@ class Session:
         self.uploads = Uploads(models, self.bring)
         self.pins = Pins(models, jobs, self.show)
         self.auditing = Auditing(models, jobs, self.pins.keep, self.uploads.judge)
+        self.blaming = Blaming(models, jobs, self.auditing)
         self.repins = Repins(models, jobs, self.pins.keep)
         self.moving = Moving(models, jobs, self.show, self.plan)
         self.breaks = Breaks(models, self.choose, self.plan)
         self.streams = Streams(models, jobs, self.change)
         self._compose(jobs)
-        others = (self.auditing, self.repins, self.sharing, self.what_if, self.moving, self.tour)
+        others = (
+            self.auditing,
+            self.blaming,
+            self.repins,
+            self.sharing,
+            self.what_if,
+            self.moving,
+            self.tour,
+        )
         asking = (self.pins, self.sweeps, self.live, self.coding, self.streams, *others)
         self._parts: Sequence[SessionPart] = (self.planning, *asking)
         self._linked: dict[str, Any] = {}

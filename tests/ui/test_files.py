@@ -125,6 +125,9 @@ def test_the_better_allocation_is_shown_beside_and_saved(page: Page, own: Server
     lines = saved.value.path().read_text().splitlines()
     assert lines[0] == "id,lower,upper,size,offset"
     assert max(int(line.split(",")[4]) + 8 for line in lines[1:]) == 16
+    page.locator(".switch.panel").get_by_role("button", name="peak", exact=True).click()
+    page.locator(".ask-peak button").click()
+    expect(page.locator(".peak-rows")).to_contain_text("1: other addresses", timeout=PATIENCE_MS)
 
 
 CORRUPT = [

@@ -20,6 +20,8 @@ from planners.core.progress import Clock
 BY_RIGHT = (
     "outputs lie over inputs as the file says: right for the runtime's reference kernels alone"
 )
+OURS = "spillway audit"
+"""What made the better placement, where it is shown as a plan."""
 JUDGE_SHARE = 0.5
 """Of the time, where changes are weighed too."""
 
@@ -113,7 +115,7 @@ class Audit:
         have no place, or lie on each other.
         """
         source = self.better() if better else self.plan
-        planner = "spillway audit" if better else self.plan.tool
+        planner = OURS if better else self.plan.tool
         return as_plan(source, memory or self.memories[0].memory, load_machine(machine), planner)
 
     def to_blame(self, limit_bytes: int) -> tuple[BlamedTensor, ...]:

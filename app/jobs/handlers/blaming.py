@@ -1,0 +1,31 @@
+"""A planning process's answer to: what is the peak of this plan made of?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.files import judged, plain_name
+from app.jobs.protocol import Request
+from app.model.packing import unpacked
+from app.model.upload_store import path_of
+
+BLAME_S = 15.0
+"""For the plans of all changes."""
+
+
+def run_blame(desk: Desk, request: Request) -> None:
+    """Take a plan's peak apart; of an allocation, that of the file that it is from, or of the
+    better placement."""
+    desk.progress("planning what would lower the peak")
+    problem = request.problem
+    of: Any
+    if "packed" in request.more:
+        of = sp.Plan.from_json(json.loads(unpacked(request.more["packed"])))
+    else:
+        found, _ = judged(path_of(problem["upload"]), plain_name(problem["model"]))
+        of = sp.audit(found.better(), changes=False) if request.more["better"] else found
+    blamed = sp.blame(of, time_limit=BLAME_S, should_stop=lambda: desk.stopped)
+    desk.result("blame", **blamed.to_json())

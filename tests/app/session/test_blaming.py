@@ -1,0 +1,48 @@
+"""The panel that says what the peak on screen is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.session.session import Session
+from app.views.panels.peak_panel import PeakPanel, blame_rows
+from tests.app.session.test_session import settle
+from tests.app.session.test_uploads import TABLE, bring, folder, visitor  # noqa: F401
+
+
+def asked(session: Session, until: Any) -> dict[str, Any]:
+    session.blaming.start()
+    settle(session, until)
+    assert session.work.notice == ""
+    return dict(session.work.blamed)
+
+
+def test_the_peak_of_the_plan_on_screen_is_taken_apart(
+    visitor: Session,  # noqa: F811
+    until: Any,
+) -> None:
+    visitor.change(model="squeezenet1_1", budget="MP")
+    settle(visitor, until)
+    panel = PeakPanel(visitor, None, 250)
+    blamed = asked(visitor, until)
+    assert blamed["peak_bytes"] == visitor.work.shown.report.extent_bytes
+    assert sum(kind["size_bytes"] for kind in blamed["kinds"]) == blamed["peak_bytes"]
+    assert all(change["peak_bytes"] < blamed["peak_bytes"] for change in blamed["changes"])
+    assert panel.rows.rows == blame_rows(blamed)
+    keys = {row["key"] for row in panel.rows.rows if "key" in row}
+    assert keys == {f"tensor:{tensor['name']}" for tensor in blamed["tensors"]}
+    visitor.change(budget="MR")
+    settle(visitor, until)
+    assert visitor.work.blamed == {}
+    assert panel.rows.rows == []
+
+
+def test_theirs_and_the_better_one(visitor: Session, until: Any) -> None:  # noqa: F811
+    bring(visitor, until, TABLE.encode(), "mine.csv")
+    theirs = asked(visitor, until)
+    assert (theirs["peak_bytes"], theirs["changes"][0]["peak_bytes"]) == (24, 16)
+    visitor.auditing.beside()
+    settle(visitor, until)
+    visitor.pins.swap()
+    better = asked(visitor, until)
+    assert (better["peak_bytes"], better["changes"]) == (16, [])
