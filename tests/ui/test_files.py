@@ -115,11 +115,14 @@ def test_the_better_allocation_is_shown_beside_and_saved(page: Page, own: Server
     visit(page, own.address)
     bring(page, "mine.csv", TABLE)
     expect(page.locator(".verdict")).to_contain_text("50.0% above", timeout=PATIENCE_MS)
-    expect(page.locator(".budget-nameless")).to_contain_text("An allocation")
+    expect(page.locator(".budget-nameless")).to_contain_text("An allocation", timeout=PATIENCE_MS)
     page.locator(".beside button").click()
-    expect(page.locator(".comparison .totals")).to_contain_text("highest address")
-    expect(page.locator(".tensor-differences")).to_contain_text("b: at another address")
-    with page.expect_download() as saved:
+    expect(page.locator(".comparison .totals")).to_contain_text(
+        "highest address", timeout=PATIENCE_MS
+    )
+    moved = page.locator(".tensor-differences")
+    expect(moved).to_contain_text("b: at another address", timeout=PATIENCE_MS)
+    with page.expect_download(timeout=PATIENCE_MS) as saved:
         page.locator(".better-file button").click()
     assert saved.value.suggested_filename == "mine-better.csv"
     lines = saved.value.path().read_text().splitlines()
