@@ -29,6 +29,10 @@ class BadInput(SpillwayError):
     """A file, option or argument that cannot be used as it is."""
 
 
+class ProgramTooLong(BadInput):
+    """A plan of so many instructions that it is not written, at all or in the time asked."""
+
+
 class ImportFailed(SpillwayError):
     """A model that exists but could not be turned into a graph."""
 

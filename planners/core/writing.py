@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from planners.core.errors import BadInput
+from planners.core.errors import ProgramTooLong
 from planners.core.progress import Clock
 
 MOST_WRITTEN = 4_000_000
@@ -38,10 +38,10 @@ def is_too_slow(instructions: int, each_s: float, limit_s: float) -> bool:
 
 
 def refuse_too_slow(instructions: int, each_s: float, limit_s: float) -> None:
-    """Raise `BadInput` for a program that is too slow to be written."""
+    """Raise `ProgramTooLong` for a program that is too slow to be written."""
     if is_too_slow(instructions, each_s, limit_s):
         seconds = instructions * each_s
-        raise BadInput(
+        raise ProgramTooLong(
             f"the shortest plan found in {limit_s:.3g} s has about {instructions:,} instructions, "
             f"which take about {seconds:.0f} s to write, check and time: give it a time limit of "
             f"{ceil(seconds / SEVERAL)} s or more, or a larger budget"
@@ -49,9 +49,9 @@ def refuse_too_slow(instructions: int, each_s: float, limit_s: float) -> None:
 
 
 def refuse_too_long(instructions: int, remedy: str) -> None:
-    """Raise `BadInput` for a program of more than `MOST_WRITTEN` instructions."""
+    """Raise `ProgramTooLong` for a program of more than `MOST_WRITTEN` instructions."""
     if instructions > MOST_WRITTEN:
-        raise BadInput(
+        raise ProgramTooLong(
             f"the program would have about {instructions:,} instructions, more than the "
             f"{MOST_WRITTEN:,} that are written: {remedy}"
         )

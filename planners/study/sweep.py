@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.core.errors import BadInput, BudgetTooSmall, ProgramTooLong, SpillwayError
 from planners.core.floors import latency_floor_s
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
@@ -343,7 +343,8 @@ def _answer(task: SweepTask) -> dict[str, Any]:
     except BudgetTooSmall as error:
         return task.row("infeasible", str(error))
     except Exception as error:
-        if (task.options or own) and isinstance(error, BadInput):
+        mistaken = isinstance(error, BadInput) and not isinstance(error, ProgramTooLong)
+        if mistaken and (task.options or own):
             raise  # Very likely an option that the planner does not have.
         return task.failed(error)
     return {**facts, **task.names, "reason": None}
