@@ -30,7 +30,8 @@ network; and what all the others have at first."""
 LEAD_S, OPERATOR_S = 1.0, 5e-3
 """What is little: a second, and so much for each operator."""
 ALONE_SHARE = 0.8
-"""What is left goes so far to a form that leads once the others that did have ended."""
+"""What is left goes so far to a form that leads once the others that did have ended; all of it where
+the rest would be little for the network."""
 NEAR = 0.002
 """A form whose plan is so near to its bound, as a share, is not asked for the rest."""
 GOES_ON_S = 0.3
@@ -90,6 +91,7 @@ class Race:
         self.runners = [Runner(form, bound=aim.floor) for form in forms]
         self.best: FormOutcome | None = None
         self.running: dict[int, Task] = {}
+        self._worth_s = LEAD_S + OPERATOR_S * len(aim.floors.graph.operators)
         self._queue = deque(self._first_round(limit_s))
         self._rivals: list[int] | None = None
 
@@ -101,7 +103,7 @@ class Race:
             share_s = max(LEAST_S, limit_s / max(1, len(others)))
             yield from ((number, share_s) for number in others)
             return
-        worth_s = LEAD_S + OPERATOR_S * len(self.aim.floors.graph.operators)
+        worth_s = self._worth_s
         lead_s = min(MOST_LEAD * limit_s, max(LEAD_SHARE * limit_s, worth_s))
         rest_s = OTHERS_SHARE * limit_s * self.lanes
         some = others[: int(rest_s / worth_s)]
@@ -147,7 +149,8 @@ class Race:
             if runner.ended or self._lost(runner):
                 continue
             if self._leads_alone(number):
-                limit_s = max(limit_s, ALONE_SHARE * left_s)
+                others_s = (1 - ALONE_SHARE) * left_s
+                limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
             limit_s = min(limit_s, left_s) - runner.beyond_s
             least_s = min(LEAST_S, runner.worth_s)
             if limit_s < least_s and self.best is not None:
