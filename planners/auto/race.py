@@ -30,8 +30,8 @@ network; and what all the others have at first."""
 LEAD_S, OPERATOR_S = 1.0, 5e-3
 """What is little: a second, and so much for each operator."""
 ALONE_SHARE = 0.8
-"""What is left goes so far to a form that leads once the others that did have ended; all of it where
-the rest would be little for the network."""
+"""What is left goes so far to a form that leads once the others that did have ended; all of it
+where the rest would be little for the network."""
 NEAR = 0.002
 """A form whose plan is so near to its bound, as a share, is not asked for the rest."""
 GOES_ON_S = 0.3
