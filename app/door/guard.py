@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from bokeh.server.tornado import BokehTornado
 from tornado.httputil import HTTPServerRequest
 
+from app.door.metrics import Health, Metrics
+from app.door.operator import OperatorPage
 from app.door.rates import RequestRates, too_often
 from app.door.refusals import Refusal, Refusing
 from app.door.sockets import refusal_of_socket
+from app.model.events import tell
+from app.model.upload_store import forget_old
 
 NAMES = ("bokeh-session-id", "bokeh-token")
 NAMED = Refusal(
@@ -20,7 +25,20 @@ NAMED = Refusal(
 )
 
 
+PAGES = {"/health": Health, "/metrics": Metrics, "/operator": OperatorPage}
+"""Pages of the door's own, below the server's prefix."""
+CLEAN_S = 3600.0
 _rates = RequestRates()
+_cleaned_s = -CLEAN_S
+
+
+def clean_now_and_then() -> None:
+    """Remove what visitors brought and nobody uses, once an hour while there are requests."""
+    global _cleaned_s
+    if time.monotonic() - _cleaned_s >= CLEAN_S:
+        _cleaned_s = time.monotonic()
+        if gone := forget_old():
+            tell("old files removed", files=gone)
 
 
 def refusal_of(server: BokehTornado, request: HTTPServerRequest) -> Refusal | None:
@@ -43,8 +61,14 @@ def guard() -> None:
         return
 
     def find_guarded(server: Any, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        clean_now_and_then()
+        page = PAGES.get(request.path.removeprefix(server.prefix))
+        if page is Health:  # whatever else there is to do
+            return server.get_handler_delegate(request, page)
         if refusal := refusal_of(server, request):
             return server.get_handler_delegate(request, Refusing, {"refusal": refusal})
+        if page:
+            return server.get_handler_delegate(request, page)
         return theirs(server, request, **kwargs)
 
     BokehTornado.find_handler = find_guarded

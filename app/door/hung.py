@@ -5,8 +5,9 @@ from __future__ import annotations
 from app.door.guard import guard
 from app.door.headers import add_headers
 from app.door.origins import accept_loopback
-from app.door.places import make_pages_in_turn
+from app.door.places import clear_places_in_between, make_pages_in_turn
 from app.door.sockets import bound_sockets
+from app.model.events import log_to_stderr
 
 
 def hang_door() -> None:
@@ -14,8 +15,10 @@ def hang_door() -> None:
 
     A second time it does nothing.
     """
+    log_to_stderr()
     guard()
     add_headers()
     accept_loopback()
     make_pages_in_turn()
+    clear_places_in_between()
     bound_sockets()

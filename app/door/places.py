@@ -16,6 +16,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import panel as pn
+from bokeh.server.contexts import ApplicationContext
+from bokeh.server.session import ServerSession
 from bokeh.server.tornado import BokehTornado
 from panel.io.document import with_lock
 from panel.io.server import DocHandler
@@ -81,6 +83,23 @@ def make_pages_in_turn() -> None:
             answer(handler, refusal)
 
     DocHandler.get = get_in_turn  # type: ignore[method-assign]
+
+
+def clear_places_in_between() -> None:
+    """Have the server answer others between two sessions that it ends: many end in one moment where
+    many came for a page in one moment and left."""
+    theirs = ApplicationContext._discard_session
+    if theirs.__name__ == "discard_in_between":
+        return
+
+    async def discard_in_between(
+        context: ApplicationContext, session: ServerSession, unused: Callable[[ServerSession], bool]
+    ) -> None:
+        await asyncio.sleep(BETWEEN_S)
+        if unused(session):
+            await theirs(context, session, unused)
+
+    ApplicationContext._discard_session = discard_in_between  # type: ignore[method-assign]
 
 
 def _left(handler: RequestHandler) -> bool:

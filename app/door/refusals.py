@@ -8,6 +8,7 @@ from string import Template
 
 from tornado.web import RequestHandler
 
+from app.model.events import refused
 from app.model.places import ASSETS
 
 
@@ -33,6 +34,7 @@ def _page() -> Template:
 
 def answer(handler: RequestHandler, refusal: Refusal) -> None:
     """Answer with a refusal, and be done."""
+    refused(refusal.status, refusal.title)
     handler.set_status(refusal.status)
     if refusal.again_s:
         handler.set_header("Retry-After", str(refusal.again_s))

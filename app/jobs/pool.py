@@ -25,6 +25,7 @@ from app.jobs.decoded import DecodedAnswers
 from app.jobs.process import Worker, read_answer
 from app.jobs.protocol import Answer, Request
 from app.jobs.results import ResultStore, drop, results, versions
+from app.model.events import job_ended, worker_ended
 from app.model.memory import describe_death, worker_limit
 from app.model.settings import JOBS
 
@@ -310,6 +311,7 @@ class WorkerPool:
     def _end(self, job: PoolJob, answer: Answer) -> None:
         job.state = "ended"
         job.put(answer)
+        job_ended(job.request.kind, answer.kind, job.seconds)
 
     def received(self, worker: Worker, number: int, answer: Answer) -> None:
         """A worker's reader thread has an answer."""
@@ -347,6 +349,8 @@ class WorkerPool:
     def lost(self, worker: Worker) -> None:
         """A worker has ended, killed by the pool or not."""
         code = worker.process.wait()
+        if not self._closed.is_set():
+            worker_ended(worker.why(code), worker.process.pid)
         with self._lock:
             self._workers.remove(worker)
             job, worker.job = worker.job, None
@@ -404,3 +408,8 @@ def shared_pool() -> WorkerPool:
     warm.daemon = True
     warm.start()
     return pool
+
+
+def running_pool() -> WorkerPool | None:
+    """The pool of this server, where it has one by now."""
+    return shared_pool() if shared_pool.cache_info().currsize else None

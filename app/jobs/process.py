@@ -73,6 +73,12 @@ class Worker:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
+    def why(self, code: int) -> str:
+        """In a word why it has ended, with this code of `Popen.returncode`."""
+        if self.too_long or self.too_much:
+            return "time" if self.too_long else "memory"
+        return "signal" if code < 0 else "code"
+
     def _read(self, pool: Owner) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:

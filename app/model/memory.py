@@ -50,6 +50,11 @@ def group_bytes(group: int) -> int:
     return sum(_resident(entry) for entry in _processes() if _group(entry) == group)
 
 
+def own_bytes() -> int:
+    """Bytes that this process holds; 0 where the system does not say."""
+    return _resident(Path("/proc/self"))
+
+
 def _processes() -> list[Path]:
     try:
         return [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]

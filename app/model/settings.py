@@ -62,6 +62,8 @@ UPLOADS_EACH = Bytes("SPILLWAY_UPLOADS_EACH", 512 * 2**20)
 """How much one visitor may bring in one session."""
 UPLOADS = Bytes("SPILLWAY_UPLOADS", 2**30)
 """How much is kept of uploaded files, and how much of files that still arrive is held in memory."""
+UPLOADS_DAYS = Count("SPILLWAY_UPLOADS_DAYS", 30)
+"""For how many days a file is kept that nobody uses."""
 SETTINGS: tuple[Count | Bytes, ...] = (
     SESSIONS,
     REQUESTS,
@@ -70,4 +72,5 @@ SETTINGS: tuple[Count | Bytes, ...] = (
     MESSAGE,
     UPLOADS_EACH,
     UPLOADS,
+    UPLOADS_DAYS,
 )

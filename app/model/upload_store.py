@@ -13,10 +13,12 @@ import re
 import stat
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import planners as sp
-from app.model.settings import UPLOADS
+from app.model.events import file_kept
+from app.model.settings import UPLOADS, UPLOADS_DAYS
 from planners.allocation.csv_io import COLUMNS
 from planners.audits.readers.pte import SIGN as PTE_SIGN
 from planners.audits.readers.pte import SIGN_AT as PTE_SIGN_AT
@@ -123,6 +125,7 @@ def keep(name: str, data: bytes) -> str:
             raise
     except OSError as error:
         raise sp.BadInput(f"The file cannot be kept in {place}: {error.strerror}.") from error
+    file_kept(kind, len(data))
     return token
 
 
@@ -149,17 +152,50 @@ def there(token: str) -> bool:
         return False
 
 
+def forget(tokens: Iterable[str]) -> int:
+    """Remove the files of these tokens; how many there were."""
+    gone, place = 0, folder()
+    for token in filter(TOKEN.fullmatch, set(tokens)):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place / token)
+            gone += 1
+    return gone
+
+
+def forget_old(now_s: float | None = None) -> int:
+    """Remove files that nobody has used for so many days; how many there were."""
+    oldest = (time.time() if now_s is None else now_s) - UPLOADS_DAYS.value * 86_400
+    return forget(Path(path).name for used, _, path in _files(folder()) if used < oldest)
+
+
+def held() -> list[str]:
+    """The tokens of all files that are kept."""
+    return [name for _, _, path in _files(folder()) if TOKEN.fullmatch(name := Path(path).name)]
+
+
+def held_bytes() -> int:
+    """Bytes of all files that are kept."""
+    return sum(size for _, size, _ in _files(folder()))
+
+
+def _files(place: Path) -> list[tuple[float, int, str]]:
+    """When each was used last, its bytes and its path; what was used longest ago comes first."""
+    files = []
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(place):
+            with contextlib.suppress(FileNotFoundError):
+                files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+    return sorted(files)
+
+
 def _make_room(place: Path, size_bytes: int) -> None:
     """Remove the files used longest ago until there is room for one of that size.
 
     Raises `BadInput` where all that is left was used within a minute.
     """
-    files = []
-    for entry in os.scandir(place):
-        with contextlib.suppress(FileNotFoundError):
-            files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
+    files = _files(place)
     held = size_bytes + sum(size for _, size, _ in files)
-    for used, size, path in sorted(files):
+    for used, size, path in files:
         if held <= UPLOADS.value:
             return
         if time.time() - used < YOUNG_S:

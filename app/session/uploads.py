@@ -9,10 +9,11 @@ from typing import Any
 import planners as sp
 from app.jobs.files import plain_name
 from app.model.checked_plan import Shown
+from app.model.events import tell
 from app.model.options import without_breaks
 from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
-from app.model.upload_store import keep
+from app.model.upload_store import forget, keep
 from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
 from planners.core.units import format_bytes
@@ -30,6 +31,7 @@ class Uploads:
         )
         self._brought = ("", "")
         self._bytes = 0  # of all files so far
+        self.kept: set[str] = set()
 
     def take(self, content: bytes, name: str = "plan.json") -> None:
         """Have a visitor's file read by a worker; only what is valid is shown."""
@@ -43,6 +45,7 @@ class Uploads:
         except sp.SpillwayError as error:
             self.models.work.notice = str(error)
             return
+        self.kept.add(token)
         self._brought = (token, name)
         self._bring(self._problem(name, token))
 
@@ -61,6 +64,13 @@ class Uploads:
             "input_shape": "",
             "bytes_per_element": None,
         }  # What its types usually are.
+
+    def forget(self) -> None:
+        """Remove all files that were brought to this page from the server."""
+        gone, self.kept = forget(self.kept), set()
+        files = "file is" if gone == 1 else "files are"
+        self.models.work.notice = f"{gone} {files} no longer on this server."
+        tell("files removed by their visitor", files=gone)
 
     def take_graph(self, graph: Mapping[str, Any]) -> None:
         """Make a graph that could be read a model, and choose it."""

@@ -120,6 +120,15 @@ class FilesField(pn.viewable.Viewer):
             margin=(2, 8),
         )
         self.upload.param.watch(self._uploaded, "whole")
+        self.forget = pn.widgets.Button(
+            label="Delete my files from the server",
+            css_classes=["forget"],
+            visible=False,
+            on_click=lambda _event: self._forget(),
+            stylesheets=[COMPACT],
+            sizing_mode="stretch_width",
+            margin=(2, 8),
+        )
 
     def _show_download(self) -> None:
         """A long plan is on screen before its text is written."""
@@ -136,6 +145,13 @@ class FilesField(pn.viewable.Viewer):
             self.session.work.notice = content
         else:
             self.session.uploads.take(content, name)
+        self.forget.visible = bool(self.session.uploads.kept)
+
+    def _forget(self) -> None:
+        self.session.uploads.forget()
+        self.forget.visible = False
 
     def __panel__(self) -> pn.Column:
-        return pn.Column(self.upload, self.download, sizing_mode="stretch_width", margin=0)
+        return pn.Column(
+            self.upload, self.download, self.forget, sizing_mode="stretch_width", margin=0
+        )

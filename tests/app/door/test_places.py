@@ -12,6 +12,7 @@ import panel as pn
 import pytest
 from bokeh.document import Document
 from bokeh.server.callbacks import NextTickCallback
+from bokeh.server.session import ServerSession
 from panel.io.state import set_curdoc
 
 from app.door import places
@@ -90,6 +91,32 @@ def test_pages_are_made_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPa
     for visitor in visitors:
         visitor.join()
     assert order.index("icon") < 6, order
+
+
+def test_sessions_that_end_together_let_others_between(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    destroyed = ServerSession.destroy
+
+    def slowly(session: ServerSession) -> None:
+        time.sleep(0.1)
+        order.append("end")
+        destroyed(session)
+
+    for _ in range(10):
+        house.ask("/")
+    monkeypatch.setattr(ServerSession, "destroy", slowly)
+    context = house.server._tornado.applications["/"]
+    house.inside(lambda: asyncio.ensure_future(context._cleanup_sessions(-1)))
+    while not order:
+        time.sleep(0.01)
+    house.ask("/health")
+    order.append("health")
+    while len(order) < 11:
+        time.sleep(0.01)
+    assert order.index("health") < 6, order
+    assert house.inside(lambda: places.sessions(house.server._tornado)) == 0
 
 
 @pytest.mark.parametrize("patience_s", [60.0, -1.0])

@@ -303,6 +303,17 @@ def test_a_visitor_brings_no_more_than_one_may(
     assert len(list((folder / "cache" / "uploads").iterdir())) == 1
 
 
+def test_a_visitor_can_have_what_was_brought_deleted(visitor: Session, folder: Path) -> None:
+    place = folder / "cache" / "uploads"
+    for text in (b"{}", b"[]"):
+        visitor.uploads.take(text, "x.json")
+    (place / f"{'0' * 64}.json").write_text("somebody else's")
+    visitor.uploads.forget()
+    assert visitor.work.notice == "2 files are no longer on this server."
+    assert [path.name for path in place.iterdir()] == [f"{'0' * 64}.json"]
+    assert not visitor.uploads.kept
+
+
 def test_an_import_that_takes_too_long_is_ended(
     pool: Any, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
