@@ -99,7 +99,7 @@ def clear_places_in_between() -> None:
         if unused(session):
             await theirs(context, session, unused)
 
-    ApplicationContext._discard_session = discard_in_between  # type: ignore[method-assign]
+    ApplicationContext._discard_session = discard_in_between
 
 
 def _left(handler: RequestHandler) -> bool:

@@ -51,7 +51,7 @@ class Bytes:
 SESSIONS = Count("SPILLWAY_SESSIONS", 64)
 """How many visitors may have a page at once."""
 REQUESTS = Count("SPILLWAY_REQUESTS", 2000)
-"""How many requests one address may make in a minute; a page takes about fifty."""
+"""How many requests one address may make in a minute; a page takes about thirty."""
 SOCKETS = Count("SPILLWAY_SOCKETS", 128)
 """How many web sockets may be open at once."""
 JOBS = Count("SPILLWAY_JOBS", 16)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import panel as pn
+from panel.io.server import get_server
 from tornado.ioloop import IOLoop
+
+from app.door.hung import hang_door
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,10 @@ class House:
     port: int
     loop: IOLoop
 
-    def ask(self, path: str, method: str = "GET", **headers: str) -> Said:
+    def ask(self, path: str, method: str = "GET", body: str | None = None, **headers: str) -> Said:
         """One request from this machine; `Host` is as it comes unless it is given."""
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        line.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+        line.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
         answer = line.getresponse()
         said = Said(answer.status, answer.headers, answer.read().decode("utf-8", "replace"))
         line.close()
@@ -48,3 +54,27 @@ class House:
         self.loop.add_callback(run)
         assert done.wait(20)
         return found[0]
+
+
+@contextmanager
+def serving(**how: Any) -> Iterator[House]:
+    """A server with a page of one word, in a thread of its own; `how` as `panel.serve` has it."""
+    hang_door()
+    ready, made = threading.Event(), []
+
+    def serve() -> None:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+        server = get_server(lambda: pn.pane.HTML("word"), show=False, start=False, **how)
+        server.start()
+        made.append(House(server, server.port, server.io_loop))
+        server.io_loop.add_callback(ready.set)
+        server.io_loop.start()
+        server.stop()
+        server.io_loop.close(all_fds=True)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    assert ready.wait(30)
+    yield made[0]
+    made[0].loop.add_callback(made[0].loop.stop)
+    thread.join(20)

@@ -1,0 +1,21 @@
+#!/bin/sh
+# Serves the explorer with signed sessions. What they are signed with is made at the first start and
+# kept in $STATE_DIRECTORY (systemd sets it), else in ~/.local/state/spillway. Arguments are those of
+# `panel serve`; PANEL names another one than that of this checkout.
+set -eu
+umask 077
+here=$(cd "$(dirname "$0")/../.." && pwd)
+state=${STATE_DIRECTORY:-$HOME/.local/state/spillway}
+mkdir -p "$state"
+for name in session cookie; do
+    if [ ! -s "$state/$name.secret" ]; then
+        head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$state/$name.new"
+        mv "$state/$name.new" "$state/$name.secret"
+    fi
+done
+BOKEH_SIGN_SESSIONS=yes
+BOKEH_SECRET_KEY=$(cat "$state/session.secret")
+BOKEH_COOKIE_SECRET=$(cat "$state/cookie.secret")
+export BOKEH_SIGN_SESSIONS BOKEH_SECRET_KEY BOKEH_COOKIE_SECRET
+cd "$here"
+exec "${PANEL:-$here/.venv/bin/panel}" serve --setup app/setup.py "$@" app/main.py
