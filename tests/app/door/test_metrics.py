@@ -76,10 +76,10 @@ def test_metrics_are_for_the_machine_itself(house: House, header: str) -> None:
     assert house.ask("/metrics", **{header: "127.0.0.1"}).status == 403
 
 
-def test_jobs_and_deaths_are_counted(kept_pool: WorkerPool) -> None:
+def test_jobs_and_deaths_are_counted(pool: WorkerPool) -> None:
     before = count("spillway_jobs_total", kind="budgets", how="done")
     lasted = count("spillway_job_seconds_count", kind="budgets")
-    job = kept_pool.submit(Request("budgets", PROBLEM))
+    job = pool.submit(Request("budgets", PROBLEM))
     while job.state != "ended":
         pass
     assert count("spillway_jobs_total", kind="budgets", how="done") == before + 1
