@@ -114,13 +114,20 @@ def execute(
     return Execution(
         outputs=outputs,
         reference=reference,
-        max_abs_error=max((largest_error(a, b) for a, b in pairs), default=0.0),
-        bit_exact=all(torch.equal(a, b) for a, b in pairs),
+        **differences(pairs),
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
         state=state,
         float64=exact.errors(found, expected) if exact else None,
     )
+
+
+def differences(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> dict[str, Any]:
+    """The fields of an `Execution` that say how far what was found is from what was expected."""
+    return {
+        "max_abs_error": max((largest_error(a, b) for a, b in pairs), default=0.0),
+        "bit_exact": all(torch.equal(a, b) for a, b in pairs),
+    }
 
 
 def _copy(value: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ from planners.core.plan import Plan
 from planners.core.program import Box, Compute, whole
 from planners.importers.tflite.source_model import TfliteModel
 from planners.simulator.check import replay
-from planners.simulator.execute import Execution, Made, ProgramRunner, largest_error
+from planners.simulator.execute import Execution, Made, ProgramRunner, differences
 from planners.simulator.execute_arena import torch_type
 from planners.simulator.execute_parts import Fetch
 
@@ -55,8 +55,7 @@ def execute_tflite(
     return Execution(
         outputs=outputs,
         reference=reference,
-        max_abs_error=max((largest_error(a, b) for a, b in pairs), default=0.0),
-        bit_exact=all(torch.equal(a, b) for a, b in pairs),
+        **differences(pairs),
         arena_bytes=runner.arena.size_bytes,
         compute_steps=runner.computed,
         state=state,
