@@ -20,6 +20,10 @@ from planners.simulator.residencies import Residencies
 from planners.simulator.spread import by_directions
 from planners.simulator.timing import schedule
 
+MOST_KEPT = 50_000
+"""Items of a program that is held: the best of a few searches stay, and each takes a thousand
+bytes an item. Longer ones are written anew where they are read."""
+
 
 @dataclass(frozen=True)
 class TimedGroups:
@@ -38,7 +42,7 @@ def timed_plan(
     It is held, with its engines, as it will be in the plan: what is found of it here is known when
     the plan is checked and simulated.
     """
-    program = held(by_directions(emit(graph, machine, laid, budget_bytes)))
+    program = held(by_directions(emit(graph, machine, laid, budget_bytes)), MOST_KEPT)
     return TimedGroups(tuple(laid), program, makespan_s(graph, machine, program))
 
 
