@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib import resources
@@ -52,8 +52,10 @@ class Machine:
 
     `macs_per_s` at the precision `bits_per_mac`; `mac_pj` the energy of one. `onchip` names the
     memory that a budget replaces, `offchip` the one where graph inputs and outputs live, and
-    `parameters` the one where parameters live. `sources` is keyed by field: `clock_hz`,
-    `scratchpad.size_bytes`. Raises `BadInput` naming the field where a value makes no sense.
+    `parameters` the one where parameters live. `slower` names memories that tensors may lie in
+    too, behind `onchip`, each no faster than the one before. `sources` is keyed by field:
+    `clock_hz`, `scratchpad.size_bytes`. Raises `BadInput` naming the field where a value makes no
+    sense.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Machine:
     parameters: str = "host"
     notes: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    slower: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -91,6 +94,11 @@ class Machine:
     def scratchpad_bytes(self) -> int:
         return self.memory(self.onchip).size_bytes
 
+    @property
+    def banks(self) -> tuple[MemoryLevel, ...]:
+        """The memories that tensors may lie in, the fastest first: most machines have one."""
+        return tuple(self.memory(name) for name in (self.onchip, *self.slower))
+
     def numbers(self) -> dict[str, float]:
         """Every quantity by the name that `sources` has for it."""
         quantities: dict[str, float] = {name: getattr(self, name) for name in _QUANTITIES}
@@ -107,6 +115,8 @@ class Machine:
         for engine in data["engines"]:
             if not engine["shares"]:
                 del engine["shares"]
+        if not data["slower"]:
+            del data["slower"]
         return data
 
     def to_toml(self) -> str:
@@ -122,6 +132,8 @@ class Machine:
         for name, kind in (("memories", MemoryLevel), ("engines", Engine)):
             if name in values:
                 values[name] = _tables(kind, values[name], name)
+        if "slower" in values:
+            values["slower"] = _names(values["slower"], "slower")
         machine: Machine = _build(Machine, values, "machine")
         return machine
 
@@ -135,6 +147,12 @@ def _tables(kind: type[Any], items: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(items, (list, tuple)) or not items:
         raise BadInput(f"machine: {where} must be a non-empty list of tables")
     return tuple(_build(kind, item, f"{where}[{i}]") for i, item in enumerate(items))
+
+
+def _names(items: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(items, (list, tuple)) or not all(isinstance(name, str) for name in items):
+        raise BadInput(f"machine: {where} must be a list of names, not {items!r:.80}")
+    return tuple(items)
 
 
 def _build(kind: type[Any], values: Any, where: str) -> Any:
@@ -171,11 +189,13 @@ def _validate(machine: Machine) -> None:
 
     for what in ("memories", "engines"):
         names = [item.name for item in getattr(machine, what)]
-        if len(set(names)) != len(names):
-            fail(f"two {what} share a name")
+        for name in names:
+            if names.count(name) > 1:
+                fail(f"two {what} share a name: {name!r:.80}")
     for role in ("onchip", "offchip", "parameters"):
         if getattr(machine, role) not in {level.name for level in machine.memories}:
             fail(f"{role} names no memory: {getattr(machine, role)!r}")
+    _check_slower(machine, fail)
     for name in _ENGINES:
         if name not in {engine.name for engine in machine.engines}:
             fail(f"engine {name!r} is missing")
@@ -186,19 +206,37 @@ def _validate(machine: Machine) -> None:
         if shared and name in (*_ENGINES, "storage", "copy"):
             fail(f"engine {name!r} has transfers of its own and shares none")
     numbers = machine.numbers()
-    bounded = f"{machine.onchip}.size_bytes"
+    bounded = [f"{name}.size_bytes" for name in (machine.onchip, *machine.slower)]
     for name, value in numbers.items():
         # Written so that NaN fails; the bound keeps integers of any length convertible to float.
         if not 0 <= value < 1e30:
             fail(f"{name} must be a finite number, zero or above, not {value!r}")
         may_be_zero = name.endswith(("_pj", "_pj_per_byte", ".latency_s", ".size_bytes"))
-        if value == 0 and (name == bounded or not may_be_zero):
+        if value == 0 and (name in bounded or not may_be_zero):
             fail(f"{name} must be above zero")
     for name in machine.sources:
         if name not in numbers:
             near = difflib.get_close_matches(name, numbers, 1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             fail(f"sources: unknown field {name!r:.80}{meant}")
+
+
+def _check_slower(machine: Machine, fail: Callable[[str], None]) -> None:
+    """The memories behind the fastest are memories of their own, each no faster than the last."""
+    before = machine.onchip
+    names = {level.name for level in machine.memories}
+    taken = {machine.parameters: "parameters", machine.offchip: "offchip", machine.onchip: "onchip"}
+    for name in machine.slower:
+        if name not in names:
+            fail(f"slower names no memory: {name!r:.80}")
+        if name in taken:
+            fail(f"slower: {name!r:.80} is named as {taken[name]} already")
+        taken[name] = "slower"
+        one, other = machine.memory(before), machine.memory(name)
+        for rate in ("read_bytes_per_s", "write_bytes_per_s"):
+            if getattr(other, rate) > getattr(one, rate):
+                fail(f"slower: {name!r:.80} comes after {before!r:.80}, but its {rate} is higher")
+        before = name
 
 
 def _to_toml(table: Mapping[str, Any]) -> str:
@@ -208,14 +246,21 @@ def _to_toml(table: Mapping[str, Any]) -> str:
         # A TOML basic string is a JSON string that escapes DEL as well.
         return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
+    def written(value: Any) -> str:
+        if _are_texts(value):
+            return f"[{', '.join(map(quote, value))}]"
+        return quote(value) if isinstance(value, str) else repr(value)
+
     def pairs(items: Mapping[str, Any]) -> list[str]:
         return [
-            f"{key if key.isidentifier() and key.isascii() else quote(key)} = "
-            + (quote(value) if isinstance(value, str) else repr(value))
+            f"{key if key.isidentifier() and key.isascii() else quote(key)} = " + written(value)
             for key, value in items.items()
         ]
 
-    scalars = {k: v for k, v in table.items() if not isinstance(v, (dict, list, tuple))}
+    def flat(value: Any) -> bool:
+        return not isinstance(value, (dict, list, tuple)) or _are_texts(value)
+
+    scalars = {k: v for k, v in table.items() if flat(v)}
     lines = pairs(scalars)
     for name, value in table.items():
         if isinstance(value, dict):
@@ -224,6 +269,11 @@ def _to_toml(table: Mapping[str, Any]) -> str:
             for item in value:
                 lines += ["", f"[[{name}]]", *pairs(item)]
     return "\n".join(lines) + "\n"
+
+
+def _are_texts(value: Any) -> bool:
+    """Whether a value is a list of texts, which is written in one line."""
+    return isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
 
 
 @cache
@@ -275,7 +325,7 @@ def with_scratchpad(machine: Machine, size_bytes: int) -> Machine:
     return replace(machine, memories=memories, sources=sources)
 
 
-_ROLES = ("title", "onchip", "offchip", "parameters")
+_ROLES = ("title", "onchip", "offchip", "parameters", "slower")
 _WHOLE = ("bits_per_mac", ".size_bytes")
 
 

@@ -44,6 +44,7 @@ SPECIFIED = {
     "stm32f746": 320 * KIB,
     "stm32f767": 512 * KIB,
     "stm32h743": 512 * KIB,
+    "stm32h743_psram": 128 * KIB,
     "tpu_v4i": 128 * 1024 * KIB,
 }
 
@@ -83,8 +84,8 @@ def test_a_preset_says_where_each_figure_is_from(name: str) -> None:
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_preset_can_move_and_compute(name: str) -> None:
     machine = presets()[name]
-    assert {"scratchpad", "host"} <= {level.name for level in machine.memories}
-    has_storage = len(machine.memories) > 2
+    others = {level.name for level in machine.memories} - {level.name for level in machine.banks}
+    has_storage = others != {machine.offchip}
     assert has_storage == ("storage" in {engine.name for engine in machine.engines})
     off = machine.memory(machine.offchip)
     on = machine.memory(machine.onchip)
@@ -93,8 +94,51 @@ def test_a_preset_can_move_and_compute(name: str) -> None:
 
 
 def test_parameters_of_a_microcontroller_live_in_flash() -> None:
-    for name in ("stm32f411", "stm32f746", "stm32f767", "stm32h743", "ethos_u55_high_end"):
+    for name in ("stm32f411", "stm32f746", "stm32f767", "stm32h743_psram", "ethos_u55_high_end"):
         assert presets()[name].parameters == "flash"
+
+
+def with_slower(*names: object, **values: float) -> dict[str, Any]:
+    """The machine with a memory `ram` of half the speed, or of these values, named as slower."""
+    data = table()
+    ram = {**data["memories"][0], "name": "ram", "read_bytes_per_s": 5e8} | values
+    return data | {"memories": [*data["memories"], ram], "slower": list(names)}
+
+
+def test_memories_behind_the_fastest_are_in_order() -> None:
+    assert [m.name for m in presets()["stm32h743_psram"].banks] == ["dtcm", "sram", "psram"]
+    assert [m.name for m in presets()["npu_small"].banks] == ["scratchpad"]
+    assert "slower" not in presets()["npu_small"].to_json()
+    machine = Machine.from_json(with_slower("ram"))
+    assert Machine.from_json(tomllib.loads(machine.to_toml())) == machine
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (with_slower("ram", size_bytes=0), "ram.size_bytes must be above zero"),
+        (with_slower("rom"), "slower names no memory: 'rom'"),
+        (with_slower("ram", "ram"), "slower: 'ram' is named as slower already"),
+        (with_slower("host"), "slower: 'host' is named as offchip already"),
+        (with_slower("scratchpad"), "slower: 'scratchpad' is named as onchip already"),
+        (
+            with_slower("ram", read_bytes_per_s=2e9),
+            "slower: 'ram' comes after 'scratchpad', but its read_bytes_per_s is higher",
+        ),
+    ],
+)
+def test_memories_that_make_no_sense_are_named(data: Any, message: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        Machine.from_json(data)
+    assert str(refused.value) == f"machine 'mine': {message}"
+
+
+def test_slower_memories_are_a_list_of_names() -> None:
+    with pytest.raises(BadInput, match="machine: slower must be a list of names, not 'ram'"):
+        Machine.from_json(table() | {"slower": "ram"})
+    with pytest.raises(BadInput, match="machine: slower must be a list of names"):
+        Machine.from_json(with_slower(3))
 
 
 def test_figures_that_the_sources_state() -> None:
