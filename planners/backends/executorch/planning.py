@@ -7,13 +7,15 @@ include both ends.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from planners.allocation.banks.model import Bank, Banked, BankPlaces, BankProblem
+from planners.allocation.banks.place import place_in_banks
 from planners.allocation.problem.model import Lifetime
 from planners.allocation.tightest import pack_tightest
-from planners.backends.executorch.banks import BankPlaces, in_banks
 from planners.core.errors import BadInput
 from planners.core.integers import rounded_up
 
@@ -31,12 +33,12 @@ def pack_memory(
 ) -> Any:
     """An offset for each tensor, every memory as small as can be found: a `MemoryAlgoResult`."""
     asked = _Asked.of(alignment, specs, graph_module, extra_padding)
-    places: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[str, int]] = {}
     memories = dict.fromkeys(asked.pinned.get(i.id, DEFAULT_MEMORY) for i in asked.lifetimes)
     for memory in memories:
         held = [i for i in asked.lifetimes if asked.pinned.get(i.id, DEFAULT_MEMORY) == memory]
         packed = pack_tightest(held, time_limit_s=time_limit_s / len(memories))
-        places |= {id: (memory, offset) for id, offset in packed.offsets.items()}
+        places |= {id: (f"{memory}", offset) for id, offset in packed.offsets.items()}
     return asked.answer(places)
 
 
@@ -44,8 +46,9 @@ def pack_memory(
 class PackMemory:
     """The same for several memories of these sizes in bytes by their number, the fastest first.
 
-    The fast ones are filled as far as can be found, never less than by ExecuTorch's own
-    `BankedGreedy`; call it as `pack_memory`. Raises `BadInput` for what fits in none.
+    The fewest bytes that can be found are read and written in the slow ones, never more than with
+    ExecuTorch's own `BankedGreedy`, and within the time limit; call it as `pack_memory`. Raises
+    `BadInput` for what fits in none.
     """
 
     capacities: Mapping[int, int]
@@ -64,6 +67,18 @@ class PackMemory:
         graph_signature: Any = None,
         extra_padding: int = 0,
     ) -> Any:
+        asked, found = self.found(alignment, specs, graph_module, graph_signature, extra_padding)
+        return asked.answer(found.places)
+
+    def found(
+        self,
+        alignment: int,
+        specs: Iterable[Any],
+        graph_module: Any,
+        graph_signature: Any,
+        extra_padding: int,
+    ) -> tuple[_Asked, Banked]:
+        """What was asked, and where all lies, with what is proven of it."""
         specs = list(specs)
         known = self._by_their_own(alignment, specs, graph_module, graph_signature, extra_padding)
         asked = _Asked.of(alignment, specs, graph_module, extra_padding)
@@ -74,9 +89,18 @@ class PackMemory:
             memory: capacity - asked.taken(memory) - extra_padding
             for memory, capacity in self.capacities.items()
         }
+        problem = BankProblem(
+            asked.lifetimes,
+            [Bank(f"{memory}", size) for memory, size in room.items() if size > 0],
+            asked.touched,
+            {id: f"{memory}" for id, memory in asked.pinned.items()},
+        )
         ways = [asked.places_of(known)] if known is not None and asked.aligned else []
-        places = in_banks(asked.lifetimes, room, asked.pinned, ways, self.time_limit_s)
-        return asked.answer(places)
+        found = place_in_banks(problem, known=ways, time_limit_s=self.time_limit_s)
+        if found.status != "placed":
+            sizes = ", ".join(f"{memory}: {size:,}" for memory, size in self.capacities.items())
+            raise BadInput(f"memories of {sizes} bytes: no way was found to place all tensors")
+        return asked, found
 
     def _by_their_own(self, *given: Any) -> Any:
         """What ExecuTorch finds itself; None where that is nothing."""
@@ -98,6 +122,7 @@ class _Asked:
     specs: Mapping[str, Any]
     inside: Sequence[Any]
     lifetimes: Sequence[Lifetime]
+    touched: Mapping[str, int]
     pinned: Mapping[str, int]
     reserved: Sequence[int]
     aligned: bool
@@ -119,12 +144,14 @@ class _Asked:
             )
             for id, spec in own.items()
         ]
+        uses = _uses(module)
+        touched = {id: spec.allocated_memory * uses.get(spec, 1) for id, spec in own.items()}
         pinned = {id: spec.mem_id for id, spec in own.items() if spec.mem_id is not None}
         reserved = getattr(module, "input_mem_buffer_sizes", None) or []
         aside = [spec for spec in every if spec.storage_base is not None]
         taken = [rounded_up(size, alignment) for size in reserved]
         aligned = taken == [*reserved]
-        return cls(own, aside, lifetimes, pinned, taken, aligned, padding)
+        return cls(own, aside, lifetimes, touched, pinned, taken, aligned, padding)
 
     def taken(self, memory: int) -> int:
         """Bytes at the beginning of a memory that subgraphs have."""
@@ -133,19 +160,21 @@ class _Asked:
     def places_of(self, result: Any) -> BankPlaces:
         """Another algorithm's answer, as places behind what is taken."""
         found = {id: result.spec_dict[spec] for id, spec in self.specs.items()}
-        return {id: (r.mem_id, r.mem_offset - self.taken(r.mem_id)) for id, r in found.items()}
+        return {id: (f"{r.mem_id}", r.mem_offset - self.taken(r.mem_id)) for id, r in found.items()}
 
     def answer(self, places: BankPlaces) -> Any:
         """As ExecuTorch takes it. One object a memory: objects are greedy's own affair."""
         from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 
         size = {item.id: item.size_bytes for item in self.lifetimes}
-        most = max((memory for memory, _ in places.values()), default=DEFAULT_MEMORY)
+        numbered = {id: (int(memory), offset) for id, (memory, offset) in places.items()}
+        used = {memory for memory, _ in numbered.values()}
+        most = max(used, default=DEFAULT_MEMORY)
         sizes = [0] * max(2, most + 1, len(self.reserved))
         for memory in range(len(sizes)):
             sizes[memory] = self.taken(memory)
         found = {}
-        for id, (memory, offset) in places.items():
+        for id, (memory, offset) in numbered.items():
             at = self.taken(memory) + offset
             found[self.specs[id]] = SpecAllocResult(memory, 0, at)
             sizes[memory] = max(sizes[memory], at + size[id])
@@ -159,9 +188,24 @@ class _Asked:
                 at = base.mem_offset + spec.storage_base_offset
                 found[spec] = SpecAllocResult(base.mem_id, 0, at)
             left = [spec for spec in left if spec not in found]
-        used = {memory for memory, _ in places.values()}
         padded = [n + self.padding if k in used else n for k, n in enumerate(sizes)]
         return MemoryAlgoResult(found, padded)
+
+
+def _uses(module: Any) -> Mapping[Any, int]:
+    """How often each tensor's storage is read or written, by its spec, as far as a graph says.
+
+    The users of what allocates a tensor write it, those of what returns it read it.
+    """
+    uses: Counter[Any] = Counter()
+    for node in getattr(getattr(module, "graph", None), "nodes", ()):
+        given = node.meta.get("spec")
+        for spec in given if isinstance(given, (list, tuple)) else [given]:
+            while getattr(spec, "storage_base", None) is not None:
+                spec = spec.storage_base
+            if spec is not None:
+                uses[spec] += len(node.users) + (node.op == "placeholder")
+    return uses
 
 
 def _order(spec: Any) -> tuple[Any, ...]:

@@ -1,0 +1,174 @@
+"""Lifetimes in several memories, with fewest bytes read and written in the slow ones.
+
+What counts is, in this order, what is touched in the slowest bank, in the one before it, and so on
+to the second. For one bank after the other:
+
+1. `assignment` says who goes where by bytes alone: no plan touches fewer.
+2. Each bank is packed exactly (`planners.allocation.portfolio`), each stretch of time between which
+   nothing lives by itself. Where all are packed, it is the optimum.
+3. A set that is proven not to fit becomes a cut of the assignment, which is asked again; from each
+   assignment, and before the first one, `filling` makes a plan that can be packed.
+
+Where no packing is found and none is proven not to exist, that assignment is left aside too, and
+from then on nothing more is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planners.allocation.banks.assignment import Assigned, Assignment
+from planners.allocation.banks.filling import filled, orders
+from planners.allocation.banks.model import Banked, BankPlaces, BankProblem
+from planners.allocation.portfolio import pack
+from planners.allocation.problem.instance import split_in_time
+from planners.allocation.problem.model import Lifetime, live_peak
+from planners.core.errors import BadInput
+from planners.core.progress import Clock
+
+PACK_SHARE, PACK_S = 0.1, 3.0  # of the time left, and the most, for one stretch of one bank
+FILL_SHARE = 0.3  # of the time, for plans at once
+LEVEL_SHARE = 0.7  # of the time left, for a bank that others come after
+
+
+def place_in_banks(
+    problem: BankProblem,
+    *,
+    known: Sequence[BankPlaces] = (),
+    time_limit_s: float = 20.0,
+    should_stop: Callable[[], bool] | None = None,
+) -> Banked:
+    """The best places found, or known already, with what is proven of them."""
+    clock = Clock(time_limit_s, should_stop=should_stop)
+    return _BankSearch(problem, clock, list(known)).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """Places of an assignment, or sets that are proven (`sure`) or feared not to fit."""
+
+    places: BankPlaces | None
+    stuck: tuple[tuple[int, tuple[str, ...]], ...]
+    sure: bool
+
+
+class _BankSearch:
+    def __init__(self, problem: BankProblem, clock: Clock, known: list[BankPlaces]) -> None:
+        self.problem, self.clock = problem, clock
+        self.best: BankPlaces | None = None
+        self.sure = True
+        self.solver = "filled"
+        for way in known:
+            self._offer(way, "known")
+        part = clock.part(FILL_SHARE * clock.left_s)
+        for order in orders(problem):
+            if self.best is not None and (part.expired() or not any(problem.cost(self.best))):
+                break
+            self._fill(order, part)
+
+    def run(self) -> Banked:
+        """Settle bank after bank, the slowest first."""
+        problem, bounds = self.problem, [0] * len(self.problem.banks)
+        assignment = Assignment(problem)
+        last = len(problem.banks) - 1
+        for bank in range(last, 0, -1):
+            part = self.clock.part(self.clock.left_s * (LEVEL_SHARE if bank > 1 else 1.0))
+            bounds[bank], none_exists = self._settle(assignment, bank, part)
+            if none_exists:
+                return self._answer("infeasible", bounds)
+            if self.best is None:
+                break
+            assignment.most[bank] = problem.touched_in(self.best)[bank]
+        if last == 0 and self.best is None:
+            return self._alone()
+        return self._answer("unknown" if self.best is None else "placed", bounds)
+
+    def _settle(self, assignment: Assignment, bank: int, clock: Clock) -> tuple[int, bool]:
+        """A bound on what is touched in a bank, and whether no way exists; `best` is made better.
+
+        Slower banks have no more than they have now.
+        """
+        bound = 0
+        while self.best is None or self.problem.touched_in(self.best)[bank] > bound:
+            if clock.left_s <= 0:
+                self.clock.end()
+                break
+            found = assignment.solve(bank, clock.left_s)
+            if self.sure:
+                bound = max(bound, found.bound_bytes)
+            if found.bank_of is None:
+                return bound, found.none_exists and self.sure and self.best is None
+            packed = self._pack(found, clock)
+            if packed.places is not None:
+                self._offer(packed.places, "packed exactly")
+                if not self.sure or clock.expired():
+                    break
+                continue
+            self._fill_as(found.bank_of, clock)
+            self.sure = self.sure and packed.sure
+            for k, ids in packed.stuck:
+                assignment.cut(ids, k)
+        if self.best is not None:
+            bound = min(bound, self.problem.touched_in(self.best)[bank])
+        return bound, False
+
+    def _pack(self, found: Assigned, clock: Clock) -> _Packed:
+        """Pack each bank as assigned, each stretch of time by itself."""
+        assert found.bank_of is not None
+        places: dict[str, tuple[str, int]] = {}
+        stuck: list[tuple[int, tuple[str, ...]]] = []
+        sure = True
+        for k, bank in enumerate(self.problem.banks):
+            held = [item for item in self.problem.lifetimes if found.bank_of[item.id] == k]
+            for group in split_in_time(held):
+                limit = max(0.05, min(PACK_S, PACK_SHARE * clock.left_s))
+                packing = pack(group, bank.size_bytes, time_limit_s=limit)
+                if packing.status == "packed":
+                    places |= {id: (bank.name, at) for id, at in packing.offsets.items()}
+                    continue
+                sure = sure and packing.status == "infeasible"
+                stuck.append((k, packing.conflict or tuple(item.id for item in group)))
+        return _Packed(None if stuck else places, tuple(stuck), sure)
+
+    def _fill(self, order: Sequence[Lifetime], clock: Clock) -> None:
+        """A plan that offers the fast banks to these first, where one can be packed."""
+        try:
+            self._offer(filled(self.problem, order, clock), "filled")
+        except BadInput:
+            return
+
+    def _fill_as(self, bank_of: Mapping[str, int], clock: Clock) -> None:
+        """A plan near an assignment, if there is time for it or none yet."""
+        if self.best is None or clock.left_s > 0:
+            busy = self.problem.bytes_touched
+            self._fill(
+                sorted(self.problem.lifetimes, key=lambda t: (bank_of[t.id], -busy(t))), clock
+            )
+
+    def _offer(self, places: BankPlaces, solver: str) -> None:
+        if self.best is None or self.problem.cost(places) < self.problem.cost(self.best):
+            self.best, self.solver = places, solver
+
+    def _alone(self) -> Banked:
+        """One bank: nothing to choose, and the packer says whether all fits."""
+        (bank,) = self.problem.banks
+        packing = pack(self.problem.lifetimes, bank.size_bytes, time_limit_s=self.clock.left_s)
+        if packing.status == "packed":
+            self._offer({id: (bank.name, at) for id, at in packing.offsets.items()}, "packed")
+            return self._answer("placed", [0])
+        return self._answer(packing.status, [0], packing.conflict)
+
+    def _answer(self, status: str, bounds: Sequence[int], conflict: tuple[str, ...] = ()) -> Banked:
+        if status == "infeasible" and not conflict:
+            conflict = _crowd(self.problem)
+        best: Mapping[str, tuple[str, int]] = self.best or {}
+        touched = self.problem.touched_in(best) if best else (0,) * len(bounds)
+        seconds = self.clock.elapsed_s
+        return Banked(status, best, touched, tuple(bounds), self.solver, seconds, conflict)  # type: ignore[arg-type]
+
+
+def _crowd(problem: BankProblem) -> tuple[str, ...]:
+    """The lifetimes live at the fullest time."""
+    _, time = live_peak(problem.lifetimes)
+    return tuple(t.id for t in problem.lifetimes if t.lower <= time < t.upper)
