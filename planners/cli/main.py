@@ -19,6 +19,7 @@ from planners.cli import export as cli_export
 from planners.cli import fronts as cli_fronts
 from planners.cli import headroom as cli_headroom
 from planners.cli import options_table as cli_options_table
+from planners.cli import pack as cli_pack
 from planners.cli import plan as cli_plan
 from planners.cli import reproduce as cli_reproduce
 from planners.cli import schedule as cli_schedule
@@ -38,6 +39,7 @@ COMMANDS = (
     cli_fronts,
     cli_headroom,
     cli_options_table,
+    cli_pack,
     cli_reproduce,
     cli_schedule,
     cli_study,

@@ -1,4 +1,4 @@
-"""Commands about many plans or none: sweep, pack, calibrate, serve."""
+"""Commands about many plans or none: sweep, calibrate, serve."""
 
 from __future__ import annotations
 
@@ -159,36 +159,6 @@ def sweep(
     if len(failed):
         typer.echo(f"{len(failed)} failed, first: {failed.iloc[0]['reason']}", err=True)
         raise typer.Exit(1)
-
-
-@app.command()
-def pack(
-    lifetimes: Annotated[Path, typer.Argument(help="CSV with id,lower,upper,size")],
-    capacity: Annotated[str, typer.Option("--capacity", help="bytes, or e.g. 256KiB")],
-    time_limit: TimeLimit = 60.0,
-    as_json: AsJson = False,
-) -> None:
-    """Find an offset for each lifetime (half-open intervals), or what cannot fit together."""
-    from planners.allocation import pack as find_offsets
-    from planners.allocation import read_lifetimes
-
-    items = read_lifetimes(lifetimes)
-    with Reporter(as_json, f"packing {len(items)} lifetimes"):
-        packing = find_offsets(items, sp.parse_size(capacity), time_limit_s=time_limit)
-    facts: dict[str, Any] = {
-        "status": packing.status,
-        "offsets": dict(packing.offsets),
-        "extent_bytes": packing.extent_bytes,
-        "conflict": list(packing.conflict),
-        "solver": packing.solver,
-        "pack_s": packing.seconds,
-    }
-    lines = [f"status,{packing.status}", *(f"{id},{at}" for id, at in packing.offsets.items())]
-    if packing.conflict:
-        lines.append(f"these cannot fit together: {', '.join(packing.conflict)}")
-    CommandAnswer(as_json).give(facts, "\n".join(lines))
-    if packing.status != "packed":
-        raise typer.Exit(3 if packing.status == "infeasible" else 1)
 
 
 @app.command()

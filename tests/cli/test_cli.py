@@ -142,6 +142,24 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
     assert set(short.json["conflict"]) == {"a", "b"}
 
 
+def test_pack_into_the_memories_of_a_machine(spillway: Any, tmp_path: Path) -> None:
+    file = tmp_path / "lifetimes.csv"
+    file.write_text("id,lower,upper,size,touched\na,0,4,90000,\nb,0,2,70000,\nc,2,4,70000,90000\n")
+    found = spillway("pack", file, "--machine", "stm32h743_psram", "--json").json
+    assert (found["status"], found["proven"]) == ("placed", True)
+    memories = {id: place["memory"] for id, place in found["places"].items()}
+    assert memories == {"a": "sram", "b": "dtcm", "c": "dtcm"}
+    assert found["touched_bytes"] == {"dtcm": 160_000, "sram": 90_000, "psram": 0}
+    said = spillway("pack", file, "--machine", "stm32h743_psram").out
+    assert "bytes through slow memories,90000,no plan has less" in said
+    file.write_text("id,lower,upper,size\nhuge,0,4,9000000\n")
+    refused = spillway("pack", file, "--machine", "stm32h743_psram")
+    assert refused.code == 2
+    assert "'huge' has 9,000,000 bytes, more than each memory: 'psram' has 8,388,608" in refused.err
+    both = spillway("pack", file, "--machine", "stm32h743_psram", "--capacity", "9")
+    assert "give either --capacity, for one memory, or --machine" in both.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -1,0 +1,106 @@
+"""`spillway pack`: addresses for lifetimes in one memory, or in the several of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import planners as sp
+from planners.cli.options import AsJson, TimeLimit, app
+from planners.cli.output import CommandAnswer, Reporter
+from planners.core.errors import BadInput
+
+TOUCHED = "touched"
+
+Capacity = Annotated[str | None, typer.Option("--capacity", help="bytes, or e.g. 256KiB")]
+Memories = Annotated[
+    str | None,
+    typer.Option("--machine", help="a preset or a file, for its memories, in place of one"),
+]
+
+
+@app.command()
+def pack(
+    lifetimes: Annotated[
+        Path, typer.Argument(help="CSV with id,lower,upper,size[,alignment][,touched]")
+    ],
+    capacity: Capacity = None,
+    machine: Memories = None,
+    time_limit: TimeLimit = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Find an offset for each lifetime (half-open intervals), or what cannot fit together."""
+    from planners.allocation.csv_io import read_rows
+
+    if (capacity is None) == (machine is None):
+        raise BadInput("give either --capacity, for one memory, or --machine, for several")
+    rows = read_rows(lifetimes, ("alignment", TOUCHED))
+    items = [row.lifetime for row in rows]
+    with Reporter(as_json, f"packing {len(items)} lifetimes"):
+        if machine is None:
+            status, facts, lines = _in_one(items, sp.parse_size(capacity or ""), time_limit)
+        else:
+            status, facts, lines = _in_several(rows, machine, time_limit)
+    if facts["conflict"]:
+        lines.append(f"these cannot fit together: {', '.join(facts['conflict'])}")
+    CommandAnswer(as_json).give(facts, "\n".join(lines))
+    if status not in ("packed", "placed"):
+        raise typer.Exit(3 if status == "infeasible" else 1)
+
+
+Found = tuple[str, dict[str, Any], list[str]]
+"""A status, facts for JSON, and lines to print."""
+
+
+def _in_one(items: Sequence[Any], capacity_bytes: int, time_limit: float) -> Found:
+    from planners.allocation import pack as find_offsets
+
+    packing = find_offsets(items, capacity_bytes, time_limit_s=time_limit)
+    facts: dict[str, Any] = {
+        "status": packing.status,
+        "offsets": dict(packing.offsets),
+        "extent_bytes": packing.extent_bytes,
+        "conflict": list(packing.conflict),
+        "solver": packing.solver,
+        "pack_s": packing.seconds,
+    }
+    lines = [f"status,{packing.status}", *(f"{id},{at}" for id, at in packing.offsets.items())]
+    return packing.status, facts, lines
+
+
+def _in_several(rows: Sequence[Any], machine: str, time_limit: float) -> Found:
+    from planners.allocation.banks.model import Bank, BankProblem
+    from planners.allocation.banks.place import place_in_banks
+    from planners.allocation.csv_io import natural
+
+    board = sp.load_machine(machine)
+    banks = [Bank(level.name, level.size_bytes) for level in board.banks]
+    touched = {
+        row.lifetime.id: natural(row.cells[TOUCHED], TOUCHED, row.where)
+        for row in rows
+        if TOUCHED in row.cells
+    }
+    problem = BankProblem([row.lifetime for row in rows], banks, touched)
+    found = place_in_banks(problem, time_limit_s=time_limit)
+    names = [bank.name for bank in banks]
+    facts = {
+        "status": found.status,
+        "proven": found.proven,
+        "places": {
+            id: {"memory": memory, "offset": at} for id, (memory, at) in found.places.items()
+        },
+        "touched_bytes": dict(zip(names, found.touched, strict=True)),
+        "bound_bytes": dict(zip(names, found.bounds, strict=True)),
+        "conflict": list(found.conflict),
+        "solver": found.solver,
+        "pack_s": found.seconds,
+    }
+    lines = [f"status,{found.status}"]
+    if found.places:
+        proof = "no plan has less" if found.proven else f"none has less than {found.bound_bytes}"
+        lines.append(f"bytes through slow memories,{found.slow_bytes},{proof}")
+        lines += [f"{id},{memory},{at}" for id, (memory, at) in found.places.items()]
+    return found.status, facts, lines
