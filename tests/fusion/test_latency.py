@@ -134,6 +134,23 @@ def test_a_group_alone_takes_what_its_own_program_takes() -> None:
                 assert seconds == pytest.approx(busy, rel=1e-9)
 
 
+def test_an_estimate_of_a_few_strips_is_near_to_all_of_them() -> None:
+    """Also where kept parameters are loaded anew for each pass, or are there before it begins."""
+    graph = sp.load("mobilenet_v2")
+    ways = TimedWays(GroupModel(graph, NPU, {}), 256 * 1024, double_buffer=True)
+    count, passes = len(graph.operators), 0
+    masks = [3 << i for i in range(count - 20, count - 1)] + [1 << i for i in range(count)]
+    for mask in masks:
+        for way in ways.of(mask):
+            laid = replace(ways.laid("g", mask, way), early=way.plan.kept)
+            exact = ways.pacer.work(laid, exact=True).pace(exact=True)
+            for name in ("alone_s", "ready_s", "in_s", "early_s"):
+                seconds = getattr(way.pace, name)
+                assert seconds == pytest.approx(getattr(exact, name), rel=0.15), (mask, name)
+            passes = max(passes, way.plan.channel_passes if way.early_bytes else 1)
+    assert passes > 1
+
+
 def test_tensors_that_stay_between_groups_are_looked_at_too() -> None:
     graph = graph_of("residual")
     budget = budgets_of(graph)[1]

@@ -10,7 +10,7 @@ others are like.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -77,8 +77,9 @@ class GroupPacer:
         if exact:
             work.add(emitter.run())
         else:
-            rounds = len(laid.arranger.passes()) * emitter.batches * laid.arranger.bands.count
-            work.add_like([*emitter.sample(SAMPLE)], laid.plan.strips // rounds, rounds)
+            passes = len(laid.arranger.passes())
+            rounds = passes * emitter.batches * laid.arranger.bands.count
+            work.add_like([*emitter.sample(SAMPLE)], laid.plan.strips // rounds, rounds, passes)
         return work
 
 
@@ -93,6 +94,8 @@ class GroupWork:
     ) -> None:
         self.spaces, self.durations, self.early = spaces, durations, early
         self.items: list[Item] = []
+        self.later: list[Item] = []
+        self.later_times, self.again_s = 0.0, 0.0
         self.seconds = dict.fromkeys(ENGINES, 0.0)
         self._known: dict[object, float] = {}
         self._count(early, 1, self.seconds)
@@ -106,22 +109,18 @@ class GroupWork:
     def pace(self, *, exact: bool = False) -> GroupPace:
         """The pace of the group by itself; `exact` where it is not too long for that."""
         limits = EXACT if exact else ESTIMATE
-        alone = _Board(self.spaces, self, limits)
-        alone.run(self.early)
-        alone_s = max(alone.makespan(self.items), self.least_s)
-        ready_s = alone_s
-        if self.early:
-            seconds = self.seconds
-            least = max(seconds["compute"], seconds["dma_in"] - self.early_s, seconds["dma_out"])
-            ready_s = max(_Board(self.spaces, self, limits).makespan(self.items), least)
         seconds = self.seconds
+        alone_s = ready_s = max(_Board(self, limits, seconds).makespan(self.early), self.least_s)
+        if self.early:
+            rest = {**seconds, "dma_in": seconds["dma_in"] - self.early_s}
+            ready_s = max(_Board(self, limits, rest).makespan(), *rest.values())
         return GroupPace(
             compute_s=seconds["compute"],
             in_s=seconds["dma_in"],
             out_s=seconds["dma_out"],
             early_s=self.early_s,
             alone_s=alone_s,
-            ready_s=ready_s,
+            ready_s=min(ready_s, alone_s),
         )
 
     def add(self, items: Iterable[Item]) -> None:
@@ -130,13 +129,20 @@ class GroupWork:
         self.items += more
         self._count(more, 1, self.seconds)
 
-    def add_like(self, strips: Sequence[list[Item]], count: int, rounds: int) -> None:
-        """So many rounds of so many strips like these, the first of them and a few after it."""
+    def add_like(self, strips: Sequence[list[Item]], count: int, rounds: int, passes: int) -> None:
+        """So many rounds of so many strips like these, the first of them and a few after it.
+
+        What is there before it begins is loaded again in each pass over the channels but the first,
+        when the one before is done with its place.
+        """
         half = len(strips) // 2
-        self.items += [item for strip in strips for item in strip]
         for number, strip in enumerate(strips):
             alike = (count - half) / (len(strips) - half) if number >= half else 1.0
             self._count(strip, rounds * alike, self.seconds)
+            (self.later if number >= half else self.items).extend(strip)
+        self.later_times = (rounds * count - len(strips)) / (len(strips) - half)
+        self.again_s = (passes - 1) * self.early_s
+        self.seconds["dma_in"] += self.again_s
 
     def _count(self, items: Iterable[Item], times: float, seconds: dict[str, float]) -> None:
         """Add the seconds of these, so many times."""
@@ -183,22 +189,24 @@ def _with_sums(item: Instruction) -> Instruction:
 class _Board:
     """When engines are free and bytes are settled, in a group's own memories."""
 
-    def __init__(self, spaces: AddressSpace, work: GroupWork, limits: TimedOf) -> None:
-        self.spaces, self.work, self.limits = spaces, work, limits
+    def __init__(self, work: GroupWork, limits: TimedOf, whole: Mapping[str, float]) -> None:
+        self.spaces, self.work, self.limits, self.whole = work.spaces, work, limits, whole
         self.free = dict.fromkeys(ENGINES, 0.0)
         self.ranges: dict[str, Hazards] = defaultdict(Hazards)
         self.timed = 0
         self.worked = dict.fromkeys(ENGINES, 0.0)
 
-    def makespan(self, items: Iterable[Item]) -> float:
-        """From the first instruction to the end of the last; what is not timed goes on alike."""
-        self.run(items)
-        timed_s, busiest = max(self.free.values()), max(self.work.seconds, key=self._whole_s)
-        worked_s = self.worked[busiest]
-        return timed_s * max(1.0, self._whole_s(busiest) / worked_s) if worked_s else timed_s
-
-    def _whole_s(self, engine: str) -> float:
-        return self.work.seconds[engine]
+    def makespan(self, early: Iterable[Item] = ()) -> float:
+        """From the first instruction to the end of the last, with those that come early before it;
+        what is not timed goes on alike."""
+        self.run((*early, *self.work.items))
+        before_s = max(self.free.values())
+        self.run(self.work.later)
+        timed_s = max(self.free.values())
+        if self.timed <= self.limits.instructions:
+            return timed_s + self.work.later_times * (timed_s - before_s) + self.work.again_s
+        busiest = max(self.whole, key=lambda engine: self.whole[engine])
+        return timed_s * max(1.0, self.whole[busiest] / (self.worked[busiest] or float("inf")))
 
     def run(self, items: Iterable[Item]) -> None:
         """Time these, one after the other, but for those beyond the limit."""
