@@ -66,6 +66,7 @@ from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.account import account
 
 SEARCH = "downset search"
+READ_S = 1e-3  # An operator, about, of a program that is written, checked and timed already.
 JOINT_SHARE = 0.4  # Of the time, for least traffic where latency is wanted, jointly.
 SUMS_SHARE = 0.3  # Of the time, for groups alone beside those with tensors between them.
 BOUND_ALONE = (
@@ -178,7 +179,7 @@ def _plan_by_latency(
         kept = _kept_between(model, budget_bytes, chosen, part)
         model = group_model(graph, model.machine, replace(chosen, joint=False).values())
     require_singles(model, graph, budget_bytes)
-    search = for_search(clock, len(graph.operators))
+    search = for_search(clock, len(graph.operators), READ_S)
     found = quickest(model, budget_bytes, search, double_buffer=chosen.double_buffer)
     claim, bound = LatencyClaim(found.plan.seconds, found.bound_s, found.scope), found.bound_bytes
     machine = with_scratchpad(model.machine, budget_bytes)

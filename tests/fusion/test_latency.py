@@ -14,10 +14,12 @@ from planners.core.progress import Clock, Progress
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import emit
 from planners.fusion.latency.chains import Link
+from planners.fusion.latency.few import FEW_STRIPS, KINDS, few
 from planners.fusion.latency.search import _QuickerGroups
 from planners.fusion.latency.timed import laid_at_ends, makespan_s
 from planners.fusion.latency.ways import TimedWays
 from planners.fusion.partition.cost_model import require_singles
+from planners.fusion.tile.ways import GroupPlan
 from planners.simulator.timing import schedule
 from tests.fusion.networks import CASES, graph_of
 from tests.fusion.test_planner import budgets_of
@@ -149,6 +151,45 @@ def test_an_estimate_of_a_few_strips_is_near_to_all_of_them() -> None:
                 assert seconds == pytest.approx(getattr(exact, name), rel=0.15), (mask, name)
             passes = max(passes, way.plan.channel_passes if way.early_bytes else 1)
     assert passes > 1
+
+
+def stairs_of(plans: list[GroupPlan]) -> list[GroupPlan]:
+    """Those for which no other needs no more buffer and moves no more."""
+    stairs: list[GroupPlan] = []
+    for plan in sorted(plans, key=lambda p: (p.buffer_bytes, p.traffic_bytes, p.strips)):
+        if not stairs or plan.traffic_bytes < stairs[-1].traffic_bytes:
+            stairs.append(plan)
+    return stairs
+
+
+@pytest.mark.parametrize("budget", [30_000, 400_000])
+def test_the_few_ways_of_a_group_are_those_of_all_one_by_one(budget: int) -> None:
+    graph = sp.load("squeezenet1_1")
+    model = GroupModel(graph, NPU, {"bands": 2})
+    for mask in [1 << i for i in range(0, 20, 2)] + [7 << i for i in range(0, 20, 3)]:
+        plans = model.every_way(mask, budget)
+        quick = [plan for plan in plans if plan.strips <= FEW_STRIPS] or plans
+        kinds: dict[object, list[GroupPlan]] = {}
+        for plan in quick:
+            kind = (plan.sliced, plan.bands, plan.images, plan.channel_passes > 1)
+            kinds.setdefault(kind, []).append(plan)
+        stairs = [stairs_of(alike) for alike in kinds.values()]
+        stairs.sort(key=lambda s: (s[-1].traffic_bytes, s[-1].bands, len(s[-1].sliced)))
+        simple = sorted(stairs, key=lambda s: (s[-1].bands, len(s[-1].sliced)))
+        least = [s[-1] for s in (*stairs[:1], *simple[:1])]
+        assert few(model.ways(mask), budget, more=False) == least
+        for plan in few(model.ways(mask), budget, more=True):
+            assert any(plan in stair for stair in stairs[:KINDS])
+
+
+def test_a_search_that_goes_on_is_never_worse() -> None:
+    """Each time it writes and times what it has grown."""
+    graph = sp.load("resnet18")
+    timed = []
+    for _ in range(3):
+        plan = sp.plan(graph, "fusion", 2**20, time_limit=1.0, objective="latency", replay=False)
+        timed.append(sp.simulate(plan).makespan_s)
+    assert timed[2] <= timed[1] <= timed[0]
 
 
 def test_tensors_that_stay_between_groups_are_looked_at_too() -> None:

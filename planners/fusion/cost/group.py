@@ -152,16 +152,14 @@ class GroupModel:
 
         Parameters and maps then come in longer bursts; a few strips are left to overlap.
         """
-        return min(
-            cheapest(self._known_ways(mask, held), budget_bytes), key=_clumsiness, default=None
-        )
+        return min(cheapest(self.ways(mask, held), budget_bytes), key=_clumsiness, default=None)
 
     def all_ways(self, mask: int) -> list[GroupPlan]:
         """All ways to run a group, dominated ones too; none where it cannot be fused."""
-        ways = self._known_ways(mask, frozenset())
-        return [way.make(at) for way in ways for at in range(len(way.buffers))]
+        return [way.make(at) for way in self.ways(mask) for at in range(len(way.buffers))]
 
-    def _known_ways(self, mask: int, held: frozenset[str]) -> Sequence[GroupWays]:
+    def ways(self, mask: int, held: frozenset[str] = frozenset()) -> Sequence[GroupWays]:
+        """All ways to run a group, in tables; none where it cannot be fused."""
         known = self.staircase(mask, held)
         if not known:
             return ()
@@ -170,7 +168,7 @@ class GroupModel:
 
     def every_way(self, mask: int, budget_bytes: int) -> list[GroupPlan]:
         """All ways to run a group that fit a budget, whatever they move."""
-        return fitting(self._known_ways(mask, frozenset()), budget_bytes)
+        return fitting(self.ways(mask), budget_bytes)
 
     def content(self, mask: int) -> object:
         """Equal for groups that differ in names only."""

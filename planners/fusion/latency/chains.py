@@ -79,22 +79,26 @@ class Runs:
         self.orders: list[Sequence[int]] = []
         self._closer: set[int] = set()
 
-    def grow(self, order: Sequence[int], clock: Clock) -> bool:
-        """Time the runs of an order, short ones first; whether each operator alone was: chains
-        are along such orders."""
-        if self._grown(order, clock):
-            self.orders.append(order)
-            return True
-        return False
+    def time(self, masks: Iterable[int], clock: Clock) -> None:
+        """Time groups to choose from."""
+        for mask in masks:
+            if clock.expired():
+                break
+            self.of(mask)
 
-    def _grown(self, order: Sequence[int], clock: Clock) -> bool:
+    def grow(self, order: Sequence[int], clock: Clock) -> None:
+        """Time the runs of an order, short ones first: chains are along such orders."""
+        self.orders.append(order)
+        self._grown(order, clock)
+
+    def _grown(self, order: Sequence[int], clock: Clock) -> None:
         count = len(order)
         best: dict[tuple[int, int], float] = {}
         growing = dict.fromkeys(range(count), 0)
         for size in range(1, min(count, LONGEST) + 1):
             for start in [at for at in growing if at + size <= count]:
                 if clock.expired():
-                    return size > 1
+                    return
                 stop = start + size
                 apart = min(
                     (best[start, k] + best[k, stop] for k in range(start + 1, stop)),
@@ -120,7 +124,6 @@ class Runs:
             clock.report(f"runs of {size} timed")
             if not growing:
                 break
-        return True
 
     def of(self, mask: int) -> tuple[TimedWay, ...]:
         """A group's timed ways, which are then of the groups to choose from."""

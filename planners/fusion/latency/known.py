@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planners.core.recent import Recent
+from planners.core.writing import EACH_S
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import LaidGroup
 from planners.fusion.latency.timed import TimedGroups
@@ -14,11 +15,13 @@ from planners.fusion.partition.cost_model import Partition
 
 @dataclass
 class KnownGroups:
-    """Of what was asked: timed ways of groups, the partition of least traffic found in `least_s`
-    seconds, and the quickest plan."""
+    """Of what was asked: timed ways of groups, the seconds that each instruction of a plan takes to
+    be written and timed, the partition of least traffic found in `least_s` seconds, and the
+    quickest plan."""
 
     asked: tuple[GroupModel, int, bool]
     ways: TimedWays
+    each_s: float
     least: Partition | None = None
     least_s: float = 0.0
     best: TimedGroups | None = None
@@ -31,7 +34,7 @@ def known_groups(model: GroupModel, budget_bytes: int, double_buffer: bool) -> K
     """What is known of this very model in a budget; of the last few problems only."""
     asked = (model, budget_bytes, double_buffer)
     return _recent.get(
-        lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked))
+        lambda known: known.asked == asked, lambda: KnownGroups(asked, TimedWays(*asked), EACH_S)
     )
 
 

@@ -19,16 +19,16 @@ from planners.core.graph import Graph
 from planners.core.machine import with_scratchpad
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
-from planners.core.writing import EACH_S, GRACE_S, is_too_slow, refuse_too_slow
+from planners.core.writing import GRACE_S, is_too_slow, refuse_too_slow
 from planners.fusion.baselines.fusers import BASELINES
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.program import LaidGroup, lay_out
 from planners.fusion.latency.chains import Chain, Runs
 from planners.fusion.latency.exact import FEW_OPERATORS, Enumeration
+from planners.fusion.latency.few import few
 from planners.fusion.latency.known import known_groups, known_in_less
 from planners.fusion.latency.timed import TimedGroups, laid_at_ends, timed_plan
-from planners.fusion.latency.ways import few
 from planners.fusion.partition.cost_model import Partition
 from planners.fusion.partition.lattice import Dag
 from planners.fusion.partition.orders import by_depth, by_levels
@@ -44,6 +44,9 @@ more is too large for that, and the next one is the fourth part of it."""
 LONG_GROUP = 1000  # instructions of a group that is looked at for shorter ways, with little time
 ALL_GROUPS = "all plans of fused groups"
 IN_PLACES = "all plans of fused groups at the ends of the memory, each enumerated"
+LONGER = 2  # times the time that least traffic was searched before: it is searched again
+LOOKS = 1.5  # times what a chain like the best takes to be written and timed, is left for that
+CLOSE = 1.03  # a chain whose estimate is so many times the best is not written
 ROUNDS, CLOSER = 16, 6  # looks at the best chains, and chains that are looked at each time
 TIMED_EACH = 2  # of these, timed as a whole
 
@@ -95,7 +98,7 @@ class _QuickerGroups:
         self.known = known_groups(model, budget_bytes, double_buffer)
         self.best: TimedGroups | None = None
         self._laid_before: dict[tuple[int, ...], tuple[LaidGroup, ...]] = {}
-        self.timed, self.each_s, self.first_s = 0, EACH_S, 0.0
+        self.timed, self.first_s = 0, 0.0
         self.bound_s, self.bound_bytes = 0.0, 0
 
     def run(self) -> QuickestGroups:
@@ -104,11 +107,13 @@ class _QuickerGroups:
         self.best = self.known.best
         in_less_s = [self._time(laid) for laid in known_in_less(self.known)]
         least = self._least_traffic()
-        self.first_s = self.each_s * count_of(self._laid(least.groups)) if not self.best else 0.0
+        self.first_s = (
+            self.known.each_s * count_of(self._laid(least.groups)) if not self.best else 0.0
+        )
         spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
             spaces.append(Runs(known_groups(self.model, part_bytes, self.double_buffer).ways))
-        self._grow(spaces)
+        self._grow(spaces, least)
         first = None
         for number in range(ROUNDS):
             chains = [(chain, runs) for runs in spaces for chain in runs.chains()]
@@ -144,17 +149,24 @@ class _QuickerGroups:
         part = max(part, *(self.model.staircase(mask)[0].buffer_bytes for mask in singles))
         return part if 2 * part <= self.budget else 0
 
-    def _grow(self, spaces: Sequence[Runs]) -> None:
-        """Time runs in a few orders, in all of the memory, and in a part of it where there is time
-        for all of those of an order."""
+    def _grow(self, spaces: Sequence[Runs], least: Partition) -> None:
+        """Time the groups of least traffic, and runs in a few orders, in all of the memory, and in
+        a part of it where there is time for all of those of an order.
+
+        The time to write and time a chain is left.
+        """
         dag = Dag.of(self.graph)
+        like_s = self.known.each_s * count_of(self.best.laid) if self.best else self.first_s
+        look_s = min(LOOKS * like_s, GROWTH_SHARE * self.clock.left_s)
+        spaces[0].time(least.groups, self.clock.part(self.clock.left_s - look_s))
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
             is_late = self._done or self.clock.left_s + GRACE_S < self.first_s
             if order not in orders and not (orders and is_late):
                 orders.append(order)
                 for runs in spaces:
-                    part = self.clock.part(GROWTH_SHARE * self.clock.left_s)
+                    left_s = self.clock.left_s
+                    part = self.clock.part(min(GROWTH_SHARE * left_s, left_s - look_s))
                     runs.grow(order, part)
                     if part.ended:
                         break
@@ -180,7 +192,7 @@ class _QuickerGroups:
     def _least_traffic(self) -> Partition:
         """The groups of least traffic, and the bounds that follow from it."""
         part, known = self.clock.share(TRAFFIC_SHARE), self.known
-        if known.least is None or (known.least.gap and known.least_s < part.left_s):
+        if known.least is None or (known.least.gap and LONGER * known.least_s <= part.left_s):
             known.least_s = part.left_s
             known.least = best_partition(self.model, self.graph, self.budget, part)
         least = known.least
@@ -213,7 +225,7 @@ class _QuickerGroups:
         if self.best is None and self._is_long(laid):
             both = zip(groups, laid, strict=True)
             laid = tuple([self._shorter(mask, each) for mask, each in both])
-            refuse_too_slow(count_of(laid), self.each_s, self.limit_s)
+            refuse_too_slow(count_of(laid), self.known.each_s, self.limit_s)
         return None if self._too_long(laid) else self._time(laid)
 
     def _laid(self, groups: Sequence[int]) -> tuple[LaidGroup, ...]:
@@ -230,7 +242,7 @@ class _QuickerGroups:
         """A group in the shortest of a few ways."""
         if count_of([laid]) <= LONG_GROUP:
             return laid
-        ways = few(self.model.every_way(mask, self.budget), more=False)
+        ways = few(self.model.ways(mask), self.budget, more=False)
         pairs = [(laid.group, way) for way in ways]
         others = lay_out(self.graph, pairs, self.budget, double_buffer=self.double_buffer)
         named = [replace(other, name=laid.name) for other in others]
@@ -238,12 +250,12 @@ class _QuickerGroups:
 
     def _is_long(self, laid: Sequence[LaidGroup]) -> bool:
         """Whether a plan takes more of the time than it may to be written and timed."""
-        return self.each_s * count_of(laid) > WRITING_SHARE * self.clock.left_s
+        return self.known.each_s * count_of(laid) > WRITING_SHARE * self.clock.left_s
 
     def _too_long(self, laid: Sequence[LaidGroup]) -> bool:
         """Whether a plan is left out for its length: the first only where it takes too long."""
         if self.best is None:
-            return is_too_slow(count_of(laid), self.each_s, self.limit_s)
+            return is_too_slow(count_of(laid), self.known.each_s, self.limit_s)
         if not self._is_long(laid):
             return False
         self.clock.end()
@@ -252,17 +264,22 @@ class _QuickerGroups:
     def _look(self, chains: Sequence[tuple[Chain, Runs]]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
         for chain, runs in chains:
+            if self.best is not None and chain.done_s > CLOSE * self.best.seconds:
+                continue
+            at_ends = laid_at_ends(runs.ways, chain.links)
+            seconds = self.known.each_s * count_of(at_ends)
+            if not self._done and (seconds < self.clock.left_s or not self._too_long(at_ends)):
+                self._time(at_ends)
             links = enumerate(chain.links)
             plain = [runs.ways.laid(f"g{k}", link.mask, link.way) for k, link in links]
-            for laid in (laid_at_ends(runs.ways, chain.links), plain):
-                if not (self._done or self._too_long(laid)):
-                    self._time(laid)
+            if not (self._done or self._too_long(plain)):
+                self._time(plain)
 
     def _time(self, laid: Sequence[LaidGroup]) -> float:
         before_s = self.clock.elapsed_s
         plan = timed_plan(self.graph, self.machine, laid, self.budget)
         self.timed += 1
-        self.each_s = (self.clock.elapsed_s - before_s) / max(1, count_of(laid))
+        self.known.each_s = (self.clock.elapsed_s - before_s) / max(1, count_of(laid))
         if self.best is None or plan.seconds < self.best.seconds:
             self.best = self.known.best = plan
         self.clock.report(f"latency {self.best.seconds * 1e3:.4g} ms")

@@ -14,14 +14,13 @@ from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.coarser import count_of
 from planners.fusion.emit.layout import Arranger
 from planners.fusion.emit.program import LaidGroup
+from planners.fusion.latency.few import few
 from planners.fusion.latency.pace import GroupPace, GroupPacer, GroupWork
 from planners.fusion.tile.strips import Group
 from planners.fusion.tile.ways import GroupPlan
 
-KINDS, EACH = 4, 2  # kinds of ways to a group that are looked at, and ways of each
 PARTS = (1, 2)  # of the budget: all, or half
 PACED = 2  # ways in all and in half of the budget that are timed
-FEW_STRIPS = 64  # ways of more are for want of others
 MANY, LONGER = 2000, 4  # instructions that are soon written; and times the least, of longer ones
 MOST_TIMES_WORSE = 1.25  # by engines' work; what is worse than the best by more is left out
 
@@ -69,7 +68,7 @@ class TimedWays:
 
     def _timed(self, mask: int, more: bool) -> list[TimedWay]:
         group = self.model.group(mask)
-        plans = few(self.model.every_way(mask, self.budget_bytes), more)
+        plans = few(self.model.ways(mask), self.budget_bytes, more=more)
         roomiest = self.model.roomiest(mask, self.budget_bytes) if more else None
         laid = [
             each
@@ -121,41 +120,6 @@ def _paced(laid: LaidGroup, part_bytes: int, work: GroupWork, exact: bool) -> Ti
     early_bytes = sum(laid.arranger.kept_bytes(i) for i in laid.plan.kept)
     pace = work.pace(exact=exact)
     return TimedWay(laid.plan, part_bytes, laid.layout.size_bytes, early_bytes, pace)
-
-
-def few(plans: Iterable[GroupPlan], more: bool) -> list[GroupPlan]:
-    """A few ways of each kind: of those kinds that move least, and of that which holds least by
-    the channel."""
-    kinds: dict[object, list[GroupPlan]] = {}
-    known = list(plans)
-    quick = [plan for plan in known if plan.strips <= FEW_STRIPS]
-    for plan in quick or known:
-        kind = (plan.sliced, plan.bands, plan.images, plan.channel_passes > 1)
-        kinds.setdefault(kind, []).append(plan)
-    stairs = sorted(map(_stairs, kinds.values()), key=lambda stairs: _merit(stairs[-1]))
-    if more:
-        return [plan for each in stairs[:KINDS] for plan in _spread(each)]
-    simple = sorted(stairs, key=lambda each: (each[-1].bands, len(each[-1].sliced)))
-    return [each[-1] for each in (*stairs[:1], *simple[:1])]
-
-
-def _merit(plan: GroupPlan) -> tuple[int, int, int]:
-    return plan.traffic_bytes, plan.bands, len(plan.sliced)
-
-
-def _stairs(plans: list[GroupPlan]) -> list[GroupPlan]:
-    """Those for which no other needs no more buffer and moves no more; of equals that with the
-    fewest tiles."""
-    stairs: list[GroupPlan] = []
-    for plan in sorted(plans, key=lambda p: (p.buffer_bytes, p.traffic_bytes, p.strips)):
-        if not stairs or plan.traffic_bytes < stairs[-1].traffic_bytes:
-            stairs.append(plan)
-    return stairs
-
-
-def _spread(stairs: Sequence[GroupPlan]) -> list[GroupPlan]:
-    """The last, which moves least, and a few before it."""
-    return [stairs[-1 - (len(stairs) - 1) * k // EACH] for k in range(min(EACH, len(stairs)))]
 
 
 def undominated(ways: Iterable[TimedWay]) -> Iterator[TimedWay]:

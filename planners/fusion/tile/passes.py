@@ -77,7 +77,8 @@ def _with_line_buffers(graph: Graph, group: Group, held: Collection[str]) -> Gro
             pass_channels=tile,
         )
 
-    return GroupWays(buffers, traffic, make)
+    strips = -(-rows_of(out) // rows) * batches * -(-channels // tiles)
+    return GroupWays(buffers, traffic, strips, np.zeros_like(strips), make)
 
 
 def _with_sums(
@@ -128,7 +129,9 @@ def _with_sums(
             pass_channels=int(tiles[tile, 0]),
         )
 
-    return GroupWays(buffers.ravel(), traffic.ravel(), make)
+    turned = (strips * batches * passes).ravel()
+    kinds = (0 * strips + (passes > 1)).ravel()
+    return GroupWays(buffers.ravel(), traffic.ravel(), turned, kinds, make)
 
 
 def channel_tiles(channels: int) -> tuple[int, ...]:

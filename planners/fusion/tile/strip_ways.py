@@ -79,7 +79,12 @@ def strip_ways(
             bands=bandings[band].count,
         )
 
-    return GroupWays(buffers.ravel(), traffic.ravel(), make)
+    tiles_of = [n * banding.count for _ in flows for banding in bandings for _, n in batches]
+    all_strips = np.outer(tiles_of, strips).ravel()
+    kinds = np.repeat(np.arange(len(tiles_of)), len(options))
+    times = len(kept) if holders else 1
+    all_strips, kinds = np.tile(all_strips, times), np.tile(kinds, times)
+    return GroupWays(buffers.ravel(), traffic.ravel(), all_strips, kinds, make)
 
 
 def _maps(

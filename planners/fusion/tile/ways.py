@@ -40,10 +40,14 @@ class GroupPlan:
 
 @dataclass(frozen=True)
 class GroupWays:
-    """Buffers and traffic of many ways to run a group in bytes, and what makes one of them."""
+    """Buffers and traffic of many ways to run a group in bytes, their strips, and what makes one
+    of them. Those of one of its `kinds` hold the same by the channel, in as many bands, of as
+    many images, in one pass over the channels or in several."""
 
     buffers: Counts
     traffic: Counts
+    strips: Counts
+    kinds: Counts
     make: Callable[[int], GroupPlan]
 
 
@@ -70,7 +74,7 @@ class Staircase(Sequence[GroupPlan]):
             return tuple(self[i] for i in range(*at.indices(len(self))))
         at = range(len(self))[at]
         if at not in self._made:
-            self._made[at] = _make(self.ways, self._places[at])
+            self._made[at] = made(self.ways, self._places[at])
         return self._made[at]
 
     def __eq__(self, other: object) -> bool:
@@ -106,7 +110,8 @@ def fitting(ways: Sequence[GroupWays], budget_bytes: int) -> list[GroupPlan]:
     return [way.make(int(at)) for way in ways for at in np.flatnonzero(way.buffers <= budget_bytes)]
 
 
-def _make(ways: Sequence[GroupWays], at: int) -> GroupPlan:
+def made(ways: Sequence[GroupWays], at: int) -> GroupPlan:
+    """The way at a place, counted over all of them."""
     for way in ways:
         if at < len(way.buffers):
             return way.make(at)
