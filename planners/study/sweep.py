@@ -28,12 +28,14 @@ from planners.core.weights import COUNTED, asked_weights, weights_of
 from planners.simulator.check import check
 from planners.simulator.simulate import traced
 from planners.study.budgets import assert_operators, plain_budget, resolve_budgets
+from planners.study.less_memory import aim_of, no_worse_in_more
 
 if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = [
-    *("model", "planner", "budget", "budget_bytes", "status", "objective_bytes", "bound_bytes"),
+    *("model", "planner", "budget", "budget_bytes", "planned_bytes", "status"),
+    *("objective_bytes", "bound_bytes"),
     *("gap", "noncompulsory_bytes", "compulsory_bytes", "offchip_bytes", "peak_bytes"),
     *("extent_bytes", "makespan_s", "latency_floor_s", "energy_j", "operators", "timesteps"),
     *("plan_s", "wall_s", "cpu_s", "solver", "machine", "weights", "reason"),
@@ -123,6 +125,9 @@ def sweep(
     fits in gives a row with status `infeasible`; a plan that fails, or whose worker dies, one with
     status `failed`. With an `executor` (any of `concurrent.futures`, or Dask's
     `Client.get_executor(pure=False)`) the plans are made in it. `on_row` is called with each row.
+    A plan for less memory is one for more: where a clock ended a search that found worse than one
+    for less, the row has the plan for less, and `planned_bytes` the budget that it was made for.
+    `on_row` and `resume` have rows as they were found.
     A planner may bring options of its own, which the others do not get: see `variant`.
     After `timeout` seconds a plan is given up, whatever it does, its check and its timing included:
     that is a failed row too. `time_limit` is a planner's limit for its search.
@@ -173,7 +178,10 @@ def sweep(
                 rows[place] = row | twin.names
                 if on_row is not None:
                     on_row(rows[place])
-    return _table([rows[place] for place in sorted(rows)])
+    places = sorted(rows)
+    aims = {name: aim_of(variant(name)[0], {**options, **variant(name)[1]}) for name in names}
+    found = [rows[place] for place in places]
+    return _table(no_worse_in_more(found, [aims[row["planner"]] for row in found]))
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

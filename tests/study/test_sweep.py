@@ -16,6 +16,7 @@ import pytest
 
 import planners as sp
 from planners.core.giving_up import TimeUp, give_up_after
+from planners.study.less_memory import aim_of, no_worse_in_more
 from tests.random_graphs import random_graph
 
 SECONDS = ("plan_s", "wall_s", "cpu_s")
@@ -228,3 +229,37 @@ def test_two_sweeps_do_not_write_one_file(tmp_path: Path) -> None:
 
     sp.sweep(graph, budgets=["MR"], resume=kept, on_row=another)
     assert len(sp.sweep(graph, budgets=["MR", "MP"], resume=kept)) == 2
+
+
+def _row(budget: int, seconds: float, **more: Any) -> dict[str, Any]:
+    plain = {"model": "m", "planner": "p", "machine": "n", "weights": "counted", "wall_s": budget}
+    facts = {"budget": str(budget), "budget_bytes": budget, "makespan_s": seconds, "gap": 0.5}
+    both = {"objective_bytes": 9, "bound_bytes": 4, "latency_floor_s": 1.0, "status": "feasible"}
+    return {**plain, **facts, **both, "plan_s": 0.0, "cpu_s": 0.0, **more}
+
+
+def test_a_larger_budget_has_no_worse_plan() -> None:
+    rows = [
+        _row(400, 4.0),
+        _row(100, 5.0),
+        _row(200, 3.0, status="optimal"),
+        _row(300, 3.5),
+        _row(150, 1.0, model="another"),
+        _row(250, 0.0, objective_bytes=None, status="failed"),
+    ]
+    found = no_worse_in_more(rows, [("makespan_s",)] * len(rows))
+    assert [row["makespan_s"] for row in found] == [3.0, 5.0, 3.0, 3.0, 1.0, 0.0]
+    assert [row["planned_bytes"] for row in found] == [200, 100, 200, 200, 150, None]
+    assert [row["budget_bytes"] for row in found] == [400, 100, 200, 300, 150, 250]
+    assert found[3]["status"] == "feasible"
+    assert found[3]["wall_s"] == 300
+    assert found[3]["gap"] == pytest.approx(1 - 1.75 / 3)
+    unlike = no_worse_in_more(rows, [()] * len(rows))
+    assert [row["makespan_s"] for row in unlike] == [row["makespan_s"] for row in rows]
+
+
+def test_what_is_compared_is_what_was_asked_for() -> None:
+    assert aim_of("fusion", {}) == ("objective_bytes",)
+    assert aim_of("fusion", {"objective": "latency"}) == ("makespan_s",)
+    assert aim_of("overlap", {"objective": "ram"}) == ()
+    assert aim_of("streaming", {}) == ()
