@@ -15,8 +15,10 @@ import planners as sp
 from app.model import links_v1
 from app.model.blocks_text import blocks_named, blocks_text
 from app.model.machines import fields_text, numbers_in
+from app.model.near_names import nearest
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
+from app.model.plain_links import as_written_today, of_the_page
 from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
@@ -31,8 +33,13 @@ TIMM = re.compile(r"timm:[A-Za-z0-9_.]+")
 OF_THE_MOMENT = ("name", "playing")
 LOOKED_AT = tuple(name for name in Look.param if name not in OF_THE_MOMENT)
 CANNOT = "The link's {} = {!r:.60} cannot be used."
+UNKNOWN = "The link's {} = {!r:.60} is nothing that is known here."
 LONGEST = 8000
 """Most characters of a link: some programs that pass links on truncate longer ones."""
+
+KNOWN = frozenset({*FIELDS, *LOOKED_AT, "v", "parameters", "pinned"} - {"options"})
+"""What a link may have beside options of planners."""
+NO_FIELDS: Mapping[str, Any] = {}
 
 CAN_GO: Mapping[str, str] = {
     "expanded": "the opened blocks",
@@ -105,18 +112,53 @@ def not_in_links(work: Work, left_out: Sequence[str] = ()) -> list[str]:
 
 def from_query(
     given: Mapping[str, str],
+    first: Mapping[str, Any] = NO_FIELDS,
 ) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Fields of the problem and of the look, and one line for each value that cannot be used."""
+    """Fields of the problem and of the look, and one line for each value that cannot be used.
+
+    `first` are the fields of the page without a link: a plain link without a model changes those.
+    """
     if "v" not in given:
-        return {}, {}, []
+        return _plain(given, first)
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
-    wrong: list[str] = []
+    wrong = _unknown(given)
     given, brought = _uploaded(_of_now(given, wrong), wrong)
     problem, options = _read(Problem, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
     return problem, look, wrong
+
+
+def _plain(
+    given: Mapping[str, str], first: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """The same of a link without a version, which a person wrote."""
+    usual = Problem.param["planner"].default
+    planner = usual if "model" in given else first.get("planner", usual)
+    named = as_written_today(given, KNOWN, planner)
+    if not named:
+        return dict(first), {}, []
+    problem, look, wrong = from_query({**named, "v": VERSION})
+    if "model" in named:
+        return problem, look, wrong
+    options = {**first.get("options", {}), **problem.get("options", {})}
+    return {**first, **problem} | ({"options": options} if options else {}), look, wrong
+
+
+def _unknown(given: Mapping[str, str]) -> list[str]:
+    """A line for each name in a link that means nothing here."""
+    version = given["v"]
+    options = links_v1.OLD if version == FIRST else ()
+
+    def known(name: str) -> bool:
+        planner, dot, _ = name.partition(".")
+        is_option = bool(dot) and planner in sp.planners() and version != FIRST
+        return name in KNOWN or name in options or is_option or of_the_page(name)
+
+    asked = {name: text for name, text in given.items() if not known(name)}
+    near = {*KNOWN, *options, *(f"{p}.{o}" for p in sp.planners() for o in type_of(p).own())}
+    return [UNKNOWN.format(name, text) + nearest(name, near) for name, text in asked.items()]
 
 
 def pinned_in(
@@ -197,7 +239,7 @@ def _read(
             setattr(blank, name, value)
             _known(name, value)
         except (ValueError, sp.SpillwayError):
-            wrong.append(CANNOT.format(name, given[name]))
+            wrong.append(CANNOT.format(name, given[name]) + _instead(name, given[name]))
         else:
             values[name] = value
     if "machine_fields" in values:
@@ -258,6 +300,13 @@ def _known(name: str, value: Any) -> None:
     choices = CHOICES.get(name)
     if choices and value not in choices():
         raise ValueError(value)
+
+
+def _instead(name: str, text: str) -> str:
+    """The nearest of what a field may be, as a question."""
+    kind = Problem if name in FIELDS else Look
+    choices = CHOICES[name]() if name in CHOICES else getattr(kind.param[name], "objects", ())
+    return nearest(text, [str(each) for each in choices])
 
 
 CHOICES: Mapping[str, Callable[[], Collection[Any]]] = {

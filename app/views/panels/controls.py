@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 
 import planners as sp
+from app.model.near_names import meant_model
 from app.model.sizes import plain_shape
 from app.model.state import GRANULARITIES, WIDTH_LABELS
 from app.session.session import Session
@@ -59,7 +60,7 @@ class Controls(pn.viewable.Viewer):
             margin=(2, 8),
             height=46,
         )
-        self.model.on_key(lambda name: self.session.change(model=name))
+        self.model.on_key(lambda name: self._choose(name))
         self.caveats = pn.pane.HTML(
             "", css_classes=["caveats"], margin=(0, 8), stylesheets=[PLAIN, CAVEATS], visible=False
         )
@@ -106,6 +107,13 @@ class Controls(pn.viewable.Viewer):
         follow(problem, "model", lambda: self._show())
         follow(self.session.work, ["shown", "shown_for"], lambda: self._show_caveats())
         self._show()
+
+    def _choose(self, name: str) -> None:
+        """Plan a model by the name that was typed, as the catalogue spells it."""
+        brought = self.session.models.brought.tokens
+        known = name if name in brought else meant_model(name, sp.models()) or name
+        self.session.change(model=known)
+        self.model.value = known
 
     def _make_again(self) -> None:
         self.again = pn.widgets.Button(

@@ -32,6 +32,7 @@ from app.outputs.scripts import as_python
 from app.session.first import first_shown
 from app.session.pinning import PinnedPlan
 from app.session.session import Session
+from planners.catalogue.timm_names import timm_names
 from planners.core.details import MovedByHand
 from planners.core.errors import BadInput
 from planners.core.options import Spec
@@ -72,6 +73,51 @@ def test_links_from_before_weights_mean_what_they_did(text: str, weights: str) -
 
 def test_an_address_without_a_version_is_the_first_page() -> None:
     assert read("?theme=dark") == ({}, {}, [])
+
+
+FIRST = {"model": "mobilenet_v2", "planner": "fusion", "budget": "256 KiB"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("model=ResNet-50&budget=256KiB", {"model": "resnet50", "budget": "256 KiB"}),
+        ("Model=resnet18&budget=mp", {"model": "resnet18", "budget": "MP"}),
+        ("model=nasnetalarge", {"model": "timm:nasnetalarge"}),
+        ("model=vgg16&shape=8", {"model": "vgg16", "input_shape": "8"}),
+        ("budget=131072", {**FIRST, "budget": "128 KiB", "weights": "counted"}),
+        ("planner=cosma", {**FIRST, "planner": "cosma"}),
+        ("objective=latency", {**FIRST, "options": {"fusion.objective": "latency"}}),
+        ("theme=dark&bokeh-session-id=x", FIRST),
+    ],
+)
+def test_a_link_may_be_written_by_hand(text: str, fields: dict[str, object]) -> None:
+    if "nasnet" in text and not timm_names():
+        pytest.skip("pip install 'spillway[timm]'")
+    problem, look, wrong = from_query(dict(parse_qsl(text)), FIRST)
+    problem.setdefault("weights", fields.get("weights"))
+    assert {n: v for n, v in problem.items() if n != "weights"} == {
+        n: v for n, v in fields.items() if n != "weights"
+    }
+    assert (look, wrong) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("model=resnet5O", "resnet50"),
+        ("bugdet=256KiB", "budget"),
+        ("planner=fusoin", "fusion"),
+        ("v=2&modle=vgg16", "model"),
+        ("v=2&granularity=fusd", "fused"),
+        ("v=2&cosmo.objective=peak", "cosma.objective"),
+        ("v=1&schedul=joint", "schedule"),
+    ],
+)
+def test_what_a_link_says_in_vain_is_told_with_the_nearest_name(text: str, near: str) -> None:
+    _, _, wrong = from_query(dict(parse_qsl(text)), FIRST)
+    assert len(wrong) == 1
+    assert wrong[0].endswith(f"Did you mean {near}?")
 
 
 def test_another_version_is_said_to_be_another() -> None:
