@@ -25,7 +25,7 @@ from planners.simulator.ground.stay_columns import HeldStays, StayColumns
 TOTALS = ("loaded_bytes", "stored_bytes", "compulsory_bytes", "peak_bytes", "peak_step")
 REPORT = (*TOTALS, "extent_bytes", "macs", "instructions", "occupancy")
 COSTS = ("makespan_s", "traffic_bytes", "peak_bytes", "extent_bytes", "energy")
-TRACE = ("machine", "serial", *COSTS, "busy_s", "times")
+TRACE = ("machine", "serial", *COSTS, "busy_s", "times", "touched_bytes")
 
 
 def to_wire(shown: Shown) -> dict[str, Any]:

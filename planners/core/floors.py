@@ -128,7 +128,7 @@ class ProblemFloors:
     def energy_j(self) -> float:
         """Joules of any plan: its MACs, what operators touch on chip, and what must cross."""
         machine, graph = self.machine, self.graph
-        chip, host = machine.memory(machine.onchip), machine.memory(machine.offchip)
+        host, chips = machine.memory(machine.offchip), machine.banks
         weights = [machine.memory(name) for name in self._weights_in]
         outside = min(m.read_pj_per_byte for m in (host, *weights))
         operands = sum(self._read_bytes(op, op.inputs) for op in graph.operators)
@@ -136,8 +136,8 @@ class ProblemFloors:
             operands += sum(self._read_bytes(op, op.parameters) for op in graph.operators)
         results = sum(graph.size_bytes(t) for op in graph.operators for t in op.outputs)
         picojoules = graph.macs * machine.mac_pj
-        picojoules += (operands + self.stored_bytes) * chip.read_pj_per_byte
-        picojoules += (results + self.loaded_bytes) * chip.write_pj_per_byte
+        picojoules += (operands + self.stored_bytes) * min(m.read_pj_per_byte for m in chips)
+        picojoules += (results + self.loaded_bytes) * min(m.write_pj_per_byte for m in chips)
         picojoules += (self.loaded_bytes + self.read_in_place_bytes) * outside
         picojoules += self.stored_bytes * host.write_pj_per_byte
         return picojoules * 1e-12

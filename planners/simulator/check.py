@@ -46,7 +46,8 @@ from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.residency import Residency
 from planners.simulator.loop_affine import NotProven
 from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
-from planners.simulator.memories import check_memories, onchip_bytes
+from planners.simulator.memories import check_memories, check_slower, onchip_bytes
+from planners.simulator.moved import moved_bytes
 from planners.simulator.residencies import Residencies
 from planners.simulator.state import ReplayState, name_of
 from planners.simulator.unfinished import Unfinished
@@ -107,7 +108,8 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     `InvalidPlan` with the step, the address and the reason.
     """
     check_memories(plan.program)
-    if (onchip := onchip_bytes(plan.program)) > plan.budget_bytes:
+    check_slower(plan.program, plan.machine)
+    if (onchip := onchip_bytes(plan.program, plan.machine)) > plan.budget_bytes:
         raise InvalidPlan(
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",
             kind="budget",
@@ -127,7 +129,8 @@ def _check_claims(plan: Plan, report: CheckReport, onchip: int) -> None:
             )
     # What was minimised is the planner's choice, but it is a number that the replay has too.
     minimised = ("noncompulsory_bytes", "traffic_bytes", "peak_bytes", "extent_bytes")
-    if claims.objective_bytes not in [onchip, *(getattr(report, name) for name in minimised)]:
+    others = [onchip, *_slow_bytes(plan)]
+    if claims.objective_bytes not in [*others, *(getattr(report, name) for name in minimised)]:
         raise InvalidPlan(
             f"objective_bytes: the plan claims {claims.objective_bytes}, which is none of the "
             f"program's {', '.join(minimised)}, nor the size of its memories",
@@ -142,6 +145,13 @@ def _check_claims(plan: Plan, report: CheckReport, onchip: int) -> None:
             + ("" if plan.details.latency is None else " or its seconds"),
             kind="claims",
         )
+
+
+def _slow_bytes(plan: Plan) -> list[int]:
+    """Bytes read and written in memories slower than the fastest, where the program has any."""
+    if not plan.slow_memories:
+        return []
+    return [sum(moved_bytes(plan.program, plan.machine).touched(plan.slow_memories).values())]
 
 
 @no_collection()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planners.core.errors import InvalidPlan
+from planners.core.machine import Machine
 from planners.core.program import Memory, Program
 
 
@@ -27,9 +28,27 @@ def check_memories(program: Program) -> None:
             raise _fail(f"the home of kind {kind!r} must be a memory without addresses")
 
 
-def onchip_bytes(program: Program) -> int:
-    """Bytes of all on-chip memories; windows are parts of their parents."""
-    return sum(m.size_bytes or 0 for m in program.memories if m.parent is None and not m.offchip)
+def onchip_bytes(program: Program, machine: Machine) -> int:
+    """Bytes of all on-chip memories but the slower ones; windows are parts of their parents."""
+    sizes = _sizes_by_level(program)
+    return sum(size for level, size in sizes.items() if level not in machine.slower)
+
+
+def check_slower(program: Program, machine: Machine) -> None:
+    """Raise `InvalidPlan` where a program has more of a slower memory than the machine."""
+    for level, size in _sizes_by_level(program).items():
+        if level in machine.slower and size > (have := machine.memory(level).size_bytes):
+            raise _fail(f"the program has {size} bytes of {level!r}, the machine {have}")
+
+
+def _sizes_by_level(program: Program) -> dict[str, int]:
+    """Bytes of on-chip memories by the machine's memory that they are a part of."""
+    sizes: dict[str, int] = {}
+    for memory in program.memories:
+        if memory.parent is None and not memory.offchip:
+            level = memory.level or memory.name
+            sizes[level] = sizes.get(level, 0) + (memory.size_bytes or 0)
+    return sizes
 
 
 def _check_sizes(memory: Memory) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planners.core.display import Displayed, Fact
 from planners.core.engines import spreads
@@ -13,11 +13,12 @@ from planners.core.plan import Plan
 from planners.core.times import GivenTimes
 from planners.core.units import format_bytes
 from planners.simulator.check import CheckReport, replay
-from planners.simulator.columns.timing import timed, used_joules
-from planners.simulator.energy import energy
+from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.given_times import seconds_of
 from planners.simulator.ground.interval import Interval
 from planners.simulator.ground.interval_columns import HeldIntervals, columns_of_intervals
+from planners.simulator.ground.joules import joules
+from planners.simulator.moved import moved_bytes
 from planners.simulator.residencies import Residencies
 from planners.simulator.spread import on_another
 from planners.simulator.timing import schedule
@@ -29,7 +30,8 @@ class Trace(Displayed):
 
     `makespan_s` is when the last instruction ends; `busy_s` how long each engine works;
     `energy` the joules by where they go and `energy_j` their sum; `times` names the
-    source of the instructions' times.
+    source of the instructions' times. `touched_bytes` are those read and written in each memory
+    that tensors may lie in, the fastest first.
     """
 
     machine: str
@@ -42,6 +44,7 @@ class Trace(Displayed):
     busy_s: Mapping[str, float]
     intervals: Sequence[Interval]
     times: str = ""
+    touched_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def energy_j(self) -> float:
@@ -61,10 +64,18 @@ class Trace(Displayed):
             ("makespan", f"{self.makespan_s:.4g} s"),
             ("times", self.times),
             ("off-chip traffic", format_bytes(self.traffic_bytes)),
+            *self._through_memories(),
             ("peak", format_bytes(self.peak_bytes)),
             ("energy", f"{self.energy_j:.4g} J"),
             ("busy", ", ".join(busy)),
         ]
+
+    def _through_memories(self) -> list[Fact]:
+        """Bytes read and written in each, where there are several."""
+        if len(self.touched_bytes) < 2:
+            return []
+        each = (f"{name} {format_bytes(n)}" for name, n in self.touched_bytes.items())
+        return [("read and written", ", ".join(each))]
 
 
 def simulate(plan: Plan, machine: Machine | None = None, *, serial: bool = False) -> Trace:
@@ -93,6 +104,7 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         found = columns_of_intervals(
             schedule(program, machine, serial=serial, seconds=seconds, spread=not own)
         )
+    moved = moved_by_columns(columns, machine) if columns else moved_bytes(plan.program, machine)
     return Trace(
         machine=machine.name,
         serial=serial,
@@ -100,7 +112,8 @@ def traced(plan: Plan, report: CheckReport, machine: Machine, *, serial: bool = 
         traffic_bytes=report.traffic_bytes,
         peak_bytes=report.peak_bytes,
         extent_bytes=report.extent_bytes,
-        energy=used_joules(columns, machine) if columns else energy(plan.program, machine),
+        energy=joules(machine, moved),
+        touched_bytes=moved.touched(bank.name for bank in machine.banks),
         busy_s=found.by_engine(found.stop_s - found.start_s),
         intervals=HeldIntervals(found),
         times=times_text(given, machine),

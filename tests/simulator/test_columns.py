@@ -32,11 +32,11 @@ from planners.simulator.check import CheckReport, Replay, replay, report_of
 from planners.simulator.columns import operands
 from planners.simulator.columns import replay as columns
 from planners.simulator.columns.replay import replayed
-from planners.simulator.columns.timing import timed, used_joules
-from planners.simulator.energy import energy
+from planners.simulator.columns.timing import moved_by_columns, timed
 from planners.simulator.ground.interval_columns import columns_of_intervals
 from planners.simulator.ground.stay_columns import columns_of_stays
 from planners.simulator.memories import check_memories
+from planners.simulator.moved import moved_bytes
 from planners.simulator.timing import schedule
 from tests.simulator.changed import Case, cases, changed, flat
 
@@ -97,7 +97,7 @@ def test_times_and_joules_are_the_same_to_the_last_bit(name: str) -> None:
         assert (told and told.intervals()) == (
             same if narrow else None
         )  # Wide sums are left to the readable one.
-    assert used_joules(found.columns, machine) == energy(program, machine)
+    assert moved_by_columns(found.columns, machine) == moved_bytes(program, machine)
 
 
 def _own(found: columns.Columns) -> Numbers:

@@ -30,14 +30,14 @@ from planners.simulator.columns.unsure import Unsure, require
 from planners.simulator.columns.waits import Waits
 from planners.simulator.ground.interval import Interval, shares
 from planners.simulator.ground.interval_columns import CAUSES, IntervalColumns, Seconds
-from planners.simulator.ground.joules import joules
+from planners.simulator.ground.moved import MovedBytes
 
 _last = Last[IntervalColumns]()
 _SECONDS = ("start_s", "stop_s", "stall_s")
 
 
-def used_joules(columns: Columns, machine: Machine) -> Mapping[str, float]:
-    """The joules of `planners.simulator.energy.energy`."""
+def moved_by_columns(columns: Columns, machine: Machine) -> MovedBytes:
+    """The bytes of `planners.simulator.moved.moved_bytes`."""
     operands, table = columns.operands, columns.operands.table
     again = columns.stays.adds & columns.pairing.summed
     moved = (table.role != PART) & (table.role != ENDED)
@@ -55,7 +55,7 @@ def used_joules(columns: Columns, machine: Machine) -> Mapping[str, float]:
         for memory in np.unique(operands.memory[rows]).tolist():
             here = some[rows & (operands.memory == memory)]
             found[level[memory]] = found.get(level[memory], 0) + int(here.sum())
-    return joules(machine, int(table.macs.sum()), read_of, written_of)
+    return MovedBytes(int(table.macs.sum()), read_of, written_of)
 
 
 def timed(
