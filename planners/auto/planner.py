@@ -25,6 +25,7 @@ from planners.auto.options import AutoOptions
 from planners.auto.race import Race
 from planners.auto.side_by_side import SideBySide, WorkerProcess, end, started
 from planners.auto.verdict import Apart, none_of, with_verdict
+from planners.core.errors import BadInput
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine
@@ -73,6 +74,9 @@ def plan(
     `Cancelled` where it is stopped before there is a plan, and `BadInput`.
     """
     chosen = AutoOptions.of(options)
+    if machine.slower:
+        names = " and ".join(level.name for level in machine.banks)
+        raise BadInput(f"auto compares plans in one memory, not in {names}: use planner='cosma'")
     clock = Clock(chosen.time_limit, progress)
     # They start while what they are sent is made.
     workers = started(processes(chosen.processes) if chosen.time_limit >= WORTH_S else 1)

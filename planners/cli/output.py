@@ -251,6 +251,9 @@ def _objective(plan: Plan) -> dict[str, str]:
     claims = plan.claims
     traffic = {"non-compulsory traffic": size_text(claims.noncompulsory_bytes)}
     bound = {"  proven bound": size_text(claims.bound_bytes)}
+    if plan.slow_memories:
+        through = f"read and written in {' and '.join(plan.slow_memories)}"
+        return traffic | {through: size_text(claims.objective_bytes)} | bound
     if plan.details.pool:
         return {"RAM": size_text(claims.objective_bytes)} | bound
     if plan.details.streamed:

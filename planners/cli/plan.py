@@ -251,6 +251,9 @@ def simulate(
     parts |= {f"{name} stalled_s": value for name, value in trace.stall_s.items()}
     parts |= {f"{name} energy_j": value for name, value in trace.energy.items()}
     nested = {"busy_s": trace.busy_s, "stall_s": trace.stall_s, "energy": trace.energy}
+    if len(trace.touched_bytes) > 1:
+        nested["touched_bytes"] = trace.touched_bytes
+        parts |= {f"{name} touched_bytes": n for name, n in trace.touched_bytes.items()}
     CommandAnswer(as_json).give(facts | nested, print_table(facts | parts))
 
 

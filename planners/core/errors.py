@@ -67,6 +67,43 @@ class BudgetTooSmall(SpillwayError):
         return type(self), given
 
 
+class MemoriesTooSmall(BudgetTooSmall):
+    """Several memories do not hold what must be there at once, or one tensor.
+
+    `memories` are those of `have_bytes` in all. Where their bytes would be enough, `why` says how
+    it is known that there is no way to share tensors out.
+    """
+
+    def __init__(
+        self,
+        need_bytes: int,
+        have_bytes: int,
+        operator: str,
+        tensors: tuple[str, ...],
+        memories: tuple[str, ...],
+        why: str = "",
+    ) -> None:
+        super().__init__(need_bytes, have_bytes, operator, tensors)
+        self.memories, self.why = memories, why
+        held = " and ".join(memories)
+        needs = f"operator {operator!r} ({', '.join(tensors)}) needs {need_bytes} bytes at once"
+        if need_bytes <= have_bytes:
+            text = f"{needs}, {held} have {have_bytes} in all, but no way to share them out ({why})"
+        elif len(memories) == 1:
+            text = (
+                f"tensor {tensors[0]!r:.80} has {need_bytes} bytes, more than each memory: "
+                f"{held!r:.80} has {have_bytes}"
+            )
+        else:
+            short = need_bytes - have_bytes
+            text = f"{needs}, {held} have {have_bytes} in all, short by {short}"
+        self.args = (f"infeasible: {text}",)
+
+    def __reduce__(self) -> tuple[type[MemoriesTooSmall], tuple[Any, ...]]:
+        given = (self.need_bytes, self.have_bytes, self.operator, self.tensors, self.memories)
+        return type(self), (*given, self.why)
+
+
 class WishesConflict(BudgetTooSmall):
     """No plan respects `wishes`, a minimal set of those given, as texts: fewer are possible.
 

@@ -101,6 +101,15 @@ class Plan(Displayed):
         latency = self.details.latency
         return self.claims.gap if latency is None else latency.gap
 
+    @property
+    def slow_memories(self) -> tuple[str, ...]:
+        """The machine's slower memories that the program has: none in a plan for one memory.
+
+        Where there are any, what was minimised is the bytes read and written in them.
+        """
+        levels = {memory.level or memory.name for memory in self.program.memories}
+        return tuple(name for name in self.machine.slower if name in levels)
+
     def facts(self) -> list[Fact]:
         (_, status), *claimed = self.claims.facts()
         return [

@@ -16,7 +16,8 @@ The whole method, in the order in which it decides (Li, Gupta, Malik; sections o
 4. `emit/program` writes loads, computes, stores and releases. Where latency counts, `latency/` has
    loads come where bytes are free early, in plans of one traffic or of any; its bound is its own.
 
-Beside it: `memory` (objective `peak`: nothing spilled, least memory), `ilp/` (the paper's ILP to
+Beside it: `banks` (machines of several memories: nothing spilled, least bytes through the slow
+ones), `memory` (objective `peak`: nothing spilled, least memory), `ilp/` (the paper's ILP to
 the letter, for any solver), `baselines/` (what the paper compares with), `conflict` (which wishes
 leave no plan). Proven: cost = bound for the order, or over all orders where `order/joint` ends.
 """
@@ -38,6 +39,7 @@ from planners.core.plan import Plan
 from planners.core.program import Program
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.weights import COUNTED, IN_PLACE, LEFT_OUT
+from planners.cosma.banks import plan_in_banks
 from planners.cosma.baselines.schemes import replace_by
 from planners.cosma.conflict import conflict_of
 from planners.cosma.emit.program import emit
@@ -115,6 +117,9 @@ def plan(
     wishes = parse(chosen.wishes, graph)
     chosen = replace(chosen, wishes=tuple(map(str, wishes)))
     clock = Clock(chosen.time_limit, progress)
+    if machine.slower:
+        about = (_counted(graph, chosen),)
+        return plan_in_banks(_problem(graph, budget_bytes, chosen), machine, chosen, clock, about)
     if not wishes:
         problem = _problem(graph, budget_bytes, chosen)
         problem.assert_feasible()
@@ -319,10 +324,15 @@ def _read_in_place(problem: ScheduleProblem) -> list[str]:
     return [name for op in operators for name in op.parameters]
 
 
-def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ...]:
+def _counted(graph: Graph, chosen: CosmaOptions) -> str:
+    """What is counted, and how."""
     counted = ABOUT_WEIGHTS[chosen.weights]
+    return f"{counted}, {graph.width_words}, granularity {graph.granularity}"
+
+
+def _notes(graph: Graph, chosen: CosmaOptions, solved: _Solved) -> tuple[str, ...]:
     notes = [
-        f"{counted}, {graph.width_words}, granularity {graph.granularity}",
+        _counted(graph, chosen),
         f"bound and status hold {solved.scope}",
     ]
     if chosen.objective == "peak":

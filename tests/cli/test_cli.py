@@ -160,6 +160,18 @@ def test_pack_into_the_memories_of_a_machine(spillway: Any, tmp_path: Path) -> N
     assert "give either --capacity, for one memory, or --machine" in both.err
 
 
+def test_a_plan_in_several_memories(spillway: Any, tmp_path: Path) -> None:
+    out = tmp_path / "plan.json"
+    said = spillway("plan", "squeezenet1_1", "--machine", "stm32h743_psram", "--out", out).out
+    assert "read and written in sram and psram  6993744 (6.67 MiB)" in said
+    assert "status" in said
+    trace = spillway("simulate", out, "--json").json
+    assert trace["touched_bytes"]["sram"] + trace["touched_bytes"]["psram"] == 6_993_744
+    refused = spillway("plan", "vgg16", "--machine", "stm32h743_psram", "--parameters", "--json")
+    assert refused.code == 3
+    assert "'classifier.0.weight' has 102760448 bytes" in refused.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -38,10 +38,14 @@ def place_in_banks(
     known: Sequence[BankPlaces] = (),
     time_limit_s: float = 20.0,
     should_stop: Callable[[], bool] | None = None,
+    tie: Callable[[BankPlaces], float] | None = None,
 ) -> Banked:
-    """The best places found, or known already, with what is proven of them."""
+    """The best places found, or known already, with what is proven of them.
+
+    Of those found that cost the same, the one with the least `tie` is taken.
+    """
     clock = Clock(time_limit_s, should_stop=should_stop)
-    return _BankSearch(problem, clock, list(known)).run()
+    return _BankSearch(problem, clock, list(known), tie).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,14 @@ class _Packed:
 
 
 class _BankSearch:
-    def __init__(self, problem: BankProblem, clock: Clock, known: list[BankPlaces]) -> None:
-        self.problem, self.clock = problem, clock
+    def __init__(
+        self,
+        problem: BankProblem,
+        clock: Clock,
+        known: list[BankPlaces],
+        tie: Callable[[BankPlaces], float] | None,
+    ) -> None:
+        self.problem, self.clock, self.tie = problem, clock, tie
         self.best: BankPlaces | None = None
         self.sure = True
         self.solver = "filled"
@@ -147,8 +157,14 @@ class _BankSearch:
             )
 
     def _offer(self, places: BankPlaces, solver: str) -> None:
-        if self.best is None or self.problem.cost(places) < self.problem.cost(self.best):
+        if self.best is None or self._is_better(places, self.best):
             self.best, self.solver = places, solver
+
+    def _is_better(self, places: BankPlaces, than: BankPlaces) -> bool:
+        one, other = self.problem.cost(places), self.problem.cost(than)
+        if one != other or self.tie is None or self.clock.left_s <= 0:
+            return one < other
+        return self.tie(places) < self.tie(than)
 
     def _alone(self) -> Banked:
         """One bank: nothing to choose, and the packer says whether all fits."""

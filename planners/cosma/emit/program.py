@@ -28,22 +28,25 @@ def emit(
     offsets: Mapping[TensorStay, int],
     *,
     early_stores: bool = False,
+    memory_of: Mapping[str, str] | None = None,
 ) -> Program:
     """The program of a placement: `offsets` gives each run its address in bytes.
 
-    `early_stores` writes what will be dropped as soon as it is made, not when it goes.
+    `early_stores` writes what will be dropped as soon as it is made, not when it goes. Tensors lie
+    in the memories that `memory_of` names by tensor, the others in the scratchpad.
     """
-    emitter = _TensorEmitter(problem, machine, offsets, early_stores)
+    emitter = _TensorEmitter(problem, machine, offsets, early_stores, memory_of or {})
     return make_program(problem, machine, tuple(emitter.steps()))
 
 
 def make_program(
     problem: ScheduleProblem, machine: Machine, instructions: tuple[Instruction, ...]
 ) -> Program:
-    """A program over one scratchpad of the budget's bytes and the machine's host memory."""
+    """A program over a scratchpad of the budget's bytes, slower memories, and the host's."""
     homes = {"input": machine.offchip, "output": machine.offchip}
     memories = [
         Memory(machine.onchip, problem.budget_bytes),
+        *(Memory(level.name, level.size_bytes) for level in machine.banks[1:]),
         Memory(machine.offchip, None, offchip=True, addressed=False),
     ]
     if problem.parameters or problem.in_place:
@@ -61,8 +64,14 @@ def make_program(
 class TensorPlaces:
     """Pieces, homes and regions of whole tensors, made once each."""
 
-    def __init__(self, problem: ScheduleProblem, machine: Machine) -> None:
+    def __init__(
+        self,
+        problem: ScheduleProblem,
+        machine: Machine,
+        memory_of: Mapping[str, str] | None = None,
+    ) -> None:
         self.problem, self.graph, self.machine = problem, problem.graph, machine
+        self.memory_of = memory_of or {}
         self._piece: dict[str, Piece] = {}
 
     def piece(self, tensor: str) -> Piece:
@@ -76,7 +85,8 @@ class TensorPlaces:
         return Region(memory, None, self.graph.size_bytes(tensor))
 
     def at(self, tensor: str, offset: int) -> Operand:
-        region = Region(self.machine.onchip, offset, self.graph.size_bytes(tensor))
+        memory = self.memory_of.get(tensor, self.machine.onchip)
+        region = Region(memory, offset, self.graph.size_bytes(tensor))
         return Operand(self.piece(tensor), region)
 
     def load(self, step: int, tensor: str, offset: int) -> Load:
@@ -114,9 +124,10 @@ class _TensorEmitter:
         machine: Machine,
         offsets: Mapping[TensorStay, int],
         early_stores: bool,
+        memory_of: Mapping[str, str],
     ) -> None:
         self.problem, self.offsets, self.early_stores = problem, offsets, early_stores
-        self.places = TensorPlaces(problem, machine)
+        self.places = TensorPlaces(problem, machine, memory_of)
         self.starting: dict[int, list[TensorStay]] = defaultdict(list)
         self.ending: dict[int, list[TensorStay]] = defaultdict(list)
         for run in offsets:
