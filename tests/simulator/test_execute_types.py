@@ -34,7 +34,7 @@ def test_each_type_runs_in_its_own_bytes(name: str) -> None:
         *_, plan = plans(graph, planner, options)
         done = sp.execute(plan, case.module, case.inputs)
         assert done.max_abs_error < 1e-3, (planner, options)
-        assert done.arena_bytes == onchip_bytes(plan.program)
+        assert done.arena_bytes == onchip_bytes(plan.program, plan.machine)
 
 
 def test_bytes_are_those_of_the_tensors() -> None:
