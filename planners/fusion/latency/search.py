@@ -113,14 +113,16 @@ class _QuickerGroups:
         spaces = [Runs(self.known.ways)]
         if part_bytes := self._soon_full():
             spaces.append(Runs(known_groups(self.model, part_bytes, self.double_buffer).ways))
-        self._grow(spaces, least)
+        self._grow(spaces)
         first = None
         for number in range(ROUNDS):
             chains = [(chain, runs) for runs in spaces for chain in runs.chains()]
             chains = sorted(chains, key=lambda each: each[0].done_s)[:CLOSER]
+            if not number and self._least_is_sooner(chains):
+                first = self._time_groups(least.groups)
             self._look(chains[:TIMED_EACH])
             if not number:
-                first = self._look_beside(least)
+                first = self._look_beside(least, first)
             closer = [
                 runs.look_closer([c for c, r in chains if r is runs], self.clock) for runs in spaces
             ]
@@ -149,16 +151,18 @@ class _QuickerGroups:
         part = max(part, *(self.model.staircase(mask)[0].buffer_bytes for mask in singles))
         return part if 2 * part <= self.budget else 0
 
-    def _grow(self, spaces: Sequence[Runs], least: Partition) -> None:
-        """Time the groups of least traffic, and runs in a few orders, in all of the memory, and in
-        a part of it where there is time for all of those of an order.
+    def _grow(self, spaces: Sequence[Runs]) -> None:
+        """Time runs in a few orders, in all of the memory, and in a part of it where there is time
+        for all of those of an order; operators alone first, so that there is a chain.
 
         The time to write and time a chain is left.
         """
         dag = Dag.of(self.graph)
         like_s = self.known.each_s * count_of(self.best.laid) if self.best else self.first_s
-        look_s = min(LOOKS * like_s, GROWTH_SHARE * self.clock.left_s)
-        spaces[0].time(least.groups, self.clock.part(self.clock.left_s - look_s))
+        share = GROWTH_SHARE if self.best else WRITING_SHARE
+        look_s = min(LOOKS * like_s, share * self.clock.left_s)
+        alone = (1 << i for i in range(dag.count))
+        spaces[0].time(alone, self.clock.part(self.clock.left_s - look_s))
         orders: list[list[int]] = []
         for order in (list(range(dag.count)), by_levels(dag), by_depth(dag)):
             is_late = self._done or self.clock.left_s + GRACE_S < self.first_s
@@ -200,9 +204,10 @@ class _QuickerGroups:
         self.bound_s = self.floors.latency_of(least.bound_bytes)
         return least
 
-    def _look_beside(self, least: Partition) -> float | None:
-        """Time the plans of other objectives and rules; the seconds of that of least traffic."""
-        first = self._time_groups(least.groups)
+    def _look_beside(self, least: Partition, first: float | None) -> float | None:
+        """Time the plans of other objectives and rules; the seconds of that of least traffic, which
+        is the first and may be known."""
+        first = self._time_groups(least.groups) if first is None else first
         for rule in (self._online, BASELINES["no_fusion"], BASELINES["efficient_s"]):
             if self._done:
                 break
@@ -260,6 +265,13 @@ class _QuickerGroups:
             return False
         self.clock.end()
         return True
+
+    def _least_is_sooner(self, chains: Sequence[tuple[Chain, Runs]]) -> bool:
+        """Whether there is no plan yet, nor time for a chain, and least traffic is shorter."""
+        if self.best is not None or not chains:
+            return False
+        count = count_of(laid_at_ends(chains[0][1].ways, chains[0][0].links))
+        return max(self.first_s, self.clock.left_s) < self.known.each_s * count
 
     def _look(self, chains: Sequence[tuple[Chain, Runs]]) -> None:
         """Time chains, from address 0 and at the ends of the memory."""
