@@ -36,6 +36,12 @@ NEAR = 0.002
 """A form whose plan is so near to its bound, as a share, is not asked for the rest."""
 GOES_ON_S = 0.3
 """What is worth it for a form that goes on from where it was."""
+OPEN, MUCH_OPEN, SHORT = 0.05, 0.2, 1.5
+"""Where the best so far can be better by no more than such a share, in a process alone, its form
+goes on before another that leads is begun; the larger share, where less is left than so many times
+what would be little for the network: half of a search each is then worth less."""
+LAST = 2.5
+"""With less than so many times what is little the last form that leads is asked once, for all."""
 NO_TIME = "no time was left"
 
 
@@ -148,9 +154,16 @@ class Race:
             runner = self.runners[number]
             if runner.ended or self._lost(runner):
                 continue
+            if self._better_goes_on(runner, left_s):
+                self._queue.appendleft(chosen)
+                assert self.best is not None
+                number, limit_s = self.best.task.number, left_s
+                runner = self.runners[number]
             if self._leads_alone(number):
                 others_s = (1 - ALONE_SHARE) * left_s
                 limit_s = max(limit_s, left_s - others_s if others_s > self._worth_s else left_s)
+            elif self._leads_last(number) and left_s < LAST * self._worth_s:
+                limit_s = left_s
             limit_s = min(limit_s, left_s) - runner.beyond_s
             least_s = min(LEAST_S, runner.worth_s)
             if limit_s < least_s and self.best is not None:
@@ -164,6 +177,24 @@ class Race:
         runners = self.runners
         others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
         return runners[number].form.leads and all(r.ended for r in others)
+
+    def _leads_last(self, number: int) -> bool:
+        """Whether a form leads, and all others that do have been asked or have ended."""
+        runners = self.runners
+        others = [r for k, r in enumerate(runners) if k != number and r.form.leads]
+        return runners[number].form.leads and all(r.outcomes for r in others) and self.lanes == 1
+
+    def _better_goes_on(self, other: Runner, left_s: float) -> bool:
+        """Whether the form of the best so far has what is left before another that leads."""
+        best = self.best
+        if best is None or best.value is None or self.lanes > 1 or not other.form.leads:
+            return False
+        runner = self.runners[best.task.number]
+        asked = bool(other.outcomes) or not runner.form.goes_on or bool(runner.ended)
+        if asked or runner.limit_s >= left_s - runner.beyond_s:
+            return False
+        share = MUCH_OPEN if left_s < SHORT * self._worth_s else OPEN
+        return best.value * (1 - share) <= self.aim.floor
 
     def _quick(self, number: int) -> bool:
         return self.runners[number].form.quick
