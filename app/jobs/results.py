@@ -83,7 +83,7 @@ class ResultStore:
                 raise ValueError("of another format")
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError):
             drop(path)
             return None
         with contextlib.suppress(OSError):

@@ -158,7 +158,12 @@ def _unknown(given: Mapping[str, str]) -> list[str]:
 
     asked = {name: text for name, text in given.items() if not known(name)}
     near = {*KNOWN, *options, *(f"{p}.{o}" for p in sp.planners() for o in type_of(p).own())}
-    return [UNKNOWN.format(name, text) + nearest(name, near) for name, text in asked.items()]
+    return [UNKNOWN.format(_short(name), asked[name]) + nearest(name, near) for name in asked]
+
+
+def _short(name: str) -> str:
+    """A name that somebody else wrote, as a part of one line."""
+    return " ".join(name.split())[:60]
 
 
 def pinned_in(
@@ -259,7 +264,7 @@ def _options(given: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
                 key, value = option
                 options[key] = _allowed(key, spec_of(key).checked(value))
         except (ValueError, RecursionError, sp.SpillwayError):
-            wrong.append(CANNOT.format(name, text))
+            wrong.append(CANNOT.format(_short(name), text))
     return options
 
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+MOST_LETTERS = 1000
+"""Of a message: names that it quotes come from files and may be of any length."""
+
 
 class SpillwayError(Exception):
     """Base of every error that a user can cause and fix."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 class UnknownName(SpillwayError):

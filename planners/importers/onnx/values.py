@@ -356,7 +356,13 @@ def _inferred(
             opset_imports=[onnx.helper.make_opsetid(d, v) for d, v in file.opsets.items()],
             ir_version=file.ir_version,
         )
-    except (InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+    except (
+        InferenceError,
+        onnx.checker.ValidationError,
+        RuntimeError,
+        ValueError,
+        TypeError,
+    ) as error:
         lines = [line for line in str(error).splitlines() if line.strip()] or ["it is malformed"]
         raise BadInput(f"{file.path}: {label(node)} does not do: {lines[0].strip()}") from error
 

@@ -41,9 +41,9 @@ def read_pt2(path: str | Path) -> dict[str, Any]:
     version = data.get("schema_version")
     major = version.get("major") if isinstance(version, dict) else None
     if major not in SCHEMAS:
-        by = data.get("torch_version", "another version")
+        by = " ".join(str(data.get("torch_version", "another version")).split())
         raise BadInput(
-            f"{path} was written by PyTorch {by!s:.20} with layout {major!r:.20}, and "
+            f"{path} was written by PyTorch {by:.20} with layout {major!r:.20}, and "
             f"{SCHEMAS[0]} to {SCHEMAS[-1]} can be read: save it anew with PyTorch 2.5 or later"
         )
     return data

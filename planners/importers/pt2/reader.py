@@ -70,7 +70,15 @@ def from_pt2(
     try:
         program = _Program(data["graph_module"], str(path)).read()
         trace = read_program(program, str(path)).trace
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        IndexError,
+        RuntimeError,
+        AssertionError,
+    ) as error:
         kind = type(error).__name__
         raise BadInput(f"{path} is malformed: {kind}: {error!s:.80}") from error
     shapes = [list(shape) for shape in program.input_shapes]

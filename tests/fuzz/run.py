@@ -1,0 +1,172 @@
+"""Inputs by number, in child processes that are bounded in memory and time.
+
+A child tells of each input before it reads it: where it dies or hangs, that input has failed, and
+another child goes on behind it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import select
+import signal
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from types import FrameType
+
+from tests.fuzz.corpus import inputs
+from tests.fuzz.loaders import LOADERS, SHARES, USUAL, is_right, own_folder
+from tests.fuzz.mutate import mutated
+
+BATCH = 5000
+RIGHT, REFUSED, FAILED = "right", "refused", "failed"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one input may take: bytes beside what the program holds, seconds, and the seconds after
+    which a child is killed that does not even say that its time is up."""
+
+    memory_bytes: int = 2**30
+    time_s: float = 10.0
+    grace_s: float = 5.0
+
+
+@dataclass
+class Tally:
+    """How many inputs of a loader were right, refused and failed, and what each failure was."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {RIGHT: 0, REFUSED: 0, FAILED: 0})
+    failures: dict[int, str] = field(default_factory=dict)
+
+    def add(self, number: int, outcome: str, reason: str = "") -> None:
+        self.counts[outcome] += 1
+        if outcome == FAILED:
+            self.failures[number] = reason
+
+
+class TooSlow(BaseException):
+    """An input took longer than it may. No `Exception`: nobody is to catch it as one."""
+
+
+def shares(loaders: list[str], count: int) -> dict[str, int]:
+    """How many of all inputs each loader gets; `count` in all."""
+    parts = {name: SHARES.get(name, USUAL) for name in loaders}
+    given = {name: count * part // sum(parts.values()) for name, part in parts.items()}
+    given[loaders[0]] += count - sum(given.values())
+    return given
+
+
+def made(loader: str, seed: int, number: int) -> bytes:
+    """An input by its number; the first ones are the corpus as it is."""
+    corpus = inputs(loader)
+    if number < len(corpus):
+        return corpus[number]
+    rng = Random(f"{seed} {loader} {number}")
+    return mutated(loader, rng.choice(corpus), rng)
+
+
+def run(loader: str, count: int, seed: int, bounds: Bounds, folder: Path | None) -> Tally:
+    """Try `count` inputs; those that fail are written to `folder`."""
+    tally, first = Tally(), 0
+    while first < count:
+        stop = min(count, first + BATCH)
+        first = _batch(loader, range(first, stop), seed, bounds, tally)
+    for number, reason in tally.failures.items():
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{loader}-{seed}-{number}").write_bytes(made(loader, seed, number))
+            (folder / f"{loader}-{seed}-{number}.why").write_text(reason, encoding="utf-8")
+    return tally
+
+
+def _batch(loader: str, numbers: range, seed: int, bounds: Bounds, tally: Tally) -> int:
+    """Try inputs in one child; the number of the first that it did not come to."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _child(loader, numbers, seed, bounds, writing)
+    os.close(writing)
+    at = numbers.start
+    for line in _lines(reading, bounds.time_s + bounds.grace_s):
+        outcome, _, reason = line.partition(" ")
+        if outcome in (RIGHT, REFUSED, FAILED):
+            tally.add(at, outcome, reason.replace("\\n", "\n"))
+            at += 1
+    os.close(reading)
+    if at < numbers.stop:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if at < numbers.stop:
+        code = os.waitstatus_to_exitcode(status)
+        tally.add(at, FAILED, f"its process ended ({code}), or said nothing any more")
+        at += 1
+    return at
+
+
+def _lines(reading: int, patience_s: float) -> Iterator[str]:
+    """The lines of a child until it ends, or says nothing for too long."""
+    held = b""
+    while select.select([reading], [], [], patience_s)[0]:
+        if not (data := os.read(reading, 1 << 16)):
+            return
+        *whole, held = (held + data).split(b"\n")
+        yield from (line.decode("utf-8", "replace") for line in whole)
+
+
+def _child(loader: str, numbers: range, seed: int, bounds: Bounds, writing: int) -> None:
+    """Try inputs and tell of each; never returns."""
+    code = 1
+    try:
+        faulthandler.disable()
+        devnull = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(devnull, stream)
+        with own_folder():
+            _warm(loader)
+            _bound(bounds.memory_bytes)
+            signal.signal(signal.SIGALRM, _ring)
+            for number in numbers:
+                os.write(writing, _tried(loader, seed, number, bounds.time_s).encode() + b"\n")
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _tried(loader: str, seed: int, number: int, time_s: float) -> str:
+    data = made(loader, seed, number)
+    signal.setitimer(signal.ITIMER_REAL, time_s)
+    try:
+        return RIGHT if is_right(loader, data) else REFUSED
+    except BaseException:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        return f"{FAILED} {traceback.format_exc(limit=-12)[-3000:]}".replace("\n", "\\n")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _warm(loader: str) -> None:
+    """Import all that the loader needs, before memory is bounded."""
+    for data in inputs(loader)[:1]:
+        is_right(loader, data)
+
+
+def _bound(more_bytes: int) -> None:
+    """Let this process take so much more memory than it has."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + more_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _ring(_: int, frame: FrameType | None) -> None:
+    raise TooSlow
+
+
+def known(only: str | None) -> list[str]:
+    """The loaders that are asked for. Raises `KeyError` for a name that is none."""
+    return list(LOADERS) if only is None else [name for name in only.split(",") if LOADERS[name]]
