@@ -47,7 +47,8 @@ LIBRARY: Mapping[str, set[str]] = {
     # They run the plans of planners; what calls them is in `planners.core.backends`.
     "backends": BELOW_PLANNERS | {*PLANNERS, "importers", "catalogue"},
     **dict.fromkeys(
-        ("study", "audits"), BELOW_PLANNERS | {*PLANNERS, *SEVERAL, "importers", "catalogue"}
+        ("study", "audits", "assignments"),
+        BELOW_PLANNERS | {*PLANNERS, *SEVERAL, "importers", "catalogue"},
     ),
 }
 LIBRARY |= {"api": {*LIBRARY} - {"backends"}}

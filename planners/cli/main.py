@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from planners.cli import apply as cli_apply
+from planners.cli import assignments as cli_assignments
 from planners.cli import audit as cli_audit
 from planners.cli import blame as cli_blame
 from planners.cli import code as cli_code
@@ -32,6 +33,7 @@ from planners.core.version import installed_version
 COMMANDS = (
     cli_plan,
     cli_apply,
+    cli_assignments,
     cli_audit,
     cli_blame,
     cli_code,

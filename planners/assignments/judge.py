@@ -1,0 +1,110 @@
+"""An answer, replayed: does every byte come out right, and do the goals hold?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from planners.assignments.assignment import Exercise, Judgement
+from planners.assignments.ten import assignment as find
+from planners.assignments.written import moves_of_order, program_of_moves
+from planners.core.errors import BadInput, InvalidPlan
+from planners.core.files import read_plan_json
+from planners.core.graph import Graph
+from planners.core.machine import Machine, load_machine
+from planners.core.plan import Plan
+from planners.core.program import Program
+from planners.core.weights import COUNTED
+from planners.simulator.check import check, replay
+from planners.simulator.simulate import simulate
+
+BY_HAND = ("addresses", "order", "moves")
+
+
+def judge(task: Exercise | str | int, answer: Plan | Mapping[str, Any] | str | Path) -> Judgement:
+    """Replay an answer and say whether it passes, and why not.
+
+    `answer`: a plan; a dict with `addresses` (bytes by tensor), `order` (operators) or `moves`
+    (`planners.assignments.written`); or a file with either. Raises `UnknownName` for a task that
+    does not exist; whatever is wrong with the answer is the verdict.
+    """
+    asked = task if isinstance(task, Exercise) else find(task)
+    try:
+        measured = _measured(asked, _read(answer))
+    except (BadInput, InvalidPlan) as error:
+        return Judgement(asked.name, False, f"Not valid: {error}")
+    over = [goal for goal in asked.goals if measured[goal.measure] > goal.most]
+    shown = [goal.words(measured[goal.measure]) for goal in over or asked.goals]
+    if over:
+        says = f"Valid, but it {' and '.join(shown)}; at most {over[0].limit} is asked."
+    else:
+        says = f"Passed: it {' and '.join(shown)}."
+    return Judgement(asked.name, not over, says, measured)
+
+
+def _read(answer: Plan | Mapping[str, Any] | str | Path) -> Plan | Mapping[str, Any]:
+    if isinstance(answer, Plan):
+        return answer
+    data = read_plan_json(answer) if isinstance(answer, str | Path) else answer
+    if not isinstance(data, Mapping):
+        raise BadInput("an answer is a JSON object with addresses, order or moves, or a plan")
+    return Plan.from_json(data) if data.get("format") == "spillway-plan" else data
+
+
+def _measured(asked: Exercise, answer: Plan | Mapping[str, Any]) -> dict[str, float]:
+    graph, machine = asked.graph(), load_machine(asked.machine)
+    if isinstance(answer, Plan):
+        _same_problem(asked, graph, machine, answer)
+        report, latency_s = check(answer), simulate(answer).makespan_s
+    else:
+        program = _program(asked, graph, machine, answer)
+        report = replay(graph, program, machine=machine)
+        latency_s = 0.0
+    return {
+        "noncompulsory_bytes": report.noncompulsory_bytes,
+        "traffic_bytes": report.traffic_bytes,
+        "peak_bytes": report.peak_bytes,
+        "extent_bytes": report.extent_bytes,
+    } | ({"latency_s": latency_s} if latency_s else {})
+
+
+def _same_problem(asked: Exercise, graph: Graph, machine: Machine, plan: Plan) -> None:
+    """Raises `BadInput` where a plan is of another network, machine, memory or weights."""
+    if replace(plan.graph, source={}).digest != replace(graph, source={}).digest:
+        raise BadInput(f"the plan is of another network than this task's {graph.name}")
+    if _speeds(plan.machine) != _speeds(machine) or plan.times is not None:
+        raise BadInput(f"the plan is of another machine than {asked.machine}")
+    if asked.budget_bytes is not None and plan.budget_bytes > asked.budget_bytes:
+        raise BadInput(
+            f"the plan's budget is {plan.budget_bytes:,} bytes, the task's {asked.budget_bytes:,}"
+        )
+    if plan.program.counts_parameters != (asked.weights == COUNTED):
+        raise BadInput(f"weights are {asked.weights} in this task: plan with that")
+
+
+def _speeds(machine: Machine) -> dict[str, float]:
+    """All numbers of a machine but the size that a budget replaces."""
+    size = f"{machine.onchip}.size_bytes"
+    return {name: value for name, value in machine.numbers().items() if name != size}
+
+
+def _program(asked: Exercise, graph: Graph, machine: Machine, answer: Mapping[str, Any]) -> Program:
+    given = [key for key in BY_HAND if key in answer]
+    if given != [asked.answer]:
+        wanted = "a plan" if asked.answer == "plan" else f"{asked.answer!r} or a plan"
+        raise BadInput(f"this task is answered with {wanted}, not with {', '.join(given) or '{}'}")
+    written = answer[asked.answer]
+    is_object = isinstance(written, Mapping)
+    if (not is_object and not isinstance(written, list)) or is_object != (given == ["addresses"]):
+        wanted = "an object" if asked.answer == "addresses" else "a list"
+        raise BadInput(f"{asked.answer!r} is {wanted}")
+    lines: Any = written
+    if asked.answer == "order":
+        lines = moves_of_order(graph, written)
+    elif asked.answer == "addresses":
+        lines = moves_of_order(graph, [op.name for op in graph.operators], written)
+    all_bytes = sum(map(graph.size_bytes, graph.tensors))
+    size = all_bytes if asked.budget_bytes is None else asked.budget_bytes
+    return program_of_moves(graph, machine, lines, size)
