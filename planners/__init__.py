@@ -7,6 +7,9 @@
 True
 """
 
+from importlib import import_module
+from types import ModuleType
+
 from planners.api import (
     audit,
     blame,
@@ -48,6 +51,14 @@ from planners.study.sweep import even_budgets, summary, sweep
 
 __version__ = installed_version()
 
+
+def __getattr__(name: str) -> ModuleType:
+    # Drawing takes a second to import, and few need it.
+    if name == "plots":
+        return import_module("planners.plots")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "BadInput",
     "BudgetTooSmall",
@@ -88,6 +99,7 @@ __all__ = [
     "parse_size",
     "plan",
     "planners",
+    "plots",
     "presets",
     "simulate",
     "stream",

@@ -9,9 +9,9 @@ import numpy as np
 
 import planners as sp
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from app.model.units import seconds_text
 from app.stories.why import cause_text
+from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PLAIN, PURPLE, VERMILLION, YELLOW
 from planners.core.program import Compute
 from planners.simulator.ground.interval_columns import columns_of_intervals
 

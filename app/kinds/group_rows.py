@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.model.checked_plan import Shown
-from app.model.colours import group_colour, ink_on
 from app.model.groups import (
     buffer_bytes,
     members_words,
@@ -16,6 +15,7 @@ from app.model.groups import (
     tiles_words,
 )
 from app.model.state import group_selection, operator_selection
+from planners.core.colours import group_colour, ink_on
 from planners.core.units import format_bytes
 from planners.fusion.explain import FusedGroup
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import planners as sp
 from app.kinds.kind import Row, fact
 from app.model.checked_plan import Shown
-from app.model.colours import STREAMED, ink_on
 from app.model.state import operator_selection, tensor_selection
 from app.model.stream import Stream
 from app.model.units import seconds_text
+from planners.core.colours import STREAMED, ink_on
 from planners.core.units import format_bytes
 
 MOST = 12

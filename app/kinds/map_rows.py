@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from app.model.checked_plan import Shown
-from app.model.colours import STAYS, stay_of
 from app.model.detail import Boxes
+from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
 from planners.core.units import format_bytes

@@ -13,11 +13,11 @@ from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor
 from app.kinds.whole import WholeKind, latency_card, traffic_card
 from app.model.checked_plan import Shown
-from app.model.colours import ROLES
 from app.model.pool import PoolRuns
 from app.model.state import RUN, run_selection, selected_operators
 from app.stories.overlap import pool_story
 from app.stories.sentence import Sentence
+from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 
 AGAIN = "multiply-accumulates that are done more than once, so that less need be kept"

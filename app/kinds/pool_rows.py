@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import planners as sp
 from app.kinds.map_rows import Row, describe, row_of
 from app.model.checked_plan import Shown
-from app.model.colours import ROLES
 from app.model.pool import PoolRun, PoolRuns
 from app.stories.fusion import part
+from planners.core.colours import ROLES
 from planners.core.units import format_bytes
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from app.kinds.kind import Row, fact
 from app.model.checked_plan import Shown
-from app.model.colours import ROLES, ink_on
 from app.model.pool import FORMS, PoolRuns
 from app.model.state import operator_selection, tensor_selection
+from planners.core.colours import ROLES, ink_on
 from planners.core.units import format_bytes
 
 

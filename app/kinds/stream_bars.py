@@ -18,10 +18,10 @@ from app.kinds.bars_of_time import (
     lane_name,
 )
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, GREY, ORANGE, PLAIN, VERMILLION
 from app.model.stream import RING_NAMES
 from app.model.units import seconds_text
 from app.model.waits import WHY, Stage, stages_of
+from planners.core.colours import BLUE, GREY, ORANGE, PLAIN, VERMILLION
 from planners.core.units import format_bytes
 
 DONE = {"read": "read", "copy": "copied", "kernel": "ran"}

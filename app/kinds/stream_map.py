@@ -7,8 +7,8 @@ from math import ceil
 
 from app.kinds.map_rows import Row, describe, row_of
 from app.model.checked_plan import Shown
-from app.model.colours import STREAMED
 from app.model.stream import RingOf, Stream, StreamLayer
+from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 
 Steps = tuple[float, float]

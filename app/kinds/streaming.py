@@ -14,13 +14,13 @@ from app.kinds.stream_map import WEIGHTS, stream_rows
 from app.kinds.strips import Strips
 from app.kinds.whole import WholeKind
 from app.model.checked_plan import Shown
-from app.model.colours import STREAMED
 from app.model.state import TENSOR, operator_selection, selected_operators
 from app.model.stream import ShownRegion, Stream
 from app.model.units import seconds_text
 from app.model.waits import stalled, waiting
 from app.stories.sentence import Sentence
 from app.stories.streaming import stream_story
+from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 
 DELAY = "from the first read (once all is loaded, where it is preloaded) to the last kernel"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import planners as sp
 from app.kinds.kind import Row, address_text, fact
 from app.model.checked_plan import Shown
-from app.model.colours import STAYS, ink_on, stay_of
 from app.model.state import tensor_selection
+from planners.core.colours import STAYS, ink_on, stay_of
 from planners.core.units import format_bytes
 
 MOST = 12

@@ -15,12 +15,12 @@ from app.kinds.map_rows import MapRows
 from app.kinds.strips import Strips
 from app.kinds.tables import largest_first, largest_tensors, live_by_tensor, stays_of
 from app.model.checked_plan import Shown
-from app.model.colours import STAYS
 from app.model.state import selected_tensors
 from app.model.stream import ShownRegion
 from app.model.units import seconds_text
 from app.stories.sentence import Sentence
 from app.stories.whole import whole_story
+from planners.core.colours import STAYS
 from planners.core.floors import latency_floor_s
 from planners.core.units import format_bytes
 from planners.simulator.ground.interval_columns import columns_of_intervals

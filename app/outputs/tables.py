@@ -14,8 +14,8 @@ from typing import Any
 import planners as sp
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown
-from app.model.colours import stay_of
 from app.model.compare import comparable, differences, totals
+from planners.core.colours import stay_of
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -8,12 +8,12 @@ from typing import Any
 import panel as pn
 
 from app.kinds.kind import Looks
-from app.model.colours import BLUE, GREY, ORANGE, PURPLE, ROLES, STAYS, VERMILLION
 from app.model.compare import CUT, MOVED, ONLY_HERE, ONLY_THERE, RETIMED
 from app.model.glossary import marked, term
 from app.model.state import UNITS
 from app.session.session import Session
 from app.widgets.style import CHOICES, LEGEND, PLAIN, TIP
+from planners.core.colours import BLUE, GREY, ORANGE, PURPLE, ROLES, STAYS, VERMILLION
 
 OUTLINES: dict[str, tuple[float, str | list[int], str]] = {
     ONLY_HERE: (3.0, "solid", "solid"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from app.model.compare import (
     CUT,
     MOVED,
@@ -17,6 +16,7 @@ from app.model.compare import (
     SPILLED_HERE,
     SPILLED_THERE,
 )
+from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 
 MARKS: Mapping[str, tuple[str, str]] = {
     SPILLED_HERE: ("▲", ORANGE),

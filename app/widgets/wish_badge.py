@@ -8,8 +8,8 @@ from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from app.model.colours import DARK_INK, YELLOW
 from app.widgets.glyphs import put
+from planners.core.colours import DARK_INK, YELLOW
 
 FONT = "'DejaVu Sans', 'Segoe UI Symbol', 'Apple Symbols', sans-serif"
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from planners.core.as_networkx import as_networkx
 from planners.core.display import Displayed, Fact
 from planners.core.element_types import (
     NATIVE,
@@ -25,6 +26,9 @@ from planners.core.errors import BadInput
 from planners.core.files import read_plan_json, write_json
 from planners.core.relations import Slide, boxes, full
 from planners.core.units import format_bytes
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 TensorKind = Literal["input", "state", "activation", "parameter"]
 Granularity = Literal["aten", "folded", "fused"]
@@ -263,6 +267,10 @@ class Graph(Displayed):
             "tensors": [[t.name, t.kind, t.dtype, list(t.shape)] for t in self.tensors.values()],
             "operators": [_operator_json(op) for op in self.operators],
         } | ({"state": dict(self.state)} if self.state else {})
+
+    def to_networkx(self) -> nx.MultiDiGraph[Any]:
+        """Operators as nodes and tensors as edges (`planners.core.as_networkx`)."""
+        return as_networkx(self)
 
     def save(self, path: str | Path) -> None:
         """Write the graph as JSON; the file is replaced whole or not at all."""

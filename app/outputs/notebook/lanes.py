@@ -7,7 +7,6 @@ from typing import Any
 
 import planners as sp
 from app.kinds.bars_of_time import FULL, WAITS, Bars, Columns, lane_name
-from app.model.colours import BLUE, GREY, ORANGE, VERMILLION
 from app.model.units import seconds_text
 from app.outputs.notebook.svg import (
     LEFT,
@@ -22,6 +21,7 @@ from app.outputs.notebook.svg import (
     line,
     text,
 )
+from planners.core.colours import BLUE, GREY, ORANGE, VERMILLION
 
 MOST = 300  # bars and as many waits; with more, those that follow closely are one
 ENDS = 3  # bundles are this much coarser than on a screen that can zoom

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, STAYS, VERMILLION, group_colour
 from app.outputs.notebook.svg import (
     LEFT,
     RIGHT,
@@ -23,6 +22,7 @@ from app.outputs.notebook.svg import (
     number_axis,
     text,
 )
+from planners.core.colours import BLUE, STAYS, VERMILLION, group_colour
 from planners.core.units import format_bytes
 
 MOST = 1200  # rectangles, and how many of them have full hovers: limits the size of outputs

@@ -9,7 +9,6 @@ from functools import cached_property
 import planners as sp
 from app.model.blocks import BlockTree
 from app.model.checked_plan import WITH_GROUPS
-from app.model.colours import KINDS, family_of
 from app.outputs.notebook.memory import EDGE, held_svg
 from app.outputs.notebook.svg import (
     LEFT,
@@ -25,6 +24,7 @@ from app.outputs.notebook.svg import (
     text,
 )
 from app.views.dag.scene import BLOCK, Scene, scene
+from planners.core.colours import KINDS, family_of
 from planners.core.services import ORDER_FOOTPRINTS
 from planners.core.units import format_bytes
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from math import log10
 
-from app.model.colours import ink_on
+from planners.core.colours import ink_on
 from planners.core.units import format_bytes
 
 WIDTH, LEFT, RIGHT = 960, 84, 10

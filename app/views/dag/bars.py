@@ -8,7 +8,6 @@ from typing import Any
 
 import panel as pn
 
-from app.model.colours import ink_on
 from app.model.constraints import picking_text
 from app.model.glossary import term
 from app.model.options import cuts
@@ -23,6 +22,7 @@ from app.widgets.buttons import button
 from app.widgets.later import seen
 from app.widgets.legends import switch
 from app.widgets.style import FIELD, LEGEND, PLAIN, SMALL, TEXT
+from planners.core.colours import ink_on
 from planners.core.units import format_bytes
 
 NAMED = 2

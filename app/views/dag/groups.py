@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.model.blocks import BlockNode
-from app.model.colours import DARK_INK, GREY, group_colour, ink_on
+from planners.core.colours import DARK_INK, GREY, group_colour, ink_on
 
 Columns = dict[str, list[Any]]
 REGION_COLUMNS = ("x", "y", "w", "h", "fill")

@@ -8,7 +8,6 @@ from typing import Any
 
 from app.model.blocks import BlockNode, BlockTree
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, PLAIN, family_of, ink_on
 from app.model.compare import SAME
 from app.model.groups import group_line
 from app.model.units import seconds_text
@@ -17,6 +16,7 @@ from app.views.dag.layout import layout
 from app.views.dag.twins import twin_letters, twin_words
 from app.widgets.marks import MARKS, SHORT
 from app.widgets.palette import LIGHT, Theme, sequential
+from planners.core.colours import DARK_INK, PLAIN, family_of, ink_on
 from planners.core.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66

@@ -10,7 +10,6 @@ from bokeh.models import BoxAnnotation, ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, PLAIN, VERMILLION
 from app.views.dag.groups import (
     HALO,
     LINK_COLUMNS,
@@ -41,6 +40,7 @@ from app.widgets.films import filled_there
 from app.widgets.glyphs import GlyphLayer, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
+from planners.core.colours import DARK_INK, PLAIN, VERMILLION
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
 READABLE = 36  # columns: with more, each is too narrow for names

@@ -9,12 +9,12 @@ from bokeh.plotting import figure
 
 from app.model.blocks import BlockNode
 from app.model.checked_plan import Shown
-from app.model.colours import GREEN, VERMILLION
 from app.model.constraints import MARKS, kind_of, names_of
 from app.views.dag.scene import CURVE_COLUMNS, HEIGHT, WIDTH, Columns, Scene
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
 from app.widgets.wish_badge import badge
+from planners.core.colours import GREEN, VERMILLION
 
 DROOP = 0.34  # how far an arc hangs below its nodes, in the graph's units
 MARKED = ("x", "y", "text", "about")

@@ -16,7 +16,6 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from app.model.staircase import staircase
 from app.model.stream import Stream
 from app.model.units import seconds_text
@@ -24,6 +23,7 @@ from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from app.widgets.taps import tapped_rows
+from planners.core.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from planners.core.units import format_bytes
 
 Fronts = Mapping[str, Sequence[Sequence[float]]]

@@ -16,7 +16,6 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from app.model.options import apart
 from app.model.pareto import (
     FLOORS,
@@ -38,6 +37,7 @@ from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.glyphs import GlyphLayer, Layers, put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from app.widgets.taps import tapped_rows
+from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from planners.core.units import format_bytes
 
 LOOKS = (

@@ -11,7 +11,6 @@ from typing import Any
 import panel as pn
 
 import planners as sp
-from app.model.colours import ink_on
 from app.model.file_names import file_word
 from app.model.options import apart, series
 from app.model.pareto import Buy, buys, indexed, points_csv, unit, value
@@ -29,6 +28,7 @@ from app.widgets.picture import Picture
 from app.widgets.reveal import Reveal
 from app.widgets.rows import BarRows
 from app.widgets.style import BOX, COMPACT, TEXT, wrong_html
+from planners.core.colours import ink_on
 from planners.core.units import format_bytes, parse_size
 from planners.core.weights import WORDS
 

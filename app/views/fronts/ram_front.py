@@ -14,12 +14,12 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import ORANGE
 from app.model.staircase import staircase
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, dress, tooltip
 from app.widgets.taps import tapped_rows
+from planners.core.colours import ORANGE
 from planners.core.units import format_bytes
 
 COLUMNS = ("x", "y", "ram", "extra", "binding", "bytes")

@@ -16,10 +16,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from app.model.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from app.model.units import seconds_text
 from app.widgets.axes import FORMAT_ADDRESS, FORMAT_SECONDS, KIB_TICKS
 from app.widgets.palette import Theme, dress, tooltip
+from planners.core.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from planners.core.units import format_bytes
 
 LINES = ("xs", "ys", "colour")

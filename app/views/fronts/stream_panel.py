@@ -8,7 +8,6 @@ from typing import Any
 import panel as pn
 
 from app.kinds.registry import kind_of
-from app.model.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 from app.model.sizes import format_exact
 from app.model.state import WEIGHED
 from app.session.session import Session
@@ -22,6 +21,7 @@ from app.widgets.later import fill, hidden_box, show_in_row
 from app.widgets.legends import switch
 from app.widgets.palette import Theme
 from app.widgets.style import COMPACT, TEXT
+from planners.core.colours import BLUE, GREEN, ORANGE, PURPLE, VERMILLION
 
 HINT = "At several resolutions of the input: what does each pipeline take?"
 

@@ -21,7 +21,6 @@ from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import MOST, DrawnRows, Pieces, RowsInSight
 from app.kinds.strips import Strips
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, YELLOW
 from app.model.detail import Sight
 from app.model.stream import ShownRegion
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
@@ -36,6 +35,7 @@ from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
+from planners.core.colours import DARK_INK, YELLOW
 
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
 LABELS = ("label_x", "label_y", "label")

@@ -12,9 +12,9 @@ import numpy as np
 from bokeh.models import ColumnDataSource, CustomJSHover
 
 from app.kinds.map_rows import Row
-from app.model.colours import PLAIN, ROLES, STAYS, STREAMED
 from app.widgets.glyphs import GlyphLayer, put
 from app.widgets.palette import tooltip
+from planners.core.colours import PLAIN, ROLES, STAYS, STREAMED
 
 LOOKS = tuple(
     dict.fromkeys(

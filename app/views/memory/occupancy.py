@@ -17,13 +17,13 @@ from bokeh.plotting import figure
 
 from app.model.aligning import Warp, warp
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, PLAIN, SKY, VERMILLION
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.glyphs import put, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from planners.core.colours import BLUE, PLAIN, SKY, VERMILLION
 from planners.core.units import format_bytes
 
 MOST = 600  # bars in sight: more are thinner than a pixel

@@ -8,7 +8,6 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import PURPLE
 from app.model.compare import (
     ONLY_THERE,
     Columns,
@@ -18,6 +17,7 @@ from app.model.compare import (
 from app.widgets.glyphs import put
 from app.widgets.legends import OUTLINES
 from app.widgets.palette import Theme
+from planners.core.colours import PURPLE
 
 MANY, MOST = 120, 2500
 """The number of outlines from which on they are thinner, because rectangles are small then."""

@@ -9,11 +9,11 @@ from bokeh.models import ColumnDataSource, CustomJS, Label
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, YELLOW
 from app.model.pool import PoolRun, PoolRuns
 from app.widgets.films import State, filled_there
 from app.widgets.glyphs import put
 from app.widgets.palette import Theme
+from planners.core.colours import DARK_INK, YELLOW
 
 NAMES = ("tensor", "left", "right", "bottom", "top")
 

@@ -11,12 +11,12 @@ from bokeh.plotting import figure
 
 from app.kinds.bundle_stays import coalesced
 from app.model.checked_plan import Shown
-from app.model.colours import ROLES, VERMILLION
 from app.model.pool import PoolRun, PoolRuns
 from app.widgets.films import State, filled_there
 from app.widgets.glyphs import Layers, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
+from planners.core.colours import ROLES, VERMILLION
 from planners.core.program import Span
 from planners.core.units import format_bytes
 

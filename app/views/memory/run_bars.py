@@ -17,13 +17,13 @@ from bokeh.plotting import figure
 
 import planners as sp
 from app.model.checked_plan import Shown
-from app.model.colours import BLUE, GREY, PLAIN, VERMILLION
 from app.model.pool import FORMS
 from app.widgets.axes import FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
+from planners.core.colours import BLUE, GREY, PLAIN, VERMILLION
 from planners.core.units import format_bytes
 
 PARTS = {

@@ -11,7 +11,6 @@ from typing import Any
 import panel as pn
 
 from app.model.checked_plan import Shown
-from app.model.colours import ink_on
 from app.model.compare import (
     KINDS,
     Difference,
@@ -35,6 +34,7 @@ from app.widgets.marks import MARKS
 from app.widgets.reveal import Reveal
 from app.widgets.rows import BarRows
 from app.widgets.style import BOX, COMPACT, TEXT
+from planners.core.colours import ink_on
 from planners.core.units import format_bytes
 
 WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}

@@ -9,7 +9,6 @@ from typing import Any
 import panel as pn
 
 from app.model.checked_plan import Shown
-from app.model.colours import ink_on
 from app.model.compare import (
     Difference,
     addresses,
@@ -29,6 +28,7 @@ from app.widgets.later import seen
 from app.widgets.marks import MARKS
 from app.widgets.rows import BarRows
 from app.widgets.style import TEXT
+from planners.core.colours import ink_on
 from planners.core.units import format_bytes
 
 LISTED = 200

@@ -7,11 +7,11 @@ from html import escape
 from typing import Any
 
 from app.kinds.registry import kind_of_planner
-from app.model.colours import BLUE, VERMILLION
 from app.model.glossary import term
 from app.model.history import Moment
 from app.model.options import OBJECTIVE
 from app.model.units import seconds_text
+from planners.core.colours import BLUE, VERMILLION
 from planners.core.units import format_bytes
 
 Point = tuple[float, float]

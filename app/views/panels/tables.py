@@ -8,7 +8,6 @@ from typing import Any
 from app.kinds.kind import Row, fact, link
 from app.kinds.registry import kind_of, step_story
 from app.model.checked_plan import Shown, holes
-from app.model.colours import BLUE, GREY, STAYS, ink_on
 from app.model.glossary import term
 from app.model.state import (
     TENSOR,
@@ -18,6 +17,7 @@ from app.model.state import (
     tensor_selection,
 )
 from app.views.fronts.tried_rows import tried_rows
+from planners.core.colours import BLUE, GREY, STAYS, ink_on
 from planners.core.units import format_bytes
 
 MARKS = {

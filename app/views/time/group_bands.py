@@ -9,11 +9,11 @@ from bokeh.models import ColumnDataSource, CustomJS, Range1d
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
-from app.model.colours import DARK_INK, group_colour, ink_on
 from app.model.groups import group_line, members_words
 from app.widgets.films import filled_there
 from app.widgets.glyphs import put, tappable, tell
 from app.widgets.palette import Theme, tooltip
+from planners.core.colours import DARK_INK, group_colour, ink_on
 
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 COLUMNS = ("left", "right", "colour", "ink", "name", "who", "line", "dark", "light")

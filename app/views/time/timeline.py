@@ -31,7 +31,6 @@ from app.kinds.bars_of_time import (
 from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.model.checked_plan import Shown
-from app.model.colours import PLAIN
 from app.model.units import seconds_text
 from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
@@ -40,6 +39,7 @@ from app.widgets.glyphs import put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import ALIKE, WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
+from planners.core.colours import PLAIN
 
 GROUPS = "groups"
 ACROSS = 530  # pixels of the time axis, roughly, in a window 1280 wide

@@ -15,13 +15,13 @@ from app.kinds.map_rows import REFILLED, MapRows
 from app.kinds.registry import step_story
 from app.kinds.tables import MOST_LIVE
 from app.model.checked_plan import Shown
-from app.model.colours import GROUPS, group_colour
 from app.model.groups import part_words, range_words
 from app.model.state import tensor_selection
 from app.views.dag.groups import group_words
 from app.views.dag.scene import scene
 from app.views.panels.tables import detail_rows, live_rows
 from app.views.time.group_bands import second_places, step_places
+from planners.core.colours import GROUPS, group_colour
 from planners.core.program import Compute, Load
 
 BUDGET = 128 * 1024

@@ -20,7 +20,6 @@ from app.kinds.bundles import bundled, checked_bundled, plan_text
 from app.kinds.pool_rows import pool_rows
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown, show
-from app.model.colours import ROLES
 from app.model.glossary import plain
 from app.model.options import fields_sent, options, series
 from app.model.packing import unpacked
@@ -45,6 +44,7 @@ from app.views.memory.run_bars import bar_columns, chip_bytes, held_bytes
 from app.views.panels.cards import badge, cards_html
 from app.views.panels.tables import detail_rows, live_rows, live_title
 from app.widgets.palette import LIGHT
+from planners.core.colours import ROLES
 from planners.core.program import Compute, Span
 from planners.core.units import format_bytes
 

@@ -14,7 +14,6 @@ from app.kinds.registry import kind_of, step_story
 from app.kinds.stream_bars import StreamBars
 from app.kinds.stream_map import LOST, WEIGHTS, stream_rows
 from app.model.checked_plan import Shown, show
-from app.model.colours import STREAMED
 from app.model.glossary import plain
 from app.model.state import operator_selection, tensor_selection
 from app.model.stream import Stream, roomy_bytes, stream_of
@@ -26,6 +25,7 @@ from app.views.memory.map_columns import LOOKS
 from app.views.panels.cards import cards_html
 from app.views.panels.tables import detail_rows, live_rows, live_title
 from app.widgets.palette import LIGHT
+from planners.core.colours import STREAMED
 from planners.core.units import format_bytes
 
 MODEL, MACHINE, ROOMY = "yolov4", "jetson_xavier_980pro", "1 GiB"

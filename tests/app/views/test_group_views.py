@@ -10,7 +10,6 @@ import planners as sp
 from app.explorer import Explorer
 from app.kinds.map_rows import MapRows
 from app.model.checked_plan import Shown, show
-from app.model.colours import group_colour
 from app.model.glossary import plain
 from app.model.state import group_selection, operator_selection
 from app.session.live import group_of
@@ -18,6 +17,7 @@ from app.session.session import Session
 from app.views.panels.cards import cards_html, preview_html
 from app.views.panels.tables import detail_rows
 from app.widgets.palette import LIGHT
+from planners.core.colours import group_colour
 
 BUDGET = 128 * 1024
 

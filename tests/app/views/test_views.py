@@ -17,7 +17,6 @@ from app.kinds.bars_of_time import interval_columns, stall_columns
 from app.kinds.map_rows import MapRows
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown, show
-from app.model.colours import contrast, family_of, ink_on
 from app.model.glossary import plain
 from app.model.option_keys import offered, type_of
 from app.model.state import COLOURS, operator_selection, tensor_selection
@@ -44,6 +43,7 @@ from app.views.time.timeline import narrow
 from app.widgets.budget_field import place_of, slider_sizes, ticks_html
 from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
+from planners.core.colours import contrast, family_of, ink_on
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 from bokeh.palettes import Cividis256
 
 from app.kinds.bars_of_time import ENGINES
-from app.model.colours import (
+from app.widgets.palette import DARK, LIGHT, Theme
+from planners.core.colours import (
     BLUE,
     DARK_INK,
     GROUPS,
@@ -21,7 +22,6 @@ from app.model.colours import (
     contrast,
     ink_on,
 )
-from app.widgets.palette import DARK, LIGHT, Theme
 
 TEXT_NEEDS = 4.5
 HEADER, TAGLINE = "#0b2f4a", "#b9cbd9"

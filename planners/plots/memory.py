@@ -1,0 +1,112 @@
+"""What lies where, and how much is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import holoviews as hv
+import numpy as np
+
+from planners.core.colours import BLUE, STAYS, stay_of
+from planners.core.errors import BadInput
+from planners.core.plan import Plan
+from planners.core.units import format_bytes
+from planners.plots.style import (
+    FORMAT_BYTES,
+    HEIGHT,
+    KIB_TICKER,
+    WIDTH,
+    dressed,
+    largest,
+    tips,
+    titled,
+)
+from planners.simulator.check import check
+from planners.simulator.ground.stay_columns import ENDINGS, ORIGINS, columns_of_stays
+from planners.simulator.residencies import Residencies
+
+
+def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
+    """Which bytes of a memory hold which tensor during which steps: a rectangle a stay.
+
+    Steps count from 0 along x, addresses in bytes along y; the budget is a dashed line. `memory`
+    is the on-chip one, or another of the program. Columns of the rectangles: tensor, what becomes
+    of it, size. Raises `BadInput` for a memory that holds nothing, `InvalidPlan`.
+    """
+    name = memory or plan.machine.onchip
+    found = check(plan).residencies
+    stays = found.columns if isinstance(found, Residencies) else columns_of_stays(found)
+    if name not in stays.memories:
+        raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")
+    own = stays.at(np.flatnonzero(stays.memory == stays.memories.index(name)))
+    of = np.repeat(np.arange(len(own)), np.diff(own.first))
+    lasts = (own.stop_step - own.start_step)[of]
+    drawn = largest(lasts * (own.span_stop - own.span_start))
+    outputs = frozenset(plan.graph.outputs)
+    rows = []
+    for k in drawn.tolist():
+        i = int(of[k])
+        tensor = own.tensors[own.tensor[i]]
+        low, high = int(own.span_start[k]), int(own.span_stop[k])
+        kind = stay_of(ORIGINS[own.origin[i]], ENDINGS[own.ending[i]], tensor in outputs)
+        sides = (int(own.start_step[i]), low, int(own.stop_step[i]), high)
+        rows.append((*sides, tensor, kind, format_bytes(high - low), STAYS[kind][0]))
+    rectangles = hv.Rectangles(
+        rows,
+        kdims=[
+            hv.Dimension("start", label="step"),
+            hv.Dimension("low", label="address", unit="bytes"),
+            "stop",
+            "high",
+        ],
+        vdims=["tensor", "what", "size", "colour"],
+        label=titled(f"{plan.graph.name}: {name}", len(drawn), len(of)),
+    )
+    styled = dressed(
+        rectangles,
+        color="colour",
+        line_color="white",
+        line_width=0.5,
+        tools=["hover"],
+        hover_tooltips=tips(("tensor", "tensor"), ("", "what"), ("size", "size")),
+    )
+    return _framed(styled, _size(plan, name), plan)
+
+
+def occupancy(plan: Plan) -> hv.Overlay:
+    """The most bytes held on chip in each step; the budget is a dashed line.
+
+    Steps count from 0. Raises `InvalidPlan`.
+    """
+    held = check(plan).occupancy
+    steps = np.arange(len(held) + 1)
+    bars = hv.Histogram(
+        (steps, np.asarray(held)),
+        kdims=["step"],
+        vdims=[hv.Dimension("held", label="bytes held", unit="bytes")],
+        label=f"{plan.graph.name}: on chip",
+    )
+    styled = dressed(bars, color=BLUE, line_color=None, tools=["hover"])
+    return _framed(styled, plan.budget_bytes, plan)
+
+
+def _size(plan: Plan, name: str) -> int:
+    sizes = {memory.name: memory.size_bytes for memory in plan.program.memories}
+    return plan.budget_bytes if name == plan.machine.onchip else sizes.get(name) or 0
+
+
+def _framed(view: Any, limit_bytes: int, plan: Plan) -> hv.Overlay:
+    line = hv.HLine(limit_bytes)
+    line = dressed(line, color="grey", line_dash="dashed", line_width=1.5)
+    framed = view * line
+    return dressed(
+        framed.relabel(view.label),
+        show_legend=False,
+        width=WIDTH,
+        height=HEIGHT,
+        yformatter=FORMAT_BYTES,
+        yticks=KIB_TICKER,
+        xlabel="step",
+        xlim=(0, len(plan.program.steps)),
+        ylim=(0, max(1, 1.05 * limit_bytes)),
+    )

@@ -1,0 +1,118 @@
+"""Views as HoloViews objects: their data are the plan's, and each is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import holoviews as hv
+import numpy as np
+import pytest
+from bokeh.plotting import figure
+
+import planners as sp
+from planners.plots.style import MOST, largest
+
+
+@pytest.fixture(scope="module")
+def plan() -> sp.Plan:
+    return sp.plan(sp.load("squeezenet1_1"), budget="1MiB")
+
+
+@pytest.fixture(scope="module")
+def fused() -> sp.Plan:
+    graph = sp.load("mobilenet_v2")
+    return sp.plan(graph, planner="fusion", budget="256KiB", time_limit=20)
+
+
+def drawn(view: Any) -> Any:
+    return hv.render(view, backend="bokeh")
+
+
+def test_rectangles_are_the_stays(plan: sp.Plan) -> None:
+    view = sp.plots.address_map(plan)
+    rows = view.get(0).dframe()
+    stays = [
+        (stay.start_step, span.start, stay.stop_step, span.stop, stay.tensor)
+        for stay in sp.check(plan).residencies
+        for span in stay.spans
+    ]
+    named = rows[["start", "low", "stop", "high", "tensor"]].itertuples(index=False, name=None)
+    assert sorted(named) == sorted(stays)
+    made = drawn(view)
+    assert made.yaxis[0].axis_label == "address (bytes)"
+    assert made.y_range.end == pytest.approx(1.05 * plan.budget_bytes)
+
+
+def test_a_long_plan_says_what_is_left_out(fused: sp.Plan) -> None:
+    view = sp.plots.address_map(fused)
+    spans = sum(len(stay.spans) for stay in sp.check(fused).residencies)
+    assert spans > MOST == len(view.get(0))
+    assert f"the {MOST:,} largest of {spans:,}" in view.label
+    assert largest(np.array([3, 1, 2]), 2).tolist() == [0, 2]
+
+
+def test_memories_by_name(plan: sp.Plan) -> None:
+    with pytest.raises(sp.BadInput, match="nothing lies in 'dram': there are scratchpad"):
+        sp.plots.address_map(plan, "dram")
+
+
+def test_bars_are_the_occupancy(plan: sp.Plan) -> None:
+    view = sp.plots.occupancy(plan)
+    report = sp.check(plan)
+    assert tuple(view.get(0).dimension_values("held")) == report.occupancy
+    assert max(report.occupancy) == report.peak_bytes
+    assert drawn(view).yaxis[0].axis_label == "bytes held (bytes)"
+
+
+def test_bars_of_time_are_the_trace(plan: sp.Plan) -> None:
+    view = sp.plots.timeline(plan)
+    trace = sp.simulate(plan)
+    assert len(view) == len(trace.intervals)
+    assert view.dimension_values("ends").max() == trace.makespan_s
+    busy = view.dframe().groupby("engine")["lasts_s"].sum()
+    assert busy["compute"] == pytest.approx(trace.busy_s["compute"])
+    assert drawn(view).xaxis[0].axis_label == "time (s)"
+
+
+def test_a_front_has_the_plans_and_stairs(plan: sp.Plan) -> None:
+    sizes = ["1KiB", "1MiB", "2MiB"]
+    table = sp.sweep(plan.graph, ["cosma", "streaming"], sizes, weights="counted", time_limit=2)
+    for against, column in (("latency", "makespan_s"), ("traffic", "offchip_bytes")):
+        view = sp.plots.front(table, against)
+        points = [dots for dots in view if isinstance(dots, hv.Scatter)]
+        found = [value for dots in points for value in dots.dimension_values(against)]
+        assert sorted(found) == sorted(table[column].dropna())
+        for curve in (layer for layer in view if isinstance(layer, hv.Curve)):
+            values = list(curve.dimension_values(against))
+            assert values == sorted(values, reverse=True)
+        drawn(view)
+    with pytest.raises(sp.BadInput, match="no plan in these rows"):
+        sp.plots.front(table[table.status == "infeasible"])
+    with pytest.raises(sp.BadInput, match="rows of 2 networks"):
+        sp.plots.front([*table.to_dict("records"), {**table.to_dict("records")[-1], "model": "x"}])
+    with pytest.raises(sp.BadInput, match="choose latency, traffic, energy"):
+        sp.plots.front(table, "beauty")  # type: ignore[arg-type]
+
+
+def test_a_network_has_its_operators_and_tensors(plan: sp.Plan) -> None:
+    view = sp.plots.graph(plan.graph)
+    found = plan.graph.to_networkx()
+    assert len(view.nodes) == found.number_of_nodes()
+    assert len(view) == found.number_of_edges()
+    x = dict(
+        zip(view.nodes.dimension_values("index"), view.nodes.dimension_values("x"), strict=True)
+    )
+    ends = zip(view.dimension_values("start"), view.dimension_values("end"), strict=True)
+    assert all(x[a] < x[b] for a, b in ends)
+    drawn(view)
+
+
+def test_views_are_laid_out_together(plan: sp.Plan) -> None:
+    layout = (sp.plots.address_map(plan) + sp.plots.occupancy(plan)).cols(1)
+    upper, lower = drawn(layout).select({"type": figure})
+    assert upper.x_range is lower.x_range
+
+
+def test_the_library_has_no_other_attribute_made_on_demand() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'plot'"):
+        sp.plot  # noqa: B018
