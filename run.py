@@ -61,6 +61,14 @@ def succeeds(command):
             say("... still at it")
 
 
+def pip_install_locked(project):
+    """Install what a project needs, each file with the hash that it is known to have."""
+    name = "test.txt" if "test" in project else "core.txt"
+    locked = os.path.join(ROOT, "requirements", name)
+    hashed = ("--no-deps", "--require-hashes", "-r", locked)
+    return succeeds([PYTHON, "-m", "pip", "install", "-qq", *hashed])
+
+
 def pip_install(*arguments):
     constraints = os.path.join(ROOT, "constraints.txt")
     return succeeds([PYTHON, "-m", "pip", "install", "-qq", "-c", constraints, *arguments])
@@ -94,10 +102,12 @@ def install(project):
         say("making .venv")
         if not succeeds([sys.executable, "-m", "venv", "--clear", VENV]):
             give_up("could not make .venv, see above")
-    if not install_torch():
+    say("installing what Spillway needs")
+    # Before torch: what the index of its builds has beside it is there already.
+    if not pip_install_locked(project) or not install_torch():
         return False, fresh
-    say("installing Spillway and what else it needs")
-    return pip_install("-e", project), fresh
+    say("installing Spillway")
+    return pip_install("--no-build-isolation", "-e", project), fresh
 
 
 def succeeds_quietly(command):

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -45,6 +46,24 @@ def test_every_direct_dependency_is_pinned_within_its_bounds() -> None:
 def test_pins_are_portable() -> None:
     for name, version in pins().items():
         assert re.fullmatch(r"[0-9][0-9a-z.]*", version), f"{name}: {version} is for one platform"
+
+
+@pytest.mark.parametrize("name", ["core", "test"])
+def test_packages_are_locked_by_the_hashes_of_their_files(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    locked = {}
+    for entry in re.split(r"^(?=[a-zA-Z0-9])", text, flags=re.MULTILINE)[1:]:
+        requirement = Requirement(entry.split("\\")[0])
+        locked[canonicalize_name(requirement.name)] = str(requirement.specifier)
+        assert re.findall(r"--hash=sha256:[0-9a-f]{64}\b", entry), entry
+    apart = {"torch", "torchvision"}
+    assert not apart & set(locked)
+    known = {package: f"=={version}" for package, version in pins().items()}
+    assert {package: known.get(package) for package in locked} == locked
+    direct = {canonicalize_name(Requirement(d).name) for d in PYPROJECT["project"]["dependencies"]}
+    assert direct - apart <= set(locked)
+    if name == "test":  # An extra of its own, which the tests do without.
+        assert set(known) - set(locked) == apart | {"highspy"}
 
 
 def test_the_conda_environment_has_the_same_versions() -> None:
