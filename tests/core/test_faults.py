@@ -24,8 +24,9 @@ except BadInput as error:
     print(error)
 """
 SLOW = """
-import os, sys
+import os, signal, sys
 from planners.core import files
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in the background
 def last(old, new):
     print("written", flush=True)
     sys.stdin.read()

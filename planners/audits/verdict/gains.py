@@ -26,6 +26,8 @@ from planners.core.services import LEAST_PEAK
 
 ORDER_SHARE, PACK_SHARE, OVERLAP_SHARE = 0.3, 0.3, 0.45
 """Of the time left."""
+LEAST_S = 0.05
+"""What has less than this is not begun: the file alone is read in a part of it."""
 MACHINE, ENOUGH_BYTES = "stm32f411", 1 << 40
 """Any machine would do: bytes do not depend on it."""
 IN_PLACE = frozenset(
@@ -150,6 +152,8 @@ def _over_inputs(graph: Graph, own_bytes: int, clock: Clock) -> Iterator[AuditGa
     if clock.expired() or not (path := graph.source.get("tflite")):
         return
     limit = OVERLAP_SHARE * clock.left_s
+    if limit < LEAST_S:
+        return
     try:
         with give_up_after(limit):
             _, made = planned(path, overlap=True, time_limit_s=limit)
