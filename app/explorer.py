@@ -37,6 +37,7 @@ from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
 from app.views.time.stepper import Stepper
 from app.views.time.timeline import TimelineView, timeline_title
+from app.widgets.buttons import alone
 from app.widgets.following import follow
 from app.widgets.later import seen
 from app.widgets.legends import (
@@ -128,7 +129,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "pinned", lambda: self._show_pinned())
         follow(work, ["points", "infeasible"], lambda: draw(self.pareto, self.session))
         follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
-        follow(look, ["selection", "teaching", "step"], lambda: self._seek())
+        follow(look, ["selection", "presenting", "step"], lambda: self._seek())
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, ["memory", "aligned"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
@@ -231,7 +232,7 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         if shown is None:
             return
-        if look.teaching and not look.selection:
+        if look.presenting and not look.selection:
             self.map.seek(spoken_tensors(shown, look.step))
         else:
             self.map.seek(kind_of(shown).drawn(shown, look.selection))
@@ -262,13 +263,15 @@ class Explorer(pn.viewable.Viewer):
             return {"css_classes": ["box", name], "stylesheets": [BOX], **wide}
 
         def lanes() -> list[Any]:
-            head = self.lanes_title, self.lanes_legend, serial_switch(session)
+            head = self.lanes_title, self.lanes_legend, serial_switch(session), alone("time")
             return [pn.Row(*head, margin=0, **wide), plot(self.timeline)]
 
         def front() -> list[Any]:
-            return [ParetoBar(session), plot(self.pareto)]
+            bar = pn.Row(ParetoBar(session), alone("front"), margin=0, **wide)
+            return [bar, plot(self.pareto)]
 
-        ways = hand_switch(session), MemorySwitch(session), unit_switch(session)
+        graph_bar = pn.Row(DagBar(session, self.dag), alone("network"), margin=0, **wide)
+        ways = hand_switch(session), MemorySwitch(session), unit_switch(session), alone("memory")
         head = seen(pn.Row, self.legend, *ways, margin=0, **wide)
         views = plot(self.map), plot(self.occupancy)
         memory = seen(pn.Column, head, HandBar(session), *views, **box("memory"))
@@ -299,7 +302,7 @@ class Explorer(pn.viewable.Viewer):
             AuditBar(session),
             self.planners,
             self.compare,
-            pn.Column(DagBar(session, self.dag), plot(self.dag), **box("graph-box")),
+            pn.Column(graph_bar, plot(self.dag), **box("graph-box")),
             self.pool,
             self.stream,
             pn.Row(left, right, margin=0, **wide),

@@ -22,6 +22,8 @@ from app.outputs.export_panel import ExportPanel
 from app.outputs.scripts import as_python
 from app.session.session import Session
 from app.views.panels.controls import Controls
+from app.views.panels.presenter import CSS as PRESENTER
+from app.views.panels.presenter import presenter
 from app.views.panels.tour import tour_view
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
@@ -44,10 +46,12 @@ HELP = """
 | `[` `]` | previous, next peak of occupancy |
 | `n` | next step in which something moves on or off chip |
 | `Space` | play: the cursor moves on by itself; again: pause |
-| `t` | teaching: large words, and what they name marked in the views |
+| `p` | present: views fill the screen in large words; again, or `Esc`: back |
+| `PageUp` `PageDown` | while presenting, a remote control: previous, next step |
+| `1` … `9` `.` | while presenting: another layout; a black screen |
 | `/` | search operators and tensors |
 | `Esc` | take the selection away |
-| `p` `c` | pin this plan; swap it with the pinned one |
+| `s` `c` | set this plan aside to compare with; swap it with that one |
 | `b` | cut the network at the selected operator, or no more (divide and conquer) |
 | `k` `o` | wish that the selected tensor stays on chip; that it is off chip between its uses |
 | `w` | what if: wishes, what they cost, which is in the way |
@@ -125,7 +129,7 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         font_url="",
         accent_base_color="#0072B2",
         header_background="#0b2f4a",
-        raw_css=[page_css(theme)],
+        raw_css=[page_css(theme), PRESENTER],
         theme_toggle=True,
         busy_indicator=None,
     )
@@ -213,6 +217,7 @@ def _header(
         button("Keys and help  ?", "help", lambda _e: show(text)),
         browser,
         seen(pn.Row, tour_view(session), margin=0),
+        presenter(session),
         Connection(width=0, height=0, margin=0),
     ]
     return header, [window]
@@ -264,7 +269,7 @@ def press(session: Session, key: str, show_help: Any) -> None:
             look.by_hand = not look.by_hand
         case "undo":
             session.what_if.undo()
-        case "p":
+        case "s":
             session.pins.pin()
         case "c":
             session.pins.swap()
@@ -272,8 +277,6 @@ def press(session: Session, key: str, show_help: Any) -> None:
             session.teaching.play()
         case "n":
             session.teaching.to_event(1)
-        case "t":
-            session.teaching.toggle()
         case "?":
             show_help()
 

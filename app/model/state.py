@@ -9,6 +9,7 @@ import param
 
 from app.model.option_keys import keyed, spec_of, unusual
 from app.model.panels import PANELS
+from app.model.presenter import LAYOUTS
 from planners.core.element_types import NATIVE, Width
 from planners.core.weights import LEFT_OUT, WEIGHTS, asked_weights
 
@@ -149,7 +150,11 @@ class Look(param.Parameterized):
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
     by_hand = param.Boolean(False, doc="Whether rectangles of the address map can be moved.")
-    teaching = param.Boolean(False, doc="Large sentences, and what they name marked in the views.")
+    presenting: param.Selector[str] = param.Selector(
+        default="",
+        objects=["", *LAYOUTS],
+        doc="The layout on screen for a hall; empty: the whole page.",
+    )
     playing = param.Boolean(False, doc="Whether the cursor moves on by itself.")
 
 

@@ -19,6 +19,7 @@ from app.model.near_names import nearest
 from app.model.option_keys import spec_of, type_of, unusual
 from app.model.options import BREAKS, SOLVER, WISHES, solver_names, weights_in
 from app.model.plain_links import as_written_today, of_the_page
+from app.model.presenter import USUAL
 from app.model.sizes import format_exact, plain_shape
 from app.model.state import FIELDS, WIDTHS, Look, Problem, Work, problem_with
 from app.model.upload_store import there
@@ -37,7 +38,7 @@ UNKNOWN = "The link's {} = {!r:.60} is nothing that is known here."
 LONGEST = 8000
 """Most characters of a link: some programs that pass links on truncate longer ones."""
 
-KNOWN = frozenset({*FIELDS, *LOOKED_AT, "v", "parameters", "pinned"} - {"options"})
+KNOWN = frozenset({*FIELDS, *LOOKED_AT, "v", "parameters", "pinned", "teaching"} - {"options"})
 """What a link may have beside options of planners."""
 NO_FIELDS: Mapping[str, Any] = {}
 
@@ -123,7 +124,7 @@ def from_query(
     if given["v"] not in OPTION:
         return {}, {}, [f"This link has version {given['v']!r:.20}; this explorer reads {VERSION}."]
     wrong = _unknown(given)
-    given, brought = _uploaded(_of_now(given, wrong), wrong)
+    given, brought = _uploaded(_presented(_of_now(given, wrong), wrong), wrong)
     problem, options = _read(Problem, given, wrong), _options(given, wrong)
     problem |= brought | ({"options": unusual(options)} if options else {})
     look = _read(Look, {k: v for k, v in given.items() if k in LOOKED_AT}, wrong)
@@ -215,6 +216,14 @@ def _of_now(given: Mapping[str, str], wrong: list[str]) -> dict[str, str]:
     weights = instead_of(AS_WEIGHTS[counted], info.honours) if info else AS_WEIGHTS[counted]
     usual = weights == LEFT_OUT and "parameters" not in given
     return rest if usual else rest | {"weights": weights}
+
+
+def _presented(given: Mapping[str, str], wrong: list[str]) -> dict[str, str]:
+    """A link as it would be made today: before there were layouts to present, one taught or not."""
+    rest = dict(given)
+    if (taught := rest.pop("teaching", "0")) not in ("0", "1"):
+        wrong.append(CANNOT.format("teaching", taught))
+    return {"presenting": USUAL, **rest} if taught == "1" else rest
 
 
 def _uploaded(given: Mapping[str, str], wrong: list[str]) -> tuple[dict[str, str], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Teaching: what a step's sentences mention, and where something moves next. No Panel here."""
+"""Presenting: what a step's sentences mention, and where something moves next. No Panel here."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from bisect import bisect_left, bisect_right
 
 from app.kinds.registry import step_story
 from app.model.checked_plan import Shown
+from app.model.presenter import LAYOUTS
 from app.session.models import Models
 
 
 class Teaching:
-    """While it is on, the browser marks what the sentences at the cursor mention in all views."""
+    """While a layout is presented, the browser marks what the sentences at the cursor mention."""
 
     def __init__(self, models: Models) -> None:
         self.models = models
@@ -20,10 +21,14 @@ class Teaching:
         """Another plan is on screen: stop the cursor."""
         self.models.look.playing = False
 
-    def toggle(self) -> None:
-        """Turn teaching on or off; clears the selection, which would hide what is mentioned."""
+    def present(self, layout: str) -> None:
+        """Present a layout, or none; to begin clears the selection, which would hide what is
+        mentioned."""
         look = self.models.look
-        look.param.update(teaching=not look.teaching, selection="")
+        if layout == look.presenting or layout not in ("", *LAYOUTS):
+            return
+        begins = {} if look.presenting else {"selection": ""}
+        look.param.update(presenting=layout, **begins)
 
     def to_event(self, direction: int = 1) -> None:
         """Bring the cursor to the next or previous step in which something moves."""

@@ -17,6 +17,7 @@ from param.parameterized import discard_events
 from app.jobs.pool import Asks
 from app.jobs.protocol import Answer, Request
 from app.model.checked_plan import Shown
+from app.model.presenter import layout_of
 from app.model.state import problem_with
 from app.session.asking import Ask, SessionPart, setter
 from app.session.models import Models, answered
@@ -87,7 +88,7 @@ class Tour(SessionPart, param.Parameterized):
         self._before = Before.of(self.models)
         self._acts.abandon()
         self._acts.cancel_sweep()
-        self.models.look.param.update(teaching=False, playing=False, selection="")
+        self.models.look.param.update(playing=False, selection="")
         self._queue = deque(name for name in PLANS if name not in self._found)
         self._go(0)
 
@@ -129,7 +130,10 @@ class Tour(SessionPart, param.Parameterized):
         stop, work = STOPS[number], self.models.work
         if work.pinned is not None:
             self._acts.unpin()
-        self.models.look.param.update(selection="", panel="details", serial=False)
+        look = self.models.look
+        look.param.update(selection="", panel="details", serial=False)
+        if look.presenting:
+            look.presenting = layout_of(stop.targets)
         if stop.plan in self._found:
             self._arrive(stop)
         elif stop.plan in self._failed:

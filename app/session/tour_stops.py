@@ -313,12 +313,12 @@ def _compare(models: Models) -> str:
     work = models.work
     text = f"Two plans on the same axes: this one has {_size(models)}"
     if work.pinned is None:
-        return f"{text}. Pin a plan with p, then change something."
+        return f"{text}. Set a plan aside with s, then change something."
     mine, other = (s.report.noncompulsory_bytes for s in (work.shown, work.pinned))
     return (
         f"{text}, the pinned one {format_bytes(work.pinned.plan.budget_bytes)}. Spill traffic:"
         f" {format_bytes(mine)} here, {format_bytes(other)} there. Tensors that moved,"
-        " left or stayed are outlined in the map. Keys: p pins, c swaps."
+        " left or stayed are outlined in the map. Keys: s sets aside, c swaps."
     )
 
 
@@ -330,8 +330,9 @@ def _share(models: Models) -> str:
     steps = _plural(_shown(models).steps, "step")
     return (
         "Take it with you: Copy link takes the problem and the view, Export saves"
-        " pictures and files, Copy as Python plans the same in a notebook. For a lecture, the key t"
-        f" shows large words, and space plays the {steps}. What you had on the page comes back now."
+        " pictures and files, Copy as Python plans the same in a notebook. For a lecture, the key p"
+        f" fills the screen with a view, and space plays the {steps}. What you had on the page"
+        " comes back now."
     )
 
 

@@ -28,3 +28,9 @@ def to_the_left(words: str) -> Tooltip:
     """A description of a button near the right edge of the window, where there is room for it."""
     sheet = ":host { white-space: initial; max-width: 300px; }"
     return Tooltip(content=words, position="left", stylesheets=[sheet])
+
+
+def alone(layout: str) -> pn.widgets.Button:
+    """A button in a view's head that presents it; the browser acts on its name."""
+    about = to_the_left("this view alone on the screen, for a hall; back with Esc")
+    return button("⤢", f"present-{layout}", None, description=about, width=34, margin=(0, 2))

@@ -47,9 +47,13 @@ body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
 BOX = """
 :host(.box) { background: var(--sw-panel); border: 1px solid var(--sw-grid); border-radius: 6px;
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
-:host(.top) { position: sticky; top: 0; z-index: 20; background: var(--sw-page);
-  padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
+:host(.top) { position: var(--sw-top-place, sticky); top: 0; z-index: 20;
+  background: var(--sw-page); padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
 @media (max-height: 800px) { :host(.top) { top: -76px; } }  /* cards scroll, the cursor stays */
+:host([data-presented]) { position: fixed; visibility: visible; z-index: 30; margin: 0;
+  left: 6px; width: calc(100vw - 12px); max-width: none; top: var(--sw-top); box-sizing: border-box;
+  height: var(--sw-high); overflow: hidden auto; }  /* where, `presenter.js` says */
+:host([data-presented=first]) { z-index: 29; box-shadow: 0 0 0 200vmax var(--sw-page); }
 """
 
 TIP = """
@@ -72,7 +76,7 @@ TIP = """
 """
 
 PLAIN = """
-:host { font: 12px var(--sw-font); color: var(--sw-text); }
+:host { font: var(--sw-large, 12px) var(--sw-font); color: var(--sw-text); }
 h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
   letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
   padding-top: 7px; }
@@ -90,7 +94,7 @@ LEGEND = """
 .legend i { display: inline-block; width: 16px; height: 11px; margin-right: 5px;
   border-radius: 2px; vertical-align: -1px; }
 .title { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.title b, .legend b { font-size: 12.5px; }
+.title b, .legend b { font-size: var(--sw-large, 12.5px); }
 .title span { color: var(--sw-faint); margin-left: 8px; }
 """
 

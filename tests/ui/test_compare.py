@@ -11,7 +11,7 @@ PATIENCE_MS = 60_000
 
 def test_two_plans_are_compared_in_table_graph_and_views(open_page: Any) -> None:
     page = open_page()
-    page.keyboard.press("p")
+    page.keyboard.press("s")
     page.locator(".open-compare button").click()
     expect(page.locator(".comparison .keep-plan button")).to_be_in_viewport()
     panel = page.locator(".comparison")

@@ -207,7 +207,7 @@ def test_an_infeasible_budget_says_why_and_offers_the_nearest(first: Page) -> No
 
 def test_two_plans_are_compared_on_the_same_axes(first: Page) -> None:
     page = first
-    page.keyboard.press("p")
+    page.keyboard.press("s")
     expect(page.locator(".unpin button")).to_be_visible(timeout=PATIENCE_MS)
     page.locator(".budget-MP button").click()
     shows(page, "extra", "0 B")

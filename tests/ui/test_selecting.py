@@ -209,8 +209,8 @@ def test_runs_of_a_pool_are_selected_without_the_server(held_page: Any) -> None:
     expect(page).to_have_url(re.compile(f"selection=run%3A{first}"))
 
 
-def test_what_sentences_name_is_outlined_with_the_step_while_teaching(held_page: Any) -> None:
-    page = held_page(f"{SMALL}&teaching=1", "squeezenet1_1")
+def test_what_sentences_name_is_outlined_with_the_step_while_it_presents(held_page: Any) -> None:
+    page = held_page(f"{SMALL}&presenting=memory", "squeezenet1_1")
     page.keyboard.press("Home")
     before = page.evaluate("JSON.stringify(m('chosen_rects').data)")
     assert page.evaluate("outlines().rects") > 0

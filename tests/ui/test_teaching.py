@@ -1,7 +1,7 @@
 """Teaching in a real browser.
 
 The tour from its button to its end, by keys and from a link · a term explained by pointer and key ·
-play and pause, the next move, large words · the glossary in the help.
+a hall: a layout, play and pause, the next move, a remote control · the glossary in the help.
 """
 
 from __future__ import annotations
@@ -100,13 +100,48 @@ def test_terms_are_explained_by_pointer_and_by_key(open_page: Any) -> None:
     expect(page.locator("#pn-Modal dt").first).to_have_text("address")
 
 
-def test_a_lecture_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> None:
+PRESENTED = """(names) => {
+  const seen = (name) => { const box = find(document, name).getBoundingClientRect();
+    return [box.top, box.bottom, box.width]; };
+  const find = (root, name) => { for (const node of root.querySelectorAll('*')) {
+    if (node.classList.contains(name)) return node;
+    const inner = node.shadowRoot && find(node.shadowRoot, name);
+    if (inner) return inner; } };
+  return names.map(seen);
+}"""
+LETTERS = "e => parseFloat(getComputedStyle(e).fontSize)"
+
+
+def fill_the_screen(page: Page, *names: str) -> None:
+    """The boxes lie one below the other within the window, which they fill."""
+    page.wait_for_function(
+        f"(names) => ({PRESENTED})(names).every(([top, bottom, width]) => top >= 0"
+        " && bottom <= innerHeight && bottom > top && width > 0.9 * innerWidth)",
+        arg=list(names),
+    )
+    places = page.evaluate(PRESENTED, list(names))
+    assert all(above[1] <= below[0] + 1 for above, below in zip(places, places[1:], strict=False))
+    assert places[-1][1] > 600
+
+
+def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> None:
     page = open_page()
-    small = page.locator(".story").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
-    page.keyboard.press("t")
-    expect(page.locator(".story.teach")).to_be_visible()
-    large = page.locator(".story").evaluate("e => parseFloat(getComputedStyle(e).fontSize)")
-    assert large >= 1.5 * small
+    small = page.locator(".story").evaluate(LETTERS)
+    page.keyboard.press("p")
+    expect(page.locator(".story.large")).to_be_visible()
+    expect(page.locator(".presenter-bar h2")).to_contain_text("vit_b_16")
+    assert page.locator(".story").evaluate(LETTERS) >= 1.5 * small
+    fill_the_screen(page, "presenter-bar", "stepper", "address-map", "occupancy")
+    expect(page.locator(".model input")).not_to_be_visible()
+    page.keyboard.press("4")
+    fill_the_screen(page, "presenter-bar", "stepper", "lanes")
+    page.locator(".presenter-bar .layout.network-memory").click()
+    fill_the_screen(page, "presenter-bar", "stepper", "graph-box", "memory")
+    start = step(page)
+    page.keyboard.press("PageDown")
+    expect(page.locator(".step-title .now")).to_contain_text(f"Step {start + 1} of")
+    page.keyboard.press("PageUp")
+    expect(page.locator(".step-title .now")).to_contain_text(f"Step {start} of")
     page.locator(".pace select").select_option("fast")
     before = step(page)
     page.keyboard.press(" ")
@@ -125,6 +160,11 @@ def test_a_lecture_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> Non
     expect(page.locator(".story")).to_contain_text(re.compile("spilled|came back"))
     page.keyboard.press("End")
     expect(page.locator(".story")).to_contain_text("an output of the network")
-    expect(page).to_have_url(re.compile("teaching=1"))
-    page.keyboard.press("t")
-    expect(page.locator(".story.teach")).to_have_count(0)
+    expect(page).to_have_url(re.compile("presenting=network-memory"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".story.large")).to_have_count(0)
+    expect(page.locator(".presenter-bar")).to_have_count(0)
+    expect(page.locator(".model input")).to_be_visible()
+    page.locator(".lanes").scroll_into_view_if_needed()
+    page.locator(".present-time button").click()
+    fill_the_screen(page, "presenter-bar", "stepper", "lanes")

@@ -82,7 +82,7 @@ class CursorPages:
         follow(work, ["picking", "attempt"], lambda: self._wait())
         follow(look, "step", lambda: self._move())
         follow(look, ["unit", "memory"], lambda: self._turn(AT_ONCE))
-        follow(look, "teaching", lambda: self._turn(LATER))
+        follow(look, "presenting", lambda: self._turn(LATER))
         follow(look, "selection", lambda: self._select())
 
     def compare(self, there: Shown, memory: AddressMap, lanes: TimelineView) -> None:
@@ -157,7 +157,7 @@ class CursorPages:
         steps = steps_around(shown.steps, look.step if at is None else at, most)
         film = film_of(shown, steps, self.mark, self.pool()[0] if shown.pool else None)
         pages = step_pages(shown, steps, (look.memory, look.unit), film.to_json())
-        if look.teaching:
+        if look.presenting:
             pages["spoken"] = [spoken_tensors(shown, step) for step in steps]
         self.client.step = look.step
         self.client.pages = to_bytes({**pages, "plan": self.plan, "step": look.step})

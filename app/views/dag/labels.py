@@ -5,7 +5,9 @@ from __future__ import annotations
 
 FIT_LABELS = """
 if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its width comes
-const px = plot.inner_width / (range.end - range.start) * 0.80;
+const look = getComputedStyle(document.documentElement);
+const scale = Number(look.getPropertyValue('--sw-scale')) || 1;  // larger while it is presented
+const px = plot.inner_width / (range.end - range.start) * 0.80 / scale;
 const known = [px.toPrecision(6), source.data.full, tabs.data.name, frames.data.block];
 if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
 source.fitted = known;  // panning changes no name

@@ -19,7 +19,7 @@ from app.session.session import Session
 from app.session.sweep_lines import SWEPT, lines_of
 from app.views.fronts.pareto import LOOKS, TITLES, Looks, Pareto, draw
 from app.views.fronts.pareto_bar import axis_select, progress_text
-from app.widgets.buttons import button
+from app.widgets.buttons import alone, button
 from app.widgets.following import follow
 from app.widgets.later import show_in_row
 from app.widgets.legends import switch
@@ -157,7 +157,8 @@ class ParetoPanel(pn.viewable.Viewer):
         kinds = [
             button(k.upper(), f"points-{k}", partial(self._picture, k)) for k in ("png", "svg")
         ]
-        head = pn.Row(title, csv, *kinds, button("Close  ×", "close-planners", close), **WIDE)
+        ways = alone("planners"), button("Close  ×", "close-planners", close)
+        head = pn.Row(title, csv, *kinds, *ways, **WIDE)
         taps = {"a tap shows it": False, "a tap pins it": True}
         pick = switch(session, "taps_pin", taps, ["taps-pin"])
         pick.margin = (14, 6, 0, 6)

@@ -15,7 +15,7 @@ from app.session.streams import AMONG
 from app.views.fronts.delay_front import DelayFront
 from app.views.fronts.resolution_chart import ResolutionChart
 from app.widgets.bound import bind
-from app.widgets.buttons import button
+from app.widgets.buttons import alone, button
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box, show_in_row
 from app.widgets.legends import switch
@@ -159,7 +159,7 @@ class StreamPanel(pn.viewable.Viewer):
         )
         weighed = switch(self.session, "weighed", {name: name for name in WEIGHED}, ["weighed"])
         right = pn.Column(
-            pn.Row(weighed, self.start, self.stop, **wide),
+            pn.Row(weighed, self.start, self.stop, alone("streams"), **wide),
             self.pipelines,
             self.state,
             pn.pane.Bokeh(self.chart.figure, **wide),

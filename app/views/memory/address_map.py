@@ -62,16 +62,18 @@ if (plot.properties.inner_width.is_unset) return;  // it is not laid out yet
 const wide = plot.inner_width / (steps.end - steps.start);
 const high = plot.inner_height / (range.end - range.start);
 const { tensor, left, right, bottom, top } = source.data;
-const known = [wide.toPrecision(6), high.toPrecision(6), tensor];
+const look = getComputedStyle(document.documentElement);
+const scale = Number(look.getPropertyValue('--sw-scale')) || 1;  // larger while it is presented
+const known = [wide.toPrecision(6), high.toPrecision(6), tensor, scale];
 if (names.fitted && known.every((value, i) => value === names.fitted[i])) return;
 names.fitted = known;  // panning changes no name
 const found = { label_x: [], label_y: [], label: [] };
 for (let i = 0; i < tensor.length; i++) {
-  if ((top[i] - bottom[i]) * high < 13) continue;
-  const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6), name = tensor[i];
+  if ((top[i] - bottom[i]) * high < 13 * scale) continue;
+  const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6 / scale), name = tensor[i];
   if (name.length > letters && letters < 4) continue;
   const text = name.length <= letters ? name : '…' + name.slice(1 - letters);
-  if (apart && !apart(i, text.length * 3 + 3)) continue;
+  if (apart && !apart(i, (text.length * 3 + 3) * scale)) continue;
   found.label_x.push((left[i] + right[i]) / 2);
   found.label_y.push(apart ? at : (bottom[i] + top[i]) / 2);
   found.label.push(text);

@@ -13,6 +13,7 @@ from app.session.session import Session
 from app.views.fronts.ram_front import RamFront
 from app.views.memory.ring import RingView
 from app.views.memory.run_bars import RunBars
+from app.widgets.buttons import alone
 from app.widgets.following import follow
 from app.widgets.later import fill, hidden_box
 from app.widgets.legends import pool_legend_html
@@ -89,7 +90,7 @@ class PoolPanel(pn.viewable.Viewer):
             pn.pane.Bokeh(self.front.figure, margin=0, width=270),
             **wide,
         )
-        return [pn.Row(legend, self.code, **wide), plots]
+        return [pn.Row(legend, self.code, alone("pool"), **wide), plots]
 
     def __panel__(self) -> pn.Column:
         return self.box

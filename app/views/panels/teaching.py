@@ -1,4 +1,4 @@
-"""The lecturer's part of the step bar: play, the next step that moves something, larger text."""
+"""The lecturer's part of the step bar: play, the next step that moves something, presenting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import panel as pn
 import param
 
 from app.session.session import Session
-from app.widgets.buttons import button
+from app.widgets.buttons import button, to_the_left
 from app.widgets.component import Component
 from app.widgets.following import follow
 from app.widgets.later import seen
@@ -18,11 +18,13 @@ PLAY, PAUSE = "▶ play", "❚❚ pause"
 PACES = {"fast": 0.5, "1.5 s": 1.5, "3 s": 3.0, "6 s": 6.0}
 LARGE = """
 td { padding: 1px 4px; line-height: 1.3; }
-:host(.teach) { font-size: 20px; }
-:host(.teach) td { padding: 5px 6px; line-height: 1.3; }
-:host(.teach) .chip { min-width: 22px; height: 22px; line-height: 22px; font-size: 14px; }
+:host(.large) { font-size: var(--sw-say, 20px); height: 18vh !important;
+  flex: none !important; }  /* of one height, so that nothing moves from step to step */
+:host(.large) .bar-rows { height: auto !important; }
+:host(.large) td { padding: 2px 6px; line-height: 1.25; }
+:host(.large) .chip { min-width: 1.1em; height: 1.1em; line-height: 1.1em; font-size: .8em; }
 """
-HEIGHTS = {False: 57, True: 156}
+HEIGHT = 57
 
 
 class Player(Component):
@@ -78,16 +80,11 @@ class TeachingBar(pn.viewable.Viewer):
         self.play = button(
             PLAY, "play", session.teaching.play, description="move on by itself: space", margin=NEAR
         )
-        self.teach = button(
-            "Aa teach",
-            "teach",
-            session.teaching.toggle,
-            description="large words for a lecture: t",
-            margin=NEAR,
-        )
+        about = to_the_left("the views fill the screen, in large words, for a hall: p")
+        self.present = button("⤢ present", "present-usual", None, description=about, margin=NEAR)
         about = "next step in which something moves on or off chip: n"
         self.event = button("⇥ next move", "next-event", None, description=about, margin=NEAR)
-        follow(session.look, ["playing", "teaching"], lambda: self._show())
+        follow(session.look, ["playing", "presenting"], lambda: self._show())
         self._show()
 
     def _played(self, playing: bool) -> None:
@@ -97,8 +94,8 @@ class TeachingBar(pn.viewable.Viewer):
         look = self.session.look
         self.player.playing = look.playing
         self.play.label = PAUSE if look.playing else PLAY
-        self.pace.visible = look.teaching
-        self.teach.color = "primary" if look.teaching else "default"
+        self.pace.visible = bool(look.presenting)
+        self.present.color = "primary" if look.presenting else "default"
 
     def __panel__(self) -> pn.Row:
-        return seen(pn.Row, self.event, self.play, self.pace, self.teach, self.player, margin=0)
+        return seen(pn.Row, self.event, self.play, self.pace, self.present, self.player, margin=0)

@@ -8,11 +8,16 @@ import panel as pn
 from bokeh.models import Slider
 
 from app.session.session import Session
-from app.views.panels.teaching import CURSOR, HEIGHTS, LARGE, TeachingBar
+from app.views.panels.teaching import CURSOR, HEIGHT, LARGE, TeachingBar
 from app.widgets.buttons import button
 from app.widgets.following import follow
 from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, PLAIN, TIP
+
+ONE_LINE = """
+:host { white-space: nowrap; width: max-content !important; min-width: 105px;
+  padding-right: 10px; flex: none !important; }
+"""
 
 
 class Stepper(pn.viewable.Viewer):
@@ -36,7 +41,7 @@ class Stepper(pn.viewable.Viewer):
             css_classes=["step-title"],
             margin=(7, 4),
             width=105,
-            stylesheets=[TIP, PLAIN],
+            stylesheets=[TIP, PLAIN, ONE_LINE],
         )
         self.story = BarRows(
             part="story",
@@ -44,19 +49,18 @@ class Stepper(pn.viewable.Viewer):
             css_classes=["story"],
             sizing_mode="stretch_width",
             margin=(0, 4),
-            height=54,
+            height=HEIGHT,
         )
         self.story.stylesheets = [LARGE]
         self.teaching = TeachingBar(session)
         follow(session.work, "shown", lambda: self._fit())
-        follow(session.look, "teaching", lambda: self._enlarge())
+        follow(session.look, "presenting", lambda: self._enlarge())
         self._enlarge()
 
     def _enlarge(self) -> None:
         """Enlarge the text for the last row of a lecture hall."""
-        large = self.session.look.teaching
-        classes = ["story", "teach"] if large else ["story"]
-        self.story.param.update(css_classes=classes, height=HEIGHTS[large])
+        large = bool(self.session.look.presenting)
+        self.story.css_classes = ["story", "large"] if large else ["story"]
 
     def _fit(self) -> None:
         self.slider.end = max(1, self.session.work.shown.steps - 1)

@@ -75,7 +75,7 @@ def test_both_plans_are_on_the_same_axes_and_one_key_swaps_them(roomy: Shown) ->
     first = session.work.shown
     press(session, "c", lambda: None)
     assert session.work.shown is first
-    press(session, "p", lambda: None)
+    press(session, "s", lambda: None)
     session.problem.budget = "MP"
     session.work.shown_for = session.fields()
     session.show(roomy)

@@ -1,0 +1,293 @@
+// The presenter: one or two views fill the screen under the sentences of the step, for a hall. Views
+// are not moved, only placed over the page, which is hidden; figures are made to fit, their words as
+// large as the screen allows. All of it is undone at the end.
+const SAY = 0.034, WORDS = 0.024;  // heights of letters in heights of the screen
+const ROOM = 6, TALLEST = 2.5;
+
+function within(root, name) {  // by its class, in whatever shadow tree
+  for (const node of root.querySelectorAll('*')) {
+    if (node.classList.contains(name)) return node;
+    const inner = node.shadowRoot && within(node.shadowRoot, name);
+    if (inner) return inner;
+  }
+  return null;
+}
+const isThere = (node) => node && getComputedStyle(node).display !== 'none';
+
+function viewOf(model) {
+  const search = (view) => (view.model === model ? view
+    : (view.child_views || []).map(search).find(Boolean));
+  return Bokeh.index.roots.map(search).find(Boolean);
+}
+function figuresIn(view) {
+  if (view.model.type === 'Figure') return [view];
+  return (view.child_views || []).flatMap(figuresIn);
+}
+function boxView(name) {
+  const search = (view) => ((view.model.css_classes || []).includes(name) ? view
+    : (view.child_views || []).map(search).find(Boolean));
+  return Bokeh.index.roots.map(search).find(Boolean);
+}
+
+// ---- figures: their heights, and the sizes of their letters --------------------------------
+const SIZES = ['major_label_text_font_size', 'axis_label_text_font_size', 'text_font_size',
+  'label_text_font_size'];
+const before = new Map();  // what was, of each model that is changed
+function change(model, values) {
+  if (!before.has(model)) before.set(model, {});
+  const was = before.get(model), now = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (!(name in was)) was[name] = model[name];
+    now[name] = value;
+  }
+  model.setv(now, { sync: false });
+}
+function restore() {
+  for (const [model, was] of before) model.setv(was, { sync: false });
+  before.clear();
+}
+function lettered(figure) {
+  const { title, above, below, left, right, center, renderers } = figure;
+  const glyphs = renderers.map((one) => one.glyph).filter(Boolean);
+  return [title, ...above, ...below, ...left, ...right, ...center, ...renderers, ...glyphs]
+    .filter(Boolean);
+}
+function enlarge(figure, factor) {
+  for (const model of lettered(figure)) for (const name of SIZES) {
+    if (!(name in model.properties)) continue;
+    const was = (before.get(model) || {})[name] ?? model[name];
+    const text = was && was.value !== undefined ? was.value : was;
+    const size = /^([\d.]+)px$/.exec(text);
+    if (!size) continue;
+    const now = `${Math.round(size[1] * factor)}px`;
+    change(model, { [name]: was && was.value !== undefined ? { ...was, value: now } : now });
+  }
+  if (typeof figure.min_border_left === 'number') {
+    const was = (before.get(figure) || {}).min_border_left ?? figure.min_border_left;
+    change(figure, { min_border_left: Math.round(was * (0.4 + 0.6 * factor)) });
+  }
+}
+function fit(view, host, high) {  // figures of a row are equally high, rows share what there is
+  const rows = [];
+  for (const figure of figuresIn(view)) {
+    const { top, height } = figure.el.getBoundingClientRect();
+    const row = rows.find((one) => Math.abs(one.top - top) < 4);
+    if (row) row.figures.push(figure);
+    else rows.push({ top, height, figures: [figure] });
+  }
+  const inner = [...host.shadowRoot.children].reduce((most, node) =>
+    Math.max(most, node.getBoundingClientRect().bottom), 0) - host.getBoundingClientRect().top;
+  const all = rows.reduce((sum, row) => sum + row.height, 0);
+  const free = high - ROOM - (inner - all);
+  if (!all || free < 40) return;
+  const usual = (row) => row.figures.map(({ model }) =>
+    (before.get(model) || {}).height ?? model.height ?? row.height).reduce((a, b) => Math.max(a, b));
+  const share = (row) => usual(row) ** 0.7;  // a low figure has as many words as a high one
+  const whole = rows.reduce((sum, row) => sum + share(row), 0);
+  for (const row of rows) {
+    const graph = row.figures.some(({ model }) => model.css_classes.includes('dag'));
+    const most = graph ? TALLEST * usual(row) : free;  // of a graph only the boxes would grow
+    const height = Math.floor(Math.min(most, free * share(row) / whole));
+    if (Math.abs(height - row.height) < 3) continue;
+    for (const figure of row.figures) change(figure.model, { height });
+  }
+}
+
+// ---- the bar over the views ----------------------------------------------------------------
+const CSS = `
+:host { position: fixed; left: 0; right: 0; top: 0; z-index: 40; box-sizing: border-box;
+  background: var(--sw-panel); color: var(--sw-text); border-bottom: 1px solid var(--sw-grid);
+  font: ${100 * WORDS}vh/1.3 var(--sw-font); padding: 4px 10px; }
+.row { display: flex; align-items: center; gap: 6px; flex-wrap: wrap; }
+h2 { margin: 0; font-size: ${100 * SAY}vh; line-height: 1.2; flex: 1 1 auto; min-width: 0; }
+p { margin: 2px 0 0; max-height: 17vh; overflow: auto; white-space: pre-line;
+  overflow-wrap: anywhere; }
+.busy { color: var(--sw-faint); }
+.wrong { color: var(--sw-alarm); font-weight: 600; }
+button { font: 600 13px var(--sw-font); padding: 3px 9px; border-radius: 5px; cursor: pointer;
+  border: 1px solid var(--sw-faint); background: transparent; color: inherit; }
+button[aria-pressed=true] { background: #0072B2; border-color: #0072B2; color: #fff; }
+button:focus-visible { outline: 2px solid #E69F00; outline-offset: 1px; }
+.black { position: fixed; inset: 0; background: #000; z-index: 60; cursor: pointer; }`;
+
+function part(tag, cls, text) {
+  const node = document.createElement(tag);
+  if (cls) node.className = cls;
+  if (text) node.textContent = text;
+  return node;
+}
+
+export function render({ model, view }) {
+  const page = view.model.document, root = document.documentElement;
+  const host = part('section', 'presenter-bar');
+  host.setAttribute('aria-label', 'presenter');
+  const tree = host.attachShadow({ mode: 'open' });
+  let timer = null, last = model.layout || model.usual, black = null, placed = '';
+
+  const boxesOf = (name) => (model.layouts[name] || { boxes: [] }).boxes;
+  const offered = () => Object.keys(model.layouts).filter((name) =>
+    boxesOf(name).every((box) => isThere(within(document, box))));
+  const isOn = () => Boolean(model.layout);
+  function turn(name) {
+    if (name) last = name;
+    model.layout = name;
+  }
+  function send(key) {  // as from the keyboard
+    const detail = { key, page };
+    const event = new CustomEvent('spillway-key', { detail, cancelable: true });
+    if (document.dispatchEvent(event)) model.send_msg({ key });
+  }
+  const onward = (by) => (model.item.number
+    ? model.send_msg({ item: by }) : send(by > 0 ? 'ArrowRight' : 'ArrowLeft'));
+  function darken() {
+    if (black) { black.remove(); black = null; return; }
+    black = part('div', 'black');
+    black.onclick = darken;
+    tree.append(black);
+  }
+
+  function draw() {
+    const { item } = model, head = part('div', 'row');
+    head.append(part('h2', '', item.title || model.title));
+    const button = (text, about, act, cls) => {
+      const one = part('button', cls, text);
+      one.title = about;
+      one.setAttribute('aria-label', about);
+      one.onclick = act;
+      head.append(one);
+      return one;
+    };
+    if (item.number) {
+      button('◀', 'previous item of the lecture: Shift and PageUp', () => model.send_msg({ item: -2 }), 'before');
+      head.append(part('span', 'count', `${item.number} of ${item.of}`));
+      button('▶', 'next item of the lecture: Shift and PageDown', () => model.send_msg({ item: 2 }), 'after');
+    }
+    offered().forEach((name, i) => {
+      const { words } = model.layouts[name];
+      const one = button(words, `${words}: key ${i + 1}`, () => turn(name), `layout ${name}`);
+      one.setAttribute('aria-pressed', String(name === model.layout));
+    });
+    button('✕', 'back to the whole page: Esc', () => turn(''), 'leave');
+    const lines = [];
+    if (item.note) lines.push(part('p', 'note', item.note));
+    if (item.title && model.title) lines.push(part('p', 'busy', model.title));
+    if (model.busy) lines.push(part('p', 'busy', model.busy));
+    if (model.wrong) { lines.push(part('p', 'wrong', model.wrong)); lines.at(-1).setAttribute('role', 'alert'); }
+    tree.replaceChildren(part('style', '', CSS), head, ...lines, ...(black ? [black] : []));
+  }
+
+  // ---- where everything is -----------------------------------------------------------------
+  function place() {
+    if (!isOn()) return;
+    const { boxes, sentences } = model.layouts[model.layout];
+    const hosts = boxes.map((name) => within(document, name)).filter(isThere);
+    const stepper = sentences ? within(document, 'stepper') : null;
+    const now = [stepper, ...hosts].filter(Boolean);
+    const known = marked.filter((node) => !now.includes(node));
+    for (const node of known) unmark(node);
+    for (const node of now) mark(node, node === now[0] ? 'first' : '');
+    const scale = window.innerHeight * WORDS / 11.5;
+    root.style.setProperty('--sw-large', `${window.innerHeight * WORDS}px`);
+    root.style.setProperty('--sw-say', `${window.innerHeight * SAY}px`);
+    root.style.setProperty('--sw-scale', scale);
+    let top = host.getBoundingClientRect().height + 4;
+    const put = (node, high) => {
+      node.style.setProperty('--sw-top', `${top}px`);
+      node.style.setProperty('--sw-high', high ? `${high}px` : 'auto');
+      top += (high || node.getBoundingClientRect().height) + 4;
+    };
+    if (stepper) put(stepper, 0);
+    const rest = window.innerHeight - top - 4 * hosts.length;
+    const views = hosts.map((node, i) => boxView(boxes.filter((b) => within(document, b) === node)[0]));
+    const wants = views.map((one) => Math.max(1, figuresIn(one).reduce((sum, figure) =>
+      sum + ((before.get(figure.model) || {}).height ?? figure.model.height ?? 200), 0)));
+    const sum = wants.reduce((a, b) => a + b, 0);
+    hosts.forEach((node, i) => {
+      const high = Math.floor(rest * Math.max(0.28, Math.min(0.72, wants[i] / sum)) || rest);
+      const exact = hosts.length === 1 ? rest : high;
+      put(node, exact);
+      for (const figure of figuresIn(views[i])) enlarge(figure.model, scale);
+      fit(views[i], node, exact);
+    });
+    const offer = offered().join(' ');
+    if (placed !== offer) { placed = offer; draw(); }
+  }
+  const marked = [];
+  function mark(node, how) {
+    if (!marked.includes(node)) marked.push(node);
+    node.setAttribute('data-presented', how);
+  }
+  function unmark(node) {
+    marked.splice(marked.indexOf(node), 1);
+    node.removeAttribute('data-presented');
+  }
+  function show() {
+    draw();
+    if (isOn()) {
+      if (!host.isConnected) document.body.append(host);
+      last = model.layout;
+      root.dataset.presenter = model.layout;
+      if (!timer) timer = setInterval(place, 250);
+      place();
+      return;
+    }
+    clearInterval(timer);
+    timer = null;
+    for (const node of [...marked]) unmark(node);
+    delete root.dataset.presenter;
+    for (const name of ['large', 'say', 'scale']) root.style.removeProperty(`--sw-${name}`);
+    restore();
+    if (black) darken();
+    host.remove();
+  }
+
+  // ---- keys and buttons --------------------------------------------------------------------
+  const ACTS = {
+    p: () => turn(isOn() ? '' : last), Escape: () => turn(''), '.': darken, b: darken,
+    PageDown: () => onward(1), PageUp: () => onward(-1),
+  };
+  function pressed(event) {  // a key of the page's
+    const { key } = event.detail;
+    if (event.detail.page !== page || !(key === 'p' || (isOn() && ACTS[key]))) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    ACTS[key]();
+  }
+  function typed(event) {  // those that the page leaves to the browser where nobody presents
+    if (!isOn() || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (document.querySelector('.spillway-tour')) return;
+    const at = event.composedPath()[0];
+    if (at && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
+    const { key, shiftKey } = event, paged = { PageDown: 1, PageUp: -1 }[key];
+    const layout = /^[1-9]$/.test(key) && offered()[Number(key) - 1];
+    if (paged && shiftKey && model.item.number) model.send_msg({ item: 2 * paged });
+    else if (paged || key === '.') ACTS[key]();
+    else if (layout) turn(layout);
+    else return;
+    event.preventDefault();
+  }
+  function clicked(event) {
+    const classes = event.composedPath().flatMap((on) => [...(on.classList || [])]);
+    const name = classes.find((one) => one.startsWith('present-'));
+    if (name) turn(name === 'present-usual' ? (isOn() ? '' : last) : name.slice('present-'.length));
+  }
+  document.addEventListener('spillway-key', pressed, true);
+  document.addEventListener('keydown', typed, true);
+  document.addEventListener('click', clicked, true);
+  window.addEventListener('resize', place);
+  model.on('layout', show);
+  model.on(['title', 'busy', 'wrong', 'item', 'layouts'], () => { if (isOn()) { draw(); place(); } });
+  model.on('remove', () => {
+    clearInterval(timer);
+    host.remove();
+    document.removeEventListener('spillway-key', pressed, true);
+    document.removeEventListener('keydown', typed, true);
+    document.removeEventListener('click', clicked, true);
+    window.removeEventListener('resize', place);
+  });
+  if (isOn()) {
+    const begin = () => (page.is_idle ? show() : setTimeout(begin, 100));
+    begin();
+  }
+  return document.createElement('span');
+}
