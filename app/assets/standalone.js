@@ -8,6 +8,7 @@
   const view = {}, plan = planOf(told);
   let marks = plan.marksOf(told.selection, []);
   let doc, scene = 0, region = told.region, step = told.step, selection = told.selection, dark;
+  let chosenTheme = '', due = 0, led = false;  // led: moved by another page, not here
 
   // ---- tables ------------------------------------------------------------------------------
   function fill(at, rows, isOn, head, empty) {
@@ -34,6 +35,7 @@
     bringIntoSight(view, step);
     playHere(films.step, step - told.first);
     tables();
+    remember();
   }
   const toPeak = (direction) => goTo(nearest(told.peaks, step, direction));
   function toNext() {
@@ -52,6 +54,7 @@
     marks = plan.marksOf(selection, []);
     outline(view, plan, marks);
     tables();
+    remember();
   }
   function choose(key) {
     select(key === selection ? '' : key);
@@ -92,8 +95,9 @@
       button.setAttribute('aria-pressed', String(i === region)));
     highlight();
   }
-  function dress(wanted) {
+  function dress(wanted, chosen) {
     dark = wanted;
+    if (chosen) chosenTheme = dark ? 'dark' : 'light';
     document.documentElement.dataset.theme = dark ? 'dark' : 'light';
     for (const [id, properties] of Object.entries(told.colours)) {
       const model = doc.get_model_by_id(id);
@@ -102,6 +106,7 @@
     }
     document.querySelectorAll('.plot').forEach(wipe);
     by('theme').textContent = dark ? 'Light' : 'Dark';
+    remember();
   }
   function wipe(root) {  // of the former colours a hair would stay at the edges
     for (const node of root.querySelectorAll('*')) {
@@ -114,6 +119,58 @@
       }
       if (node.shadowRoot) wipe(node.shadowRoot);
     }
+  }
+
+  // ---- the address: what is shown, so that a link restores it -------------------------------
+  // Other words in it are left as they are. Who listens hears where the cursor is, and may move it.
+  const shownNow = () => ({ step: step === told.step ? '' : String(step),
+    selection: selection === told.selection ? '' : selection || 'none',
+    blocks: scene ? '1' : '', memory: region === told.region ? '' : String(region),
+    theme: chosenTheme });
+  const wordsOf = () => new URLSearchParams(location.hash.slice(1));
+  function remember() {
+    clearTimeout(due);
+    due = setTimeout(() => {
+      const words = wordsOf();
+      for (const [name, text] of Object.entries(shownNow()))
+        if (text) words.set(name, text);
+        else words.delete(name);
+      const hash = words.size ? `#${words}` : '';
+      if (hash !== location.hash)
+        history.replaceState(null, '', hash || location.pathname + location.search);
+      document.dispatchEvent(new CustomEvent('spillway-moved', { detail: { step, selection,
+        operator: operatorAt(step), led } }));
+      led = false;
+    }, 60);
+  }
+  function operatorAt(at) {  // the one that was begun last
+    const begun = graph.first.map((first, i) => [first, i]).filter(([first]) => first >= 0 && first <= at);
+    return begun.length ? graph.operators[begun.sort(([a], [b]) => b - a)[0][1]] : '';
+  }
+  function recall() {
+    const words = wordsOf(), now = shownNow();
+    const said = (name) => words.get(name) || '';
+    if (said('theme') !== now.theme && ['light', 'dark'].includes(said('theme')))
+      dress(said('theme') === 'dark', true);
+    if (said('blocks') !== now.blocks && told.scenes > 1) showScene(said('blocks') ? 1 : 0);
+    const part = said('memory') ? Number(said('memory')) : told.region;
+    if (part !== region && films.region && films.region.frames[part]) showRegion(part);
+    if (said('selection') !== now.selection)
+      select(said('selection') === 'none' ? '' : said('selection') || told.selection);
+    const there = said('step') ? Number(said('step')) : told.step;
+    if (Number.isInteger(there) && there !== step) goTo(there);
+  }
+  function go({ detail }) {
+    const first = plan.firstOf(detail.operator || '');
+    if (typeof detail.selection === 'string' && detail.selection !== selection)
+      select(detail.selection);
+    const there = first >= 0 && operatorAt(step) !== detail.operator ? first : detail.step;
+    if (Number.isInteger(there) && there !== step) goTo(there);
+    led = true;
+    remember();
+    if (detail.top > 0 && view.map_plot)
+      for (const { y_range: range } of [view.map_plot, view.held_plot])
+        range.setv({ start: 0, end: detail.top, reset_end: detail.top });
   }
 
   // ---- what can be taken away --------------------------------------------------------------
@@ -150,7 +207,7 @@
     press('after', () => goTo(step + 1));
     press('peak-before', () => toPeak(-1));
     press('peak-after', () => toPeak(1));
-    press('theme', () => dress(!dark));
+    press('theme', () => dress(!dark, true));
     press('blocks', () => showScene(1 - scene));
     press('save-plan', savePlan);
     press('copy-python', copyPython);
@@ -160,6 +217,8 @@
     });
     by('search').onchange = (event) => search(event.target.value);
     document.addEventListener('keydown', key);
+    document.addEventListener('spillway-go', go);
+    window.addEventListener('hashchange', recall);
   }
   function help() {
     by('help').open = true;
@@ -192,9 +251,13 @@
     listen();
     const wanted = matchMedia('(prefers-color-scheme: dark)');
     dress(told.theme === 'auto' ? wanted.matches : told.theme === 'dark');
-    wanted.addEventListener('change', () => { if (told.theme === 'auto') dress(wanted.matches); });
+    wanted.addEventListener('change', () => {
+      if (told.theme === 'auto' && !chosenTheme) dress(wanted.matches);
+    });
+    const asked = location.hash;
     highlight();
     goTo(step);
+    if (asked) recall();
     document.documentElement.dataset.ready = 'yes';
   }
   start();

@@ -70,7 +70,7 @@ def _written(
     made: sp.Plan, html: Path | None, wanted: dict[str, Path], theme: str, reporter: Reporter
 ) -> dict[str, Path]:
     """The files by name, once they are there."""
-    page, files = _part(PAGE), _part(FILES)
+    page, files = (explorer_part(name, "spillway export") for name in (PAGE, FILES))
 
     def said(stage: str, _share: float) -> None:
         reporter.bar.update(reporter.task, description=f"{made.graph.name}: {stage}")
@@ -87,12 +87,15 @@ def _written(
     return paths
 
 
-def _part(name: str) -> ModuleType:
-    """A module of the explorer. Raises `BadInput` where what it needs is not installed."""
+def explorer_part(name: str, command: str) -> ModuleType:
+    """A module of the explorer, for a command.
+
+    Raises `BadInput` where what it needs is not installed.
+    """
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         raise sp.BadInput(
-            f"`spillway export` draws with the explorer, which needs {error.name}: "
+            f"`{command}` draws with the explorer, which needs {error.name}: "
             "install it with `pip install panel`"
         ) from error

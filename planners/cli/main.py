@@ -24,6 +24,7 @@ from planners.cli import pack as cli_pack
 from planners.cli import plan as cli_plan
 from planners.cli import reproduce as cli_reproduce
 from planners.cli import schedule as cli_schedule
+from planners.cli import site as cli_site
 from planners.cli import study as cli_study
 from planners.cli.options import app
 from planners.cli.output import answers_only, fail, one_line_at_most
@@ -44,6 +45,7 @@ COMMANDS = (
     cli_pack,
     cli_reproduce,
     cli_schedule,
+    cli_site,
     cli_study,
 )
 """Importing them adds their commands."""

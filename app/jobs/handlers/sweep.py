@@ -68,14 +68,20 @@ def known_point(desk: Desk, problem: Mapping[str, Any]) -> dict[str, Any] | None
 
 
 def point(plan: sp.Plan) -> dict[str, Any]:
-    """One point of a sweep: what a chart needs, and the plan itself, to be loaded by a tap.
-
-    `front` has the budgets at which plans of this planner change, where the plan says so.
-    """
-    report, claims = sp.check(plan), plan.claims
+    """One point of a sweep: what a chart needs, and the plan itself, to be loaded by a tap."""
+    report = sp.check(plan)
     trace = traced(plan, report, plan.machine)
     text = json.dumps(plan.to_json(), separators=(",", ":"))
     kept = {"plan": packed(text)} if len(text) < MOST_TEXT else {}  # larger ones are planned again
+    return {**measured(plan, report, trace), **kept}
+
+
+def measured(plan: sp.Plan, report: sp.CheckReport, trace: sp.Trace) -> dict[str, Any]:
+    """What a chart needs of a checked plan.
+
+    `front` has the budgets at which plans of this planner change, where the plan says so.
+    """
+    claims = plan.claims
     return {
         "status": claims.status,
         "gap": plan.gap,
@@ -90,5 +96,4 @@ def point(plan: sp.Plan) -> dict[str, Any]:
         "own_times": plan.times is not None,
         "planner": plan.planner,
         "front": front_of(plan),
-        **kept,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,18 +16,24 @@ from app.widgets.palette import DARK, LIGHT
 
 Difference = tuple[int, str, bool, str, str]
 """The number of a model among all, its property, whether that is a glyph's, light, dark."""
+Colours = dict[str, dict[str, list[Any]]]
 
 
 @cache
 def differences() -> tuple[Difference, ...]:
     """Figures are made once in each theme: a property whose values differ is a colour."""
     light, dark = (_models(Figures(theme)) for theme in (LIGHT, DARK))
-    return tuple(
-        (place, name, isinstance(one.lookup(name).property, DataSpec), here, there)
-        for place, (one, other) in enumerate(zip(light, dark, strict=True))
-        for name in _set_in(one) | _set_in(other)
-        if (here := _colour(getattr(one, name))) != (there := _colour(getattr(other, name)))
-    )
+    return tuple(differing(light, dark))
+
+
+def differing(light: Sequence[Model], dark: Sequence[Model]) -> Iterator[Difference]:
+    """The colours of models that are the same but for their theme."""
+    for place, (one, other) in enumerate(zip(light, dark, strict=True)):
+        for name in _set_in(one) | _set_in(other):
+            of_glyph = isinstance(one.lookup(name).property, DataSpec)
+            here, there = _colour(getattr(one, name)), _colour(getattr(other, name))
+            if here != there:
+                yield place, name, of_glyph, here, there
 
 
 def _set_in(model: Model) -> set[str]:
@@ -35,11 +41,15 @@ def _set_in(model: Model) -> set[str]:
     return {name for name in model.properties_with_values(include_defaults=False) if name != "data"}
 
 
-def recolouring(figures: Figures) -> dict[str, dict[str, list[Any]]]:
+def recolouring(figures: Figures) -> Colours:
     """By model and property: the value in light and the value in dark, as BokehJS takes them."""
-    models = _models(figures)
-    by_model: dict[str, dict[str, list[Any]]] = {}
-    for place, name, of_glyph, *colours in differences():
+    return colours_of(_models(figures), differences())
+
+
+def colours_of(models: Sequence[Model], found: Iterable[Difference]) -> Colours:
+    """The same of any models."""
+    by_model: Colours = {}
+    for place, name, of_glyph, *colours in found:
         values = [{"value": colour} if of_glyph else colour for colour in colours]
         by_model.setdefault(models[place].id, {})[name] = values
     return by_model

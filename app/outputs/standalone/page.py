@@ -44,6 +44,23 @@ KEYS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a page of a site has around its plan; a page for itself has nothing.
+
+    `shared`: the address of the folder with the scripts that all pages of the site share; `nav`:
+    HTML in the header; `scripts`: addresses of further scripts.
+    """
+
+    shared: str = ""
+    nav: str = ""
+    scripts: Sequence[str] = ()
+
+
+ALONE = Surroundings()
+OWN_SCRIPTS = ("rows.js", "follow.js", "select.js", "standalone.js")
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of a page: the figures' script and places, data, texts."""
 
@@ -56,6 +73,7 @@ class Parts:
     left_out: Sequence[str]
     serial: bool
     theme: str
+    around: Surroundings = ALONE
 
 
 @cache
@@ -74,7 +92,7 @@ def page_text(shown: Shown, parts: Parts) -> str:
         "name": escape(shown.graph.name),
         "budget": escape(format_bytes(shown.plan.budget_bytes)),
         "planner": escape(shown.plan.planner),
-        "css": _css(),
+        "css": page_css(),
         "cards": cards_html(shown),
         "assumptions": escape(assumptions(shown)),
         "steps": str(shown.steps - 1),
@@ -91,18 +109,39 @@ def page_text(shown: Shown, parts: Parts) -> str:
         "save": "" if parts.plan else "hidden",
         "plan": parts.plan,
         "data": script_json(parts.data),
-        "bokeh": _closed(bokeh_js()),
-        "figures": parts.script,
-        "follow": _script("rows.js", "follow.js", "select.js"),
-        "script": _script("standalone.js"),
+        "nav": parts.around.nav,
+        "scripts": _scripts(parts, nonce),
     }
     page = Template((ASSETS / "standalone.html").read_text(encoding="utf-8"))
     return page.substitute(fields)
 
 
-def _script(*names: str) -> str:
-    """Our own scripts, one after the other."""
-    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+def _scripts(parts: Parts, nonce: str) -> str:
+    """BokehJS, the figures and our own scripts: within the page, or by their addresses."""
+    around = parts.around
+    if not around.shared:
+        texts = [closed(bokeh_js()), parts.script, own_script()]
+        return "\n".join(f'<script nonce="{nonce}">{text}</script>' for text in texts)
+    files = (f"{around.shared}{BOKEH_FILE}", "", f"{around.shared}{OWN_FILE}", *around.scripts)
+    return "\n".join(
+        script_from(address, nonce)
+        if address
+        else f'<script nonce="{nonce}">{parts.script}</script>'
+        for address in files
+    )
+
+
+BOKEH_FILE, OWN_FILE = "bokeh.js", "page.js"
+
+
+def script_from(address: str, nonce: str) -> str:
+    """A script of another file; of a folder on a disk too, which is why it is no module."""
+    return f'<script nonce="{nonce}" charset="utf-8" src="{escape(address)}"></script>'
+
+
+def own_script() -> str:
+    """Our own scripts of a plan's page, one after the other."""
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in OWN_SCRIPTS)
 
 
 def script_json(data: Any) -> str:
@@ -113,12 +152,13 @@ def script_json(data: Any) -> str:
     return text
 
 
-def _closed(script: str) -> str:
+def closed(script: str) -> str:
     """A library's text, safe within a script element."""
     return script.replace("</script", "<\\/script")
 
 
-def _css() -> str:
+def page_css() -> str:
+    """The style sheet of a page in both themes."""
     light, dark = variables(LIGHT), variables(DARK)
     return (
         f":root {{ {light} }}\n"

@@ -24,7 +24,7 @@ from app.model.url import problem_of, to_query
 from app.outputs.scripts import plan_as_python
 from app.outputs.standalone.contents import contents
 from app.outputs.standalone.figures import Figures
-from app.outputs.standalone.page import Parts, page_text
+from app.outputs.standalone.page import ALONE, Parts, Surroundings, page_text
 from app.widgets.palette import DARK, LIGHT
 from planners.core.files import write_text
 
@@ -51,6 +51,7 @@ class PageLook:
     points: Sequence[dict[str, Any]] = ()
     fronts: Mapping[str, Any] = field(default_factory=dict)
     why: Mapping[str, Any] = field(default_factory=dict)
+    around: Surroundings = ALONE
 
 
 def seen_of(plan: sp.Plan, look: Look | None = None, **more: Any) -> PageLook:
@@ -114,7 +115,7 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
         lambda share: said("telling every step", 0.3 + 0.5 * share),
     )  # fmt: skip
     said("writing the page", 0.8)
-    with _unwarned():
+    with unwarned():
         roots = figures.roots(shown, seen.points, seen.fronts)
         script, places = components(roots, wrap_script=False)
     if not plan:
@@ -130,11 +131,12 @@ def _parts(seen: PageLook, plan: str, most_steps: int, said: Progress) -> Parts:
         left_out=left_out,
         serial=look.serial,
         theme=seen.theme,
+        around=seen.around,
     )
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def unwarned() -> Iterator[None]:
     """Bokeh warns that Python will not receive taps: the page's own script does."""
 
     def other(record: logging.LogRecord) -> bool:

@@ -1,0 +1,90 @@
+"""The command that writes the explorer over stored plans as a folder of plain files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import planners as sp
+from planners.cli.export import explorer_part
+from planners.cli.options import (
+    AsJson,
+    GranularityOption,
+    Input,
+    MachineOption,
+    Parameters,
+    WeightsOption,
+    Width,
+    app,
+    load,
+    weights_given,
+)
+from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
+
+SITE, CELLS = "app.outputs.site.write", "app.outputs.site.cells"
+"""By name: the library knows nothing of the application."""
+FAILED = 1
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+@app.command()
+def site(
+    models: Annotated[str, typer.Option("--models", help="names or files, with commas")],
+    out: Annotated[Path, typer.Option("--out", help="a folder, new or empty or of this command")],
+    planners: Annotated[
+        str,
+        typer.Option("--planners", help="names with commas, options too: fusion:objective=latency"),
+    ] = ",".join(name for name in sp.planners() if name != "auto"),
+    budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,256KiB,MP",
+    machine: MachineOption = "npu_small",
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", min=0.001, help="seconds for each plan")
+    ] = 10.0,
+    title: Annotated[str, typer.Option("--title", help="of the first page")] = "Spillway",
+    tour: Annotated[bool, typer.Option("--tour/--no-tour", help="the guided tour")] = True,
+    assignments: Annotated[
+        bool, typer.Option("--assignments/--no-assignments", help="the ten tasks")
+    ] = True,
+    shape: Input = None,
+    granularity: GranularityOption = "fused",
+    width: Width = None,
+    parameters: Parameters = False,
+    weights: WeightsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write models × planners × budgets as a site of plain files, without a server.
+
+    It opens from a disk or any web server. A run that was stopped goes on where it was, and what is
+    asked for no more is removed.
+    """
+    cells, writer = (explorer_part(name, "spillway site") for name in (CELLS, SITE))
+    asked = cells.SiteAsked(
+        graphs=[load(name, shape, granularity, width, as_json) for name in _listed(models)],
+        planners=_listed(planners),
+        budgets=_listed(budgets),
+        machine=sp.load_machine(machine),
+        time_limit=time_limit,
+        options={"weights": weights_given(parameters, weights)},
+        tour=tour,
+        tasks=assignments,
+        title=title,
+    )
+    if not (asked.graphs and asked.planners and asked.budgets):
+        raise sp.BadInput("nothing to plan: name a model, a planner and a budget at least")
+    with Reporter(as_json, "site") as reporter:
+        made = writer.write_site(out, asked, reporter.say, lambda: reporter.stop)
+    facts = {**made.counts, "new": made.new, "files": made.files, "bytes": made.size_bytes}
+    facts |= {"stopped": made.stopped, "failures": list(made.failures)}
+    table = {**made.counts, "made now": made.new, "files": made.files}
+    table |= {"size": size_text(made.size_bytes), "open": str(out / "index.html")}
+    lines = [print_table(table), *(f"failed: {line}" for line in made.failures)]
+    if made.stopped:
+        lines.append("stopped: the same command again makes the rest")
+    CommandAnswer(as_json).give(facts, "\n".join(lines))
+    if made.stopped or made.failures:
+        raise typer.Exit(FAILED)
