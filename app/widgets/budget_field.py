@@ -61,7 +61,7 @@ class BudgetField(pn.viewable.Viewer):
         models, wrong = self.session.models, said_in(self.wrong)
 
         def slide(place: int) -> None:
-            self.session.slide(self.sizes[place] * 1024)
+            self.session.slide(self._size_at(place) * 1024)
 
         def words() -> str:
             under = models.work.under
@@ -129,7 +129,11 @@ class BudgetField(pn.viewable.Viewer):
 
     def _slid(self, event: Any) -> None:
         if event.new is not None:
-            self._set_budget(f"{self.sizes[event.new]} KiB")
+            self._set_budget(f"{self._size_at(event.new)} KiB")
+
+    def _size_at(self, place: int) -> int:
+        """KiB at a place of the slider; in a slow browser that may still be another network's."""
+        return self.sizes[min(place, len(self.sizes) - 1)]
 
     def _type(self, text: str) -> None:
         """Take a size that was typed. Raises `BadInput` for anything else."""

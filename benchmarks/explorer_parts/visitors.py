@@ -29,6 +29,7 @@ class Visitor:
         self._socket: WebSocketClientConnection | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[asyncio.Future[str], Meant] = {}
+        self._replies: dict[str, asyncio.Future[str]] = {}
 
     async def open(self) -> float:
         """Ask for the page and its document; seconds until both are there."""
@@ -37,12 +38,13 @@ class Visitor:
         token = re.search(r'"token":\s*"([^"]+)"', page.body.decode())
         assert token is not None
         self._socket = await websocket_connect(
-            HTTPRequest(self.address.rstrip("/").replace("http", "ws", 1) + "/ws", **WAITS),
+            HTTPRequest(socket_of(self.address), **WAITS),
             subprotocols=["bokeh", token[1]],
             max_message_size=2**28,
         )
         acknowledged = self._coming(lambda kind, _: kind == "ACK")
         self._reading = asyncio.create_task(self._read_all())
+        self._reading.add_done_callback(lambda _task: self._end())
         await acknowledged
         pulled = self._coming(lambda kind, _: kind == "PULL-DOC-REPLY")
         await self._send("PULL-DOC-REQ", {})
@@ -80,6 +82,17 @@ class Visitor:
         """Ask for a plan; seconds until the address map has it."""
         return await self._change(self.typed, size, lambda text: self._of(self.map, text, "tensor"))
 
+    def _end(self) -> None:
+        """Nobody waits for answers that do not come any more."""
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(ConnectionError("the web socket was closed"))
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more is read from the web socket."""
+        return self._reading is not None and self._reading.done()
+
     def close(self) -> None:
         """Leave."""
         if self._reading:
@@ -105,11 +118,25 @@ class Visitor:
     async def _event(self, event: dict[str, Any]) -> None:
         await self._send("PATCH-DOC", {"events": [event]})
 
-    async def _send(self, kind: str, content: dict[str, Any]) -> None:
+    async def _send(self, kind: str, content: dict[str, Any]) -> str:
+        """Send a message; its number."""
         assert self._socket is not None
-        header = {"msgid": f"bench-{next(self._numbers)}", "msgtype": kind}
-        for part in (header, {}, content):
+        number = f"bench-{next(self._numbers)}"
+        for part in ({"msgid": number, "msgtype": kind}, {}, content):
             await self._socket.write_message(json.dumps(part))
+        return number
+
+    async def _reply(self, number: str) -> None:
+        """Wait for the server's answer to a message. Raises `RuntimeError` where it is an error."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._replies[number] = future
+        try:
+            await asyncio.wait_for(future, PATIENCE_S)
+        finally:
+            del self._replies[number]
+
+    def _heard(self, kind: str, text: str) -> None:
+        """A message came; for those who want to know more of the page."""
 
     def _coming(self, meant: Meant) -> Awaitable[str]:
         """The first message from now on that is meant."""
@@ -126,6 +153,14 @@ class Visitor:
             text = await self._read()
             for _ in range(2 * header.get("num_buffers", 0)):
                 await self._read()
+            self._heard(header["msgtype"], text)
+            reply = self._replies.get(header.get("reqid", ""))
+            if reply is not None and not reply.done():
+                if header["msgtype"] == "ERROR":
+                    reply.set_exception(RuntimeError(text[:500]))
+                else:
+                    reply.set_result(text)
+                continue
             for future, meant in list(self._waiting.items()):
                 if future.done():
                     continue
@@ -141,6 +176,11 @@ class Visitor:
             raise ConnectionError("the server has closed the web socket")
         self.received += len(message)
         return message if isinstance(message, str) else ""
+
+
+def socket_of(address: str) -> str:
+    """The address of the web socket of a page."""
+    return address.partition("?")[0].rstrip("/").replace("http", "ws", 1) + "/ws"
 
 
 def models(data: Any) -> Iterator[dict[str, Any]]:

@@ -144,7 +144,7 @@ class Message(pn.viewable.Viewer):
             color="primary",
             css_classes=["nearest"],
             stylesheets=[SMALL],
-            on_click=lambda _e: session.change(budget=nearest(session.work.infeasible)[1]),
+            on_click=lambda _e: self._take_remedy(),
             margin=(0, 6),
         )
         self.ways_out = Board(css_classes=["ways-out"], margin=(6, 6), visible=False)
@@ -176,6 +176,11 @@ class Message(pn.viewable.Viewer):
         else:
             line = work.notice or (picking_text(work.picking) if work.picking else "")
             self.text.object = f'<div class="notice" role="alert">{escape(line)}</div>'
+
+    def _take_remedy(self) -> None:
+        """A second press of the button may come when there is nothing to mend any more."""
+        if why := self.session.work.infeasible:
+            self.session.change(budget=nearest(why)[1])
 
     def __panel__(self) -> pn.Row:
         return self.row

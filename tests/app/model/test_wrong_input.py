@@ -127,3 +127,14 @@ def test_a_size_that_is_none_stays_to_be_mended_until_the_budget_changes() -> No
     assert (budget.typed.value, budget.wrong.object) == ("256 KiB", "")
     budget.typed.value = "64KB"
     assert (session.problem.budget, budget.typed.value) == ("64 KB", "64 KB")
+
+
+def test_a_place_of_a_slider_that_was_longer_is_the_last_one() -> None:
+    session = Session(Pool())  # type: ignore[arg-type]
+    session.open({}, {}, [])
+    budget = BudgetField(session)
+    budget.slider.param.update(end=385)  # as the browser has it, until it hears of another network
+    budget.slider.value = 271
+    assert session.models.work.under == budget.sizes[-1] * 1024
+    budget.slider.value_throttled = 271
+    assert session.problem.budget == f"{budget.sizes[-1]} KiB"

@@ -263,6 +263,9 @@ def test_wishes_in_the_way_are_named_and_can_be_dropped(session: Session, until:
     settle(session, until)
     assert session.work.infeasible == {}
     assert not message.row.visible
+    asked = session.problem.budget
+    message.remedy.clicks += 1  # a press that was under way
+    assert session.problem.budget == asked
 
 
 def test_a_wish_of_a_name_that_is_none_is_one_line(session: Session, until: Any) -> None:
