@@ -133,8 +133,8 @@ def test_a_place_of_a_slider_that_was_longer_is_the_last_one() -> None:
     session = Session(Pool())  # type: ignore[arg-type]
     session.open({}, {}, [])
     budget = BudgetField(session)
-    budget.slider.param.update(end=385)  # as the browser has it, until it hears of another network
-    budget.slider.value = 271
+    budget.slider.param.update(end=9999)  # as the browser has it, until it hears of another network
+    budget.slider.value = 5000
     assert session.models.work.under == budget.sizes[-1] * 1024
-    budget.slider.value_throttled = 271
+    budget.slider.value_throttled = 5000
     assert session.problem.budget == f"{budget.sizes[-1]} KiB"
