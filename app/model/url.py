@@ -252,7 +252,7 @@ def _read(
             value = blocks_named(text) if name == "expanded" else _value(kind.param[name], text)
             setattr(blank, name, value)
             _known(name, value)
-        except (ValueError, sp.SpillwayError):
+        except (ValueError, RecursionError, sp.SpillwayError):
             wrong.append(CANNOT.format(name, given[name]) + _instead(name, given[name]))
         else:
             values[name] = value

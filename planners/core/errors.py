@@ -171,7 +171,8 @@ class InvalidPlan(SpillwayError):
             where.append(f"instruction {instruction}")
         if address is not None:
             where.append(f"{memory or 'address'}@{address:#x}")
-        super().__init__((", ".join(where) + ": " if where else "") + reason)
+        text = (", ".join(where) + ": " if where else "") + reason
+        super().__init__("\\n".join(text.splitlines()))  # a file's names may be of several lines
 
 
 class Cancelled(SpillwayError):

@@ -218,7 +218,7 @@ def _read_list(spec: Spec, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

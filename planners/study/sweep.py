@@ -100,7 +100,7 @@ def variant(text: str) -> tuple[str, dict[str, Any]]:
             raise BadInput(f"{text}: an option of a planner is name=value, not {setting!r}")
         try:
             own[key] = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             own[key] = value
     if shared := {"weights", "parameters"} & set(own):
         raise BadInput(f"{text}: {shared.pop()} is one for all planners: give it to the sweep")
@@ -253,7 +253,7 @@ class KeptRows:
             try:
                 item = json.loads(line)
                 key, row = str(item["key"]), dict(item["row"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 continue  # The line that was being written when the run ended.
             if row.get("status") != "failed":
                 self.rows[key] = row

@@ -20,7 +20,7 @@ import onnx
 import pytest
 
 import planners as sp
-from app.model.url import from_query
+from app.model.url import from_query, pinned_in
 from tests.fuzz import loaders, run
 from tests.fuzz.corpus import HERE, inputs
 from tests.fuzz.loaders import LOADERS, is_right, own_folder
@@ -104,6 +104,27 @@ def test_names_in_a_link_are_told_in_one_line() -> None:
         (line,) = from_query({"v": "2", name: "1"})[2]
         assert "\n" not in line
         assert len(line) < 300
+
+
+def test_a_link_of_many_brackets_is_told_in_one_line() -> None:
+    for name in ("wishes", "swept", "pinned"):
+        asked = {"v": "2", "model": "resnet18", name: "[" * 100_000}
+        (line,) = from_query(asked)[2] or pinned_in(asked, from_query(asked)[0])[1]
+        assert name in line
+        assert len(line) < 300
+
+
+def test_a_plan_that_is_invalid_says_so_in_one_line() -> None:
+    assert (
+        str(sp.InvalidPlan("op does not write a\nb", step=1)) == "step 2: op does not write a\\nb"
+    )
+
+
+def test_an_archive_that_cannot_be_taken_apart_is_changed_byte_by_byte() -> None:
+    (data,) = inputs("pt2")
+    entry = data.index(b"PK\x01\x02")
+    newer = data[: entry + 6] + b"\x53" + data[entry + 7 :]  # of version 8.3
+    assert mutated("pt2", newer, Random(1)) != newer
 
 
 def test_an_answer_of_many_brackets_is_planned_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -136,5 +137,5 @@ def test_a_place_of_a_slider_that_was_longer_is_the_last_one() -> None:
     budget.slider.param.update(end=9999)  # as the browser has it, until it hears of another network
     budget.slider.value = 5000
     assert session.models.work.under == budget.sizes[-1] * 1024
-    budget.slider.value_throttled = 5000
+    budget._slid(Mock(new=5000))
     assert session.problem.budget == f"{budget.sizes[-1]} KiB"
