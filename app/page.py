@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from functools import cache
@@ -31,9 +32,11 @@ from app.widgets.later import seen
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
 from app.widgets.style import KEYS, TEXT, page_css
+from app.widgets.taken_apart import take_apart
 from planners.core.garbage import no_collection
 
 POLL_MS = 50
+END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
 WORKING += ["auditing", "blaming", "pricing", "judging", "touring"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
@@ -133,12 +136,19 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         theme_toggle=True,
         busy_indicator=None,
     )
-    when_wanted(lambda: _fill(page, theme, begin or _open_link))
+    whole: list[Any] = [page]
+    pn.state.on_session_destroyed(lambda _context: _end(whole))
+    when_wanted(lambda: whole.extend(_fill(page, theme, begin or _open_link)))
     return page
 
 
-def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
-    """Make what is on the page, before its browser asks for it."""
+def _end(whole: list[Any]) -> None:
+    """Take a page apart whose visitor has left, once all that was under way is over."""
+    asyncio.get_running_loop().call_later(END_S, lambda: take_apart(whole))
+
+
+def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any]:
+    """Make what is on the page, before its browser asks for it; what of it holds all the rest."""
     document = pn.state.curdoc
     if document:  # Panel says so when it answers a request: a web socket may come without one
         document.template_variables.setdefault(
@@ -151,7 +161,8 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
         whole.enter_context(frozen)
         session = Session(shared_pool(), pn.io.unlocked)
         browser = Browser(width=0, height=0, margin=0)
-        explorer, controls = pn.panel(Explorer(session, theme)), pn.panel(Controls(session))
+        parts = Explorer(session, theme), Controls(session)
+        explorer, controls = map(pn.panel, parts)
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
         header, modal = _header(
             page, session, browser, copy, lambda: ExportPanel(session, browser, theme)
@@ -166,6 +177,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> None:
             area[0].objects = things
         # Panel makes the models in turns of their own: Bokeh looks for them once, after the last.
         pn.state.execute(whole.pop_all().close, schedule=True)
+    return [session, *parts, *header, *modal]
 
 
 def _header(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.door.cleaning import collect_seldom
 from app.door.guard import guard
 from app.door.headers import add_headers
 from app.door.origins import accept_loopback
@@ -22,3 +23,4 @@ def hang_door() -> None:
     make_pages_in_turn()
     clear_places_in_between()
     bound_sockets()
+    collect_seldom()

@@ -23,6 +23,7 @@ from panel.io.document import with_lock
 from panel.io.server import DocHandler
 from tornado.web import RequestHandler
 
+from app.door.cleaning import CLEANING
 from app.door.refusals import Refusal, answer
 from app.model.settings import SESSIONS
 
@@ -98,6 +99,7 @@ def clear_places_in_between() -> None:
         await asyncio.sleep(BETWEEN_S)
         if unused(session):
             await theirs(context, session, unused)
+            CLEANING.session_ended(len(context._sessions))
 
     ApplicationContext._discard_session = discard_in_between
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-PAGES = 200_000
-"""About the objects of four pages of the explorer."""
+PAGE = 50_000
+"""About the objects of a page of the explorer."""
 
 
 @contextmanager
@@ -33,9 +33,9 @@ def no_collection() -> Iterator[None]:
 def settle() -> None:
     """Never scan again what is loaded by now: modules stay loaded. Once a process.
 
-    What is made from now on is scanned when it is a few pages of objects: Panel
-    collects everything once a visitor has gone.
+    What is made from now on is scanned when it is about a page of objects; everything is once
+    visitors have gone (`app.door.cleaning`).
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(PAGES, 50, 50)
+    gc.set_threshold(PAGE, 400, 50)
