@@ -183,9 +183,10 @@ class Explorer(pn.viewable.Viewer):
         self.map.rows = None  # what it has drawn is of another plan
         self.steps.update(start=0, end=end, reset_start=0, reset_end=end)
         kind, key = kind_of(shown), self.session.look.memory
-        self.map.show(shown, kind.memory(shown, key), pinned, kind.region(shown, key), by)
+        memory = kind.memory(shown, key)
+        self.map.show(shown, memory, pinned, kind.region(shown, key), by)
         self._seek()
-        self.occupancy.show(shown, pinned, by)
+        self.occupancy.show(shown, pinned, by, memory=memory)
         self._show_by_hand()
         comparing = pinned is not None
         self.legend.object = map_legend_html(kind.looks, differs_html() if comparing else "")

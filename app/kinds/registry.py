@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import planners as sp
 from app.kinds.allocation import AllocationKind
+from app.kinds.banks import BanksKind
 from app.kinds.fusion import GroupKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
@@ -11,7 +12,7 @@ from app.kinds.whole import AutoKind, CosmaKind, WholeKind
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
 
-WHOLE, ALLOCATION = WholeKind(), AllocationKind()
+WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()
 GROUPS, POOL, STREAM = GroupKind(), PoolKind(), StreamKind()
 KINDS: tuple[WholeKind, ...] = (GROUPS, POOL, STREAM)
 OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), AutoKind(), *KINDS)}
@@ -19,7 +20,7 @@ OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), AutoKind(), *KINDS)}
 
 def kind_of(shown: Shown) -> WholeKind:
     """The kind of a plan."""
-    return next((kind for kind in (*KINDS, ALLOCATION) if kind.made(shown)), WHOLE)
+    return next((kind for kind in (*KINDS, ALLOCATION, BANKS) if kind.made(shown)), WHOLE)
 
 
 def kind_of_planner(planner: str) -> WholeKind:

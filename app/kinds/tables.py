@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import planners as sp
 from app.kinds.kind import Row, address_text, fact
+from app.model.banks import several
 from app.model.checked_plan import Shown
 from app.model.state import tensor_selection
 from planners.core.colours import STAYS, ink_on, stay_of
@@ -26,7 +27,11 @@ def live_by_tensor(shown: Shown, step: int, unit: str, *, joined: bool = False) 
         many = joined or len(live) > MOST_LIVE
         pieces.setdefault(residency.tensor if many else str(number), []).append(residency)
     largest = max((sum(r.size_bytes for r in some) for some in pieces.values()), default=1)
-    return {key: _live_row(some, outputs, largest, unit) for key, some in pieces.items()}
+    rows = {key: _live_row(some, outputs, largest, unit) for key, some in pieces.items()}
+    if several(shown):
+        for key, some in pieces.items():
+            rows[key]["cells"][1] = f"{some[0].memory} {rows[key]['cells'][1]}"
+    return rows
 
 
 def _live_row(some: Sequence[sp.Residency], outputs: set[str], largest: int, unit: str) -> Row:
@@ -76,6 +81,7 @@ def stays_of(shown: Shown, name: str) -> list[Row]:
         stay = stay_of(residency.origin, residency.ending, name in shown.graph.outputs)
         text = f"steps {left + 1} – {right}: {stay}"
         where = address_text(residency.spans[0].start, "KiB")
+        where = f"{residency.memory} {where}" if several(shown) else where
         rows.append({"text": text, "chip": STAYS[stay][0], "cells": [where]})
     if len(stays) > MOST_LIVE:
         rows.append(fact(f"and {len(stays) - MOST_LIVE} stays more"))

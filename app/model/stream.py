@@ -60,13 +60,17 @@ class RingOf:
 
 @dataclass(frozen=True, slots=True)
 class ShownRegion:
-    """A part of a memory that the address map can show; `key` is what a link calls it."""
+    """A part of a memory that the address map can show; `key` is what a link calls it.
+
+    `sight_bytes` are those that it begins with, where that is not all.
+    """
 
     key: str
     name: str
     memory: str
     base: int
     size_bytes: int
+    sight_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

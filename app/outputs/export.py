@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from app.model.banks import several
 from app.model.checked_plan import Shown
 from app.model.machines import title_of
 from app.outputs.tables import residencies_csv, steps_csv, table, tensors_csv, timeline_csv
@@ -19,12 +20,13 @@ def lifetimes_csv(shown: Shown) -> str:
     """`id,lower,upper,size` with a row for each residency, as `spillway pack` reads it.
 
     Steps count from 0 and are half-open, as the address map draws them; a tensor that comes back
-    gets another row, with `#2` behind its name. Only the machine's own on-chip memory is written.
+    gets another row, with `#2` behind its name. Only the machine's own on-chip memory is written,
+    or all of several: `spillway pack --machine` shares them out again.
     """
     seen: Counter[str] = Counter()
     rows: list[tuple[str | int, ...]] = []
     for stay in shown.report.residencies:
-        if stay.memory == shown.memories[0]:
+        if stay.memory == shown.memories[0] or several(shown):
             seen[stay.tensor] += 1
             again = f"#{seen[stay.tensor]}" if seen[stay.tensor] > 1 else ""
             rows.append((stay.tensor + again, *shown.columns(stay), stay.size_bytes))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.kinds.registry import GROUPS, POOL, STREAM, step_story
+from app.model.banks import several
 from app.model.checked_plan import Shown
 from app.model.state import group_selection, operator_selection, run_selection, tensor_selection
 from app.model.units import seconds_text
@@ -154,12 +155,13 @@ def _to_peak(models: Models, _found: Found) -> None:
 def _peak(models: Models) -> str:
     shown = _shown(models)
     report, budget = shown.report, shown.plan.budget_bytes
+    share = "" if several(shown) else f", {report.peak_bytes / budget:.0%} of the budget"
     step = report.peak_step
     live = shown.live(step)
     return (
         f"How full it is at each step. The peak is step {step + 1},"
         f" {shown.plan.program.steps[step]}:"
-        f" {format_bytes(report.peak_bytes)}, {report.peak_bytes / budget:.0%} of the budget, in"
+        f" {format_bytes(report.peak_bytes)}{share}, in"
         f" {_plural(len(live), 'tensor')}. The table at the right lists them."
     )
 

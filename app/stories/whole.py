@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import planners as sp
+from app.model.banks import in_use_words, several, size_words, where
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
 from app.stories.why import (
@@ -43,13 +44,13 @@ def _ran(shown: Shown, step: int) -> list[Sentence]:
     runs = [item for item in items if isinstance(item, Compute)]
     if not runs:
         return []
-    graph, name = shown.graph, runs[0].operator
+    name, graph = runs[0].operator, shown.graph
     operator = graph.operators[graph.index[name]]
     reads = dict.fromkeys(o.piece.tensor for run in runs for o in run.reads)
     writes = dict.fromkeys(o.piece.tensor for run in runs for o in run.writes)
     parts = f" in {len(runs)} parts" if len(runs) > 1 else ""
-    text = f"{name} ({operator.kind}) ran{parts}: read {_sizes(graph, reads)}"
-    return [Sentence("ran", f"{text}, wrote {_sizes(graph, writes)}.")]
+    text = f"{name} ({operator.kind}) ran{parts}: read {_sizes(shown, reads)}"
+    return [Sentence("ran", f"{text}, wrote {_sizes(shown, writes)}.")]
 
 
 def _moves(shown: Shown, step: int) -> list[tuple[int, Sentence]]:
@@ -77,7 +78,8 @@ def _together(shown: Shown, loads: list[tuple[int, Sentence]]) -> list[tuple[int
 
 def _loaded(shown: Shown, step: int, position: int, item: Load) -> Sentence:
     graph, tensor = shown.graph, item.piece.tensor
-    what = f"{tensor} ({format_bytes(item.source.size_bytes)})"
+    memory = where(shown, tensor)
+    what = f"{tensor} ({format_bytes(item.source.size_bytes)}{' to ' * bool(memory)}{memory})"
     stays = shown.stays.get(tensor, ())
     if any(s.start_instruction == position and s.origin == "retrieve" for s in stays):
         gone = _gone(shown, step, position, tensor)
@@ -138,18 +140,21 @@ def _freed(shown: Shown, step: int) -> list[Sentence]:
     if not whole:
         return []
     its = "its last use" if len(whole) == 1 else "their last use"
-    return [Sentence("freed", f"{_sizes(shown.graph, whole)} had {its} and made room.")]
+    return [Sentence("freed", f"{_sizes(shown, whole)} had {its} and made room.")]
 
 
 def _held(shown: Shown, step: int) -> list[Sentence]:
     """How full the memory is, where nothing moved on or off chip."""
+    if several(shown):
+        used = in_use_words(shown, step)
+        return [Sentence("quiet", f"Nothing moved on or off chip; {used} were in use.")]
     held = format_bytes(shown.report.occupancy[step])
     budget = format_bytes(shown.plan.budget_bytes)
     return [Sentence("quiet", f"Nothing moved on or off chip; {held} of {budget} were in use.")]
 
 
-def _sizes(graph: sp.Graph, names: Iterable[str]) -> str:
+def _sizes(shown: Shown, names: Iterable[str]) -> str:
     listed = list(names)
-    named = [f"{name} ({format_bytes(graph.size_bytes(name))})" for name in listed[:NAMED]]
+    named = [f"{name} ({size_words(shown, name)})" for name in listed[:NAMED]]
     rest = [f"{len(listed) - NAMED} more"] if len(listed) > NAMED else []
     return " and ".join([*named, *rest]) if listed else "nothing"

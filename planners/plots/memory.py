@@ -21,8 +21,13 @@ from planners.plots.style import (
     tips,
     titled,
 )
-from planners.simulator.check import check
-from planners.simulator.ground.stay_columns import ENDINGS, ORIGINS, columns_of_stays
+from planners.simulator.check import CheckReport, check
+from planners.simulator.ground.stay_columns import (
+    ENDINGS,
+    ORIGINS,
+    StayColumns,
+    columns_of_stays,
+)
 from planners.simulator.residencies import Residencies
 
 
@@ -34,11 +39,7 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
     of it, size. Raises `BadInput` for a memory that holds nothing, `InvalidPlan`.
     """
     name = memory or plan.machine.onchip
-    found = check(plan).residencies
-    stays = found.columns if isinstance(found, Residencies) else columns_of_stays(found)
-    if name not in stays.memories:
-        raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")
-    own = stays.at(np.flatnonzero(stays.memory == stays.memories.index(name)))
+    own = _stays_in(check(plan), name)
     of = np.repeat(np.arange(len(own)), np.diff(own.first))
     lasts = (own.stop_step - own.start_step)[of]
     drawn = largest(lasts * (own.span_stop - own.span_start))
@@ -70,24 +71,48 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
         tools=["hover"],
         hover_tooltips=tips(("tensor", "tensor"), ("", "what"), ("size", "size")),
     )
-    return _framed(styled, _size(plan, name), plan)
+    return _framed(styled, _size(plan, name), plan, int(own.span_stop.max(initial=0)))
 
 
-def occupancy(plan: Plan) -> hv.Overlay:
+def occupancy(plan: Plan, memory: str | None = None) -> hv.Overlay:
     """The most bytes held on chip in each step; the budget is a dashed line.
 
-    Steps count from 0. Raises `InvalidPlan`.
+    Steps count from 0. `memory` is one of the program's, with its own size as the line; of several
+    memories the default is all of them together. Raises `BadInput` as `address_map`, `InvalidPlan`.
     """
-    held = check(plan).occupancy
+    report = check(plan)
+    banks = [level.size_bytes for level in plan.machine.banks]
+    if memory is not None:
+        held, limit, name = _held_in(plan, report, memory), _size(plan, memory), memory
+    else:
+        limit = sum(banks) if plan.slow_memories else plan.budget_bytes
+        held, name = report.occupancy, "on chip"
     steps = np.arange(len(held) + 1)
     bars = hv.Histogram(
         (steps, np.asarray(held)),
         kdims=["step"],
         vdims=[hv.Dimension("held", label="bytes held", unit="bytes")],
-        label=f"{plan.graph.name}: on chip",
+        label=f"{plan.graph.name}: {name}",
     )
     styled = dressed(bars, color=BLUE, line_color=None, tools=["hover"])
-    return _framed(styled, plan.budget_bytes, plan)
+    return _framed(styled, limit, plan, max(held, default=0))
+
+
+def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
+    """The bytes of the stays in a memory at each step."""
+    stays = _stays_in(report, name)
+    change = np.zeros(len(plan.program.steps) + 1, np.int64)
+    np.add.at(change, stays.start_step, stays.size_bytes)
+    np.subtract.at(change, stays.stop_step, stays.size_bytes)
+    return tuple(change.cumsum()[:-1].tolist())
+
+
+def _stays_in(report: CheckReport, name: str) -> StayColumns:
+    found = report.residencies
+    stays = found.columns if isinstance(found, Residencies) else columns_of_stays(found)
+    if name not in stays.memories:
+        raise BadInput(f"nothing lies in {name!r:.60}: there are {', '.join(stays.memories)}")
+    return stays.at(np.flatnonzero(stays.memory == stays.memories.index(name)))
 
 
 def _size(plan: Plan, name: str) -> int:
@@ -95,8 +120,9 @@ def _size(plan: Plan, name: str) -> int:
     return plan.budget_bytes if name == plan.machine.onchip else sizes.get(name) or 0
 
 
-def _framed(view: Any, limit_bytes: int, plan: Plan) -> hv.Overlay:
+def _framed(view: Any, limit_bytes: int, plan: Plan, used_bytes: int) -> hv.Overlay:
     line = hv.HLine(limit_bytes)
+    mostly_empty = bool(plan.slow_memories) and 3 * used_bytes < limit_bytes
     line = dressed(line, color="grey", line_dash="dashed", line_width=1.5)
     framed = view * line
     return dressed(
@@ -108,5 +134,5 @@ def _framed(view: Any, limit_bytes: int, plan: Plan) -> hv.Overlay:
         yticks=KIB_TICKER,
         xlabel="step",
         xlim=(0, len(plan.program.steps)),
-        ylim=(0, max(1, 1.05 * limit_bytes)),
+        ylim=(0, max(1, 1.05 * (used_bytes if mostly_empty else limit_bytes))),
     )

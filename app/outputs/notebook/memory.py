@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.kinds.map_rows import MapRows, Row
 from app.kinds.registry import kind_of
+from app.model.banks import banks_of, several
 from app.model.checked_plan import Shown
 from app.outputs.notebook.svg import (
     LEFT,
@@ -29,12 +31,15 @@ MOST = 1200  # rectangles, and how many of them have full hovers: limits the siz
 TOLD = 300
 COLUMNS = 360  # of held bytes: one column per step, or for several
 MAP, HELD, BAND = 250, 86, 17
+ONE_OF_SEVERAL = 150  # a map's height where each memory has one
 EDGE = WIDTH - RIGHT
 
 
 def memory_html(shown: Shown, paints: Paints) -> str:
     """Legend and drawing of a plan's on-chip memory."""
     kind = kind_of(shown)
+    if several(shown):
+        return _several_html(shown, paints)
     source = kind.rows(shown, shown.memories[0])
     most = MOST if kind.fine else 2 * TOLD
     rows, told = largest(source.rows(0, shown.steps), most)
@@ -47,7 +52,7 @@ def memory_html(shown: Shown, paints: Paints) -> str:
         (WIDTH, top + MAP + HELD + 34),
         f"Address map of {shown.graph.name}: {len(rows)} stays in {shown.steps} steps",
         _bands(shown, steps) if kind.banded else "",
-        _map(shown, rows, steps, paints, top),
+        _map(shown, rows, (steps, paints), Frame(top, MAP, *kind.limit(shown))),
         held_svg(shown.report.occupancy, shown.plan.program.steps, steps, top + MAP + 18, shown),
         cursor(shown.opening_step, steps, top, top + MAP + 18 + HELD),
         kind="sw-memory",
@@ -55,6 +60,46 @@ def memory_html(shown: Shown, paints: Paints) -> str:
     note = f'<span class="sw-note">{told}</span>' if told else ""
     key = legend(paints, kind.looks, (row["stay"] for row in rows))
     return f"<h4>Address map{note}</h4>" + key + drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a map is drawn, its limit with its name, and how far its addresses go at least."""
+
+    top: float
+    height: float
+    limit_bytes: int
+    name: str
+    sight_bytes: int | None = None
+
+
+def _several_html(shown: Shown, paints: Paints) -> str:
+    """A map of each memory, the fastest first, and what they hold together."""
+    steps, at = Scale(0, shown.steps, LEFT, EDGE), 4
+    parts: list[str] = []
+    every: list[Row] = []
+    said = ""
+    for bank in banks_of(shown):
+        rows, left_out = largest(
+            kind_of(shown).rows(shown, bank.name).rows(0, shown.steps), 2 * TOLD
+        )
+        frame = Frame(at, ONE_OF_SEVERAL, bank.size_bytes, bank.name, bank.sight_bytes)
+        parts.append(_map(shown, rows, (steps, paints), frame))
+        at += ONE_OF_SEVERAL + BAND
+        every += rows
+        said = left_out or said
+    names = " · ".join(bank.name for bank in banks_of(shown))
+    drawn = drawing(
+        (WIDTH, at + HELD + 34),
+        f"Address maps of {shown.graph.name}: {len(every)} stays in {shown.steps} steps",
+        *parts,
+        held_svg(shown.report.occupancy, shown.plan.program.steps, steps, at + 18, shown),
+        cursor(shown.opening_step, steps, 4, at + 18 + HELD),
+        kind="sw-memory",
+    )
+    about = f"{names}; below, what they hold together" + (f"; {said}" if said else "")
+    key = legend(paints, kind_of(shown).looks, (row["stay"] for row in every))
+    return f'<h4>Address maps<span class="sw-note">{about}</span></h4>{key}{drawn}'
 
 
 def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
@@ -66,10 +111,11 @@ def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
     return [rows[i] for i in first], f"the {most} largest of {len(rows):,} pieces"
 
 
-def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: float) -> str:
-    limit, name = kind_of(shown).limit(shown)
-    high = max([limit, *(row["top"] for row in rows)])
-    bytes_ = Scale(0, high * 1.03, top + MAP, top)
+def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame: Frame) -> str:
+    steps, paints = across
+    limit, name = frame.limit_bytes, frame.name
+    high = max([frame.sight_bytes or limit, *(row["top"] for row in rows)])
+    bytes_ = Scale(0, high * 1.03, frame.top + frame.height, frame.top)
     parts = [byte_axis(bytes_, EDGE)]
     by_look: dict[tuple[str, str, str], list[str]] = {}
     numbers: dict[str, int] = {}
@@ -85,8 +131,9 @@ def _map(shown: Shown, rows: Sequence[Row], steps: Scale, paints: Paints, top: f
         parts.append(f'<g class="{kind}" fill="{fill}" {about}>{"".join(shapes)}</g>')
     parts += [_label(row, steps, bytes_) for row in rows]
     parts += [_mark(row, steps, bytes_) for row in rows]
-    y = bytes_(limit)
-    parts.append(line(LEFT, y, EDGE, y, "sw-limit"))
+    y = bytes_(limit) if limit <= high else frame.top
+    if limit <= high:
+        parts.append(line(LEFT, y, EDGE, y, "sw-limit"))
     parts.append(text(EDGE - 3, y + 11, f"{name} {format_bytes(limit)}", "sw-over", "end"))
     return f'<g class="sw-map">{"".join(parts)}</g>'
 
@@ -183,7 +230,8 @@ def _column(
     (start, stop), (across, bytes_) = steps, scales
     most = max(held[start:stop])
     number = f"step {start + 1}" if stop == start + 1 else f"steps {start + 1}–{stop}"
-    share = f", {most / shown.plan.budget_bytes:.0%} of the budget" if shown else ""
+    of_one = shown is not None and not several(shown)
+    share = f", {most / shown.plan.budget_bytes:.0%} of the budget" if shown and of_one else ""
     told = f"{number}: {names[start]}\n{format_bytes(most)} held{share}"
     x, y = across(start), bytes_(most)
     more: dict[str, object] = {"fill": VERMILLION if most == peak else BLUE, "data_s": start + 1}

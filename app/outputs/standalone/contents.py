@@ -10,6 +10,7 @@ from bokeh.models import ColumnDataSource
 from app.kinds.bars_of_time import MOST as MOST_BARS
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import ZOOM
+from app.model.banks import several
 from app.model.checked_plan import Shown
 from app.model.file_names import file_stem
 from app.model.glossary import plain
@@ -96,6 +97,8 @@ def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
         return None
     memory = figures.map
     drawn = [memory.source, memory.words, memory.marks, memory.limit, memory.y_range, memory.note]
+    held = figures.occupancy
+    drawn += [held.source, held.limit, held.y_range, held.peak] if several(shown) else []
     film = Film([*drawn, memory.bands.line, *memory.bands.names])
     for region in regions:
         figures.show_memory(shown, region.key)

@@ -62,7 +62,6 @@ class Figures:
         self.steps.update(start=0, end=shown.steps, reset_start=0, reset_end=shown.steps)
         self.dag.show(shown, look.expanded, look.colour, refit=True)
         self.show_memory(shown, look.memory)
-        self.occupancy.show(shown)
         self.timeline.show(shown, look.serial)
         for view in (self.map, self.occupancy):
             view.set_unit(look.unit)
@@ -79,9 +78,11 @@ class Figures:
             told.tell(shown, why or {})
 
     def show_memory(self, shown: Shown, memory: str) -> None:
-        """Fill the address map with a memory, or with a part of one."""
+        """Fill address map and occupancy with a memory, or with a part of one."""
         kind = kind_of(shown)
-        self.map.show(shown, kind.memory(shown, memory), None, kind.region(shown, memory))
+        name = kind.memory(shown, memory)
+        self.map.show(shown, name, None, kind.region(shown, memory))
+        self.occupancy.show(shown, memory=name)
 
     def roots(
         self, shown: Shown, points: Sequence[Any] = (), fronts: Mapping[str, Any] | None = None

@@ -249,7 +249,8 @@ class AddressMap:
         self.bands.show(shown, region)
         low, high = 0.0, max(tops) * (1.1 if kind.banded else 1.04)
         if region is not None and region.key:
-            low, high = region.base, region.base + region.size_bytes * 1.02
+            low = region.base
+            high = low + (region.sight_bytes or region.size_bytes) * 1.02
             self.limit.location = region.base + region.size_bytes
         self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
         self.open(kind.rows(shown, memory))

@@ -12,6 +12,7 @@ from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
 
 import planners as sp
+from app.model.banks import room_in
 from app.model.checked_plan import Shown
 from app.model.moved_by_hand import alignment_of, at_text, last_of, why_fixed
 from app.session.session import Session
@@ -182,7 +183,8 @@ class HandLayer:
         """Let the stays of a memory be moved; without a plan, none."""
         rows = stay_rows(shown, memory) if shown else []
         if shown:
-            self.rules.tags = [alignment_of(shown.plan), shown.plan.budget_bytes]
+            room = room_in(shown, memory) or shown.plan.budget_bytes
+            self.rules.tags = [alignment_of(shown.plan), room]
         self.stays.data = {name: [row[name] for row in rows] for name in STAYS}
 
     def tell(self, shown: Shown, attempt: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, inf
 from typing import Any
 
@@ -16,6 +17,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.model.aligning import Warp, warp
+from app.model.banks import held_in, room_in, sight
 from app.model.checked_plan import Shown
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
@@ -37,6 +39,8 @@ class Occupancy:
         self.most = most
         self.shown: Shown | None = None
         self.moved = Warp()
+        self.held_bytes: Sequence[int] = ()
+        self.whole = (1, "the budget")  # what shares are of
         self.drawn: tuple[float, float, int] | None = None
         self.held = SKY if theme.dark else BLUE  # blue has too little contrast with the dark panel
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
@@ -106,7 +110,7 @@ class Occupancy:
             code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",
             args={"steps": x_range},
         )
-        about = tooltip("step @step: @operator", "@size held, @share of the budget")
+        about = tooltip("step @step: @operator", "@size held, @share")
         tell(plot, bars, about, mode="vline")
         for item in (self.limit, self.peak, self.cursor):
             plot.add_layout(item)
@@ -118,19 +122,25 @@ class Occupancy:
         pinned: Shown | None = None,
         by: str = "operator",
         moved: Warp | None = None,
+        memory: str = "",
     ) -> None:
         """Draw a plan's occupancy, mark its peak, and draw that of the pinned plan as a line.
 
-        `moved` says where its own steps are on the axis.
+        `moved` says where its own steps are on the axis; of several memories one is drawn.
         """
         self.shown, self.moved, self.drawn = shown, moved or Warp(), None
+        self.held_bytes = held = held_in(shown, memory)
+        room = room_in(shown, memory)
+        self.whole = (room, memory) if room else (shown.plan.budget_bytes, "the budget")
         self._redraw()
-        held = shown.report.occupancy
-        highest, peak = shown.report.peak_bytes, shown.report.peak_step
-        self.limit.location = limit_bytes(shown)
-        top = max(limit_bytes(s) for s in (shown, pinned) if s) * 1.28
+        highest = max(held, default=0)
+        peak = held.index(highest) if held else 0
+        other = held_in(pinned, memory) if pinned else ()
+        limits = [room_in(s, memory) or limit_bytes(s) for s in (shown, pinned) if s]
+        self.limit.location = limits[0]
+        tops = [sight(highest, limits[0]), *other] if room else limits
+        top = 1.28 * max(tops)
         self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
-        other = pinned.report.occupancy if pinned else ()
         there = warp(shown, pinned, by) if pinned else Warp()
         self.pinned.data = {"x": [there(step) for step in range(len(other))], "y": list(other)}
         right_half = peak > len(held) / 2
@@ -163,11 +173,8 @@ class Occupancy:
 
     def _bars(self, shown: Shown, starts: range) -> dict[str, Any]:
         """A bar from each start to the next, as high as the highest of its steps."""
-        held, budget, highest = (
-            shown.report.occupancy,
-            shown.plan.budget_bytes,
-            shown.report.peak_bytes,
-        )
+        held, (room, of) = self.held_bytes, self.whole
+        highest = max(held, default=0)
         several = starts.step > 1
         stops = [min(start + starts.step, shown.steps) for start in starts]
         most = [max(range(a, b), key=held.__getitem__) for a, b in zip(starts, stops, strict=True)]
@@ -178,7 +185,7 @@ class Occupancy:
             "right": [self.moved(stop) for stop in stops],
             "top": top,
             "size": [f"{format_bytes(b)}{among}" for b in top],
-            "share": [f"{b / budget:.0%}" for b in top],
+            "share": [f"{b / room:.0%} of {of}" for b in top],
             "step": [step + 1 for step in most],
             "operator": [shown.plan.program.steps[step] for step in most],
             "colour": [VERMILLION if b == highest else self.held for b in top],

@@ -20,6 +20,7 @@ from app.kinds.map_rows import Row
 from app.kinds.registry import kind_of
 from app.kinds.rows_in_sight import Pieces
 from app.model.aligning import Warp, warp
+from app.model.banks import room_in
 from app.model.checked_plan import Shown
 from app.model.detail import Boxes
 from app.session.session import Session
@@ -87,10 +88,10 @@ class Moved:
 class PinnedMap(AddressMap):
     """An address map on the steps of another plan."""
 
-    def show_moved(self, shown: Shown, moved: Warp) -> None:
-        """Draw a plan with its steps moved."""
+    def show_moved(self, shown: Shown, moved: Warp, memory: str) -> None:
+        """Draw a plan's memory with its steps moved."""
         self.rows = None
-        self.show(shown, shown.memories[0])
+        self.show(shown, memory)
         if moved.same:
             return
         assert self.rows is not None
@@ -135,7 +136,7 @@ class SplitView(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         follow(session.work, ["shown", "pinned", "shelf"], lambda: self._show())
-        follow(session.look, ["split", "aligned", "serial"], lambda: self._show())
+        follow(session.look, ["split", "aligned", "serial", "memory"], lambda: self._show())
         follow(session.look, "selection", lambda: self._seek())
         follow(session.look, "unit", lambda: self._set_unit())
         self._show()
@@ -173,9 +174,11 @@ class SplitView(pn.viewable.Viewer):
         look = self.session.look
         moved = warp(here, there, look.aligned)
         high = memory.y_range.end
-        below.show_moved(there, moved)
+        key = kind_of(there).memory(there, look.memory)
+        below.show_moved(there, moved, key)
         below.y_range.update(start=0, end=high)
-        held.show(there, moved=moved)
+        below.limit.location = room_in(there, key) or below.limit.location
+        held.show(there, moved=moved, memory=key)
         lanes.show(there, look.serial)
         self._same_time(here, there, timeline.x_range)
         self._place(here, look.step)

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.kinds.kind import Row, fact, link
 from app.kinds.registry import kind_of, step_story
+from app.model.banks import several
 from app.model.checked_plan import Shown, holes
 from app.model.glossary import term
 from app.model.state import (
@@ -49,8 +50,10 @@ def live_title(shown: Shown, step: int, memory: str) -> str:
         else "no hole: the memory is full"
     )
     whole = f"{format_bytes(budget)} {term('live', 'occupancy')}"
+    whole += f" in {memory}" if several(shown) else ""
     most = shown.report.occupancy[step]
-    if most > held and len(shown.memories) == 1:  # before parameters that have run leave
+    alone = len(shown.memories) == 1 and not several(shown)
+    if most > held and alone:  # before parameters that have run leave
         whole += f", up to {format_bytes(most)} in this step"
     return f"<div><b>{format_bytes(held)}</b> of {whole}</div><div>{room}</div>"
 

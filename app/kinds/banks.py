@@ -1,0 +1,45 @@
+"""Plans in several memories: each tensor lies in one of them, and slow ones are used least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import planners as sp
+from app.kinds.kind import Card
+from app.kinds.whole import WholeKind, latency_card, traffic_card
+from app.model.banks import banks_of, regions_of, room_in, several
+from app.model.checked_plan import Shown
+from app.model.stream import ShownRegion
+from planners.core.units import format_bytes
+
+THROUGH = "bytes that operators and transfers read and write there: the fewer, the faster"
+
+
+class BanksKind(WholeKind):
+    """One memory is on the map at a time; cards say what goes through each."""
+
+    def made(self, shown: Shown) -> bool:
+        return several(shown)
+
+    def aim(self, plan: sp.Plan) -> str:
+        return f"bytes through {' and '.join(plan.slow_memories)}"
+
+    def cards(self, shown: Shown) -> list[Card]:
+        fast, *slow = banks_of(shown)
+        used = f"{fast.name}, {fast.extent_bytes / fast.size_bytes:.0%}"
+        all_of_it = f"highest address in use, of {format_bytes(fast.size_bytes)}"
+        return [
+            *(
+                Card(format_bytes(bank.touched_bytes), f"through {bank.name}", "through", THROUGH)
+                for bank in slow
+            ),
+            traffic_card(shown),
+            Card(format_bytes(fast.extent_bytes), f"peak of {used}", "peak", all_of_it),
+            latency_card(shown),
+        ]
+
+    def regions(self, shown: Shown) -> Sequence[ShownRegion]:
+        return regions_of(shown)
+
+    def room(self, shown: Shown, memory: str) -> int:
+        return room_in(shown, memory)

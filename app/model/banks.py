@@ -1,0 +1,105 @@
+"""Several memories on chip: what lies in each, how full it is, what is read and written there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.model.checked_plan import Shown
+from app.model.stream import ShownRegion
+from planners.core.units import format_bytes
+
+MOSTLY_EMPTY, ABOVE = 3, 1.25
+"""Of a memory so many times as large as what it holds, the map begins with a part."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankUse:
+    """A memory in bytes: what it has, the highest address in use, what is read and written."""
+
+    name: str
+    size_bytes: int
+    extent_bytes: int
+    touched_bytes: int
+
+    @property
+    def sight_bytes(self) -> int:
+        """How far its addresses are drawn at first."""
+        return sight(self.extent_bytes, self.size_bytes)
+
+
+def sight(used_bytes: int, size_bytes: int) -> int:
+    """How much of a memory is drawn at first: all of it, or the part that is used."""
+    empty = used_bytes * MOSTLY_EMPTY < size_bytes
+    return round(used_bytes * ABOVE) if used_bytes and empty else size_bytes
+
+
+def several(shown: Shown) -> bool:
+    """Whether tensors of a plan lie in memories of different speed."""
+    return bool(shown.plan.slow_memories)
+
+
+def banks_of(shown: Shown) -> tuple[BankUse, ...]:
+    """The memories that a plan's tensors may lie in, the fastest first."""
+    machine, stays = shown.plan.machine, shown.stay_columns
+    extent = dict.fromkeys(stays.memories, 0)
+    memory = np.repeat(stays.memory, np.diff(stays.first))
+    for number, name in enumerate(stays.memories):
+        extent[name] = int(stays.span_stop[memory == number].max(initial=0))
+    touched = shown.trace.touched_bytes
+    sizes = {level.name: level.size_bytes for level in machine.banks}
+    return tuple(
+        BankUse(name, sizes[name], extent.get(name, 0), touched.get(name, 0))
+        for name in (machine.onchip, *shown.plan.slow_memories)
+    )
+
+
+def regions_of(shown: Shown) -> tuple[ShownRegion, ...]:
+    """The memories as the address map shows them."""
+    return tuple(
+        ShownRegion(bank.name, bank.name, bank.name, 0, bank.size_bytes, bank.sight_bytes)
+        for bank in banks_of(shown)
+    )
+
+
+def held_in(shown: Shown, memory: str) -> Sequence[int]:
+    """The bytes that a memory holds at each step; of a plan for one memory, all on chip."""
+    stays = shown.stay_columns
+    if not several(shown) or memory not in stays.memories:
+        return shown.report.occupancy
+    own = stays.memory == stays.memories.index(memory)
+    change = np.zeros(shown.steps + 1, np.int64)
+    left, right = shown.sides
+    np.add.at(change, left[own], stays.size_bytes[own])
+    np.subtract.at(change, right[own], stays.size_bytes[own])
+    return tuple(change.cumsum()[:-1].tolist())
+
+
+def room_in(shown: Shown, memory: str) -> int:
+    """The bytes of one of several memories; 0 where a plan has no memory of that name."""
+    banks = banks_of(shown) if several(shown) else ()
+    return next((bank.size_bytes for bank in banks if bank.name == memory), 0)
+
+
+def where(shown: Shown, tensor: str) -> str:
+    """The memory that a tensor lies in, where there are several."""
+    stays = shown.stays.get(tensor, ()) if several(shown) else ()
+    return stays[0].memory if stays else ""
+
+
+def size_words(shown: Shown, tensor: str) -> str:
+    """A tensor's bytes, and the memory that they are in where there are several."""
+    memory = where(shown, tensor)
+    return format_bytes(shown.graph.size_bytes(tensor)) + (f" in {memory}" if memory else "")
+
+
+def in_use_words(shown: Shown, step: int) -> str:
+    """How full each memory is at a step."""
+    each = [
+        f"{format_bytes(held_in(shown, bank.name)[step])} of {format_bytes(bank.size_bytes)} "
+        f"in {bank.name}"
+        for bank in banks_of(shown)
+    ]
+    return f"{', '.join(each[:-1])} and {each[-1]}"
