@@ -8,6 +8,7 @@ program = edge.to_executorch(config)
 ```
 """
 
+from planners.backends.executorch.order import least_peak_order
 from planners.backends.executorch.planning import PackMemory, pack_memory
 
-__all__ = ["PackMemory", "pack_memory"]
+__all__ = ["PackMemory", "least_peak_order", "pack_memory"]
