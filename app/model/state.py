@@ -149,6 +149,7 @@ class Look(param.Parameterized):
     panel: param.Selector[str] = param.Selector(
         default="details", objects=list(PANELS), doc="What the lower right corner shows."
     )
+    judged = param.Boolean(False, doc="Whether what a file's own tool planned is on screen.")
     by_hand = param.Boolean(False, doc="Whether rectangles of the address map can be moved.")
     presenting: param.Selector[str] = param.Selector(
         default="",

@@ -40,6 +40,9 @@ class Auditing(SessionPart):
         how = {"runs": setter(work, "auditing"), "wrong": setter(work, "notice")}
         self._better, self._file = Ask(jobs, self._take_plan, **how), Ask(jobs, self._take, **how)
         self.asks = (self._better, self._file)
+        self._asked: tuple[Any, ...] = ()
+        self._known: dict[tuple[Any, ...], Answer] = {}
+        """The last answer to each of both questions, by what was asked: a press asks once."""
 
     @property
     def verdict(self) -> dict[str, Any]:
@@ -63,15 +66,30 @@ class Auditing(SessionPart):
 
     def beside(self) -> None:
         """Have the better plan made, and compared with the one on screen."""
-        if self.verdict and not self.busy:
-            self._better.ask(Request("better", self._problem()))
+        if self.verdict:
+            self._ask(self._better, self._take_plan, "better")
 
     def write(self, *, over_inputs: bool = False) -> None:
         """Have the better file written, and saved by the browser; outputs of a model may go
         `over_inputs` that die."""
-        if self.kind and not self.busy:
-            self.models.work.applied = ""
-            self._file.ask(Request("better file", self._problem(), {"over_inputs": over_inputs}))
+        if self.kind:
+            self._ask(self._file, self._take, "better file", over_inputs=over_inputs)
+
+    def _ask(self, ask: Ask, take: Callable[[Answer], None], kind: str, **more: Any) -> None:
+        """Ask what is not known yet."""
+        if self.busy:
+            return
+        self.models.work.applied = ""
+        problem = self._problem()
+        self._asked = (kind, *problem.values(), *more.values())
+        if self._asked in self._known:
+            take(self._known[self._asked])
+        else:
+            ask.ask(Request(kind, problem, more))
+
+    def _keep_answer(self, answer: Answer) -> None:
+        rest = {k: v for k, v in self._known.items() if k[0] != self._asked[0]}
+        self._known = {**rest, self._asked: answer}
 
     def _problem(self) -> dict[str, Any]:
         of = self.verdict or self.models.work.shown_for
@@ -79,10 +97,12 @@ class Auditing(SessionPart):
 
     def _take_plan(self, answer: Answer) -> None:
         if answer.name == "plan" and self.verdict:
+            self._keep_answer(answer)
             self._keep(answer["shown"], dict(self.models.work.shown_for), BETTER)
             self.models.look.param.update(panel="compare", comparing=True)
 
     def _take(self, answer: Answer) -> None:
         if answer.name == "file":
+            self._keep_answer(answer)
             file = {name: answer[name] for name in ("name", "gzip")}
             self.models.work.param.update(exported=file, applied=answer["line"])

@@ -30,6 +30,7 @@ from app.session.sharing import Sharing
 from app.session.streams import Streams
 from app.session.teaching import Teaching
 from app.session.uploads import Uploads
+from planners.audits.shown import is_allocation
 
 _keys = count(1)
 
@@ -205,7 +206,8 @@ class Session:
             self.sweeps.add(stored["points"])
         else:
             self._linked = dict(look)  # step and selection belong to the plan that is to come
-            self.plan()
+            judged = look.get("judged") and self.problem.upload
+            (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
         self.work.notice = " ".join(wrong or [])
 
@@ -220,6 +222,7 @@ class Session:
         known = self.planning.known.of(work.shown_for)
         written = bool(shown.packed or shown.late)
         work.param.update(budgets=known, shown=shown, written=written, infeasible={})
+        self.look.judged = is_allocation(shown.plan)
         self.look.param.trigger("step")
         self.live.explain(shown)
         self.live.reach()

@@ -6,12 +6,14 @@ import base64
 import gzip
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
 import planners as sp
 from app.kinds.registry import kind_of
 from app.model.compare import MOVED, differences, totals
+from app.model.url import from_query, to_query
 from app.session.session import Session
 from app.views.panels.audit_bar import AuditBar, verdict_html
 from app.views.panels.comparing import compare_rows
@@ -53,6 +55,10 @@ def test_the_better_allocation_stands_beside_and_its_file_is_written(
     assert sizes == sorted(sizes, reverse=True)
     assert rows
     assert all(cell.startswith("@") for row in rows for cell in row["cells"][:2])
+    visitor.pins.unpin()
+    visitor.auditing.beside()  # It is known: nothing is asked anew.
+    assert not visitor.auditing.busy
+    assert visitor.work.pinned is there
     visitor.pins.swap()
     assert visitor.work.shown is there
     assert bar.box.visible
@@ -63,6 +69,28 @@ def test_the_better_allocation_stands_beside_and_its_file_is_written(
     better.write_bytes(saved(visitor))
     assert visitor.work.exported["name"] == "mine-better.csv"
     assert sp.audit(better).sentence().startswith("CSV: at the proven minimum of 16 bytes")
+
+
+def test_a_link_to_an_allocation_opens_it_again(
+    visitor: Session,  # noqa: F811
+    fresh_pool: Any,
+    until: Any,
+) -> None:
+    bring(visitor, until, HIGH.encode(), "mine.csv")
+    found = visitor.auditing.verdict
+    query = to_query(visitor.problem, visitor.look)
+    problem, look, wrong = from_query(dict(parse_qsl(query.removeprefix("?"))))
+    assert wrong == []
+    other = Session(fresh_pool)
+    other.open(problem, look)
+    settle(other, until)
+    assert other.work.notice == ""
+    assert other.auditing.verdict == found
+    assert kind_of(other.work.shown).cards(other.work.shown)[0].value == "24 B"
+    other.plan()  # It is a network of these tensors too, which COSMA plans.
+    settle(other, until)
+    assert (other.auditing.verdict, other.look.judged) == ({}, False)
+    other.close()
 
 
 def test_what_the_runtime_of_a_model_plans_is_judged_and_written(
