@@ -105,4 +105,7 @@ class Auditing(SessionPart):
         if answer.name == "file":
             self._keep_answer(answer)
             file = {name: answer[name] for name in ("name", "gzip")}
-            self.models.work.param.update(exported=file, applied=answer["line"])
+            work, again = self.models.work, self.models.work.exported == file
+            work.param.update(exported=file, applied=answer["line"])
+            if again:
+                work.param.trigger("exported")  # It is saved once more.

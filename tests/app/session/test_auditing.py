@@ -65,6 +65,11 @@ def test_the_better_allocation_stands_beside_and_its_file_is_written(
     assert [card.value for card in kind_of(there).cards(there)] == ["16 B", "16 B", "0 B"]
     visitor.auditing.write()
     settle(visitor, until)
+    times: list[str] = []
+    visitor.work.param.watch(lambda event: times.append(event.new["name"]), "exported")
+    visitor.auditing.write()
+    assert not visitor.auditing.busy
+    assert times == ["mine-better.csv"]
     better = tmp_path / "better.csv"
     better.write_bytes(saved(visitor))
     assert visitor.work.exported["name"] == "mine-better.csv"
