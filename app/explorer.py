@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -52,6 +53,7 @@ from app.widgets.legends import (
 )
 from app.widgets.near import near
 from app.widgets.palette import Theme
+from app.widgets.recolour import recolour
 from app.widgets.rows import BarRows, Words
 from app.widgets.style import BOX, LEGEND, PLAIN, TIP
 
@@ -136,6 +138,17 @@ class Explorer(pn.viewable.Viewer):
         follow(work, "attempt", lambda: self._show_attempt())
         follow(look, "serial", lambda: self._show_timeline())
         follow(look, "unit", lambda: self._set_unit(look.unit))
+
+    def turn(self, theme: Theme) -> None:
+        """Light or dark from now on: what is on screen, and what is made later."""
+        before = replace(self.theme)
+        self.theme.become(theme)
+        with pn.io.hold():
+            recolour(self.dag.figure.document, before, self.theme)
+            self.map.turn(self.theme)
+            self.occupancy.turn(self.theme)
+            self._show_dag(refit=False)
+            draw(self.pareto, self.session)
 
     def _show_cards(self) -> None:
         if self.session.work.shown and not self.session.work.preview:
@@ -306,7 +319,7 @@ class Explorer(pn.viewable.Viewer):
             pn.Column(graph_bar, plot(self.dag), **box("graph-box")),
             self.pool,
             self.stream,
-            pn.Row(left, right, margin=0, **wide),
+            pn.Row(left, right, css_classes=["views"], margin=0, **wide),
             LiveSolver(session),
             self.cursor.client,
             css_classes=["explorer"],

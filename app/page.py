@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from functools import cache
 from html import escape
 from typing import Any
@@ -28,6 +29,7 @@ from app.views.panels.presenter import presenter
 from app.views.panels.tour import tour_view
 from app.widgets.connection import Connection
 from app.widgets.copy_link import CopyLink
+from app.widgets.everybody import Everybody, everybody
 from app.widgets.later import seen
 from app.widgets.palette import DARK, FONT, LIGHT, Theme
 from app.widgets.rows import Browser
@@ -41,7 +43,7 @@ WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting",
 WORKING += ["auditing", "blaming", "pricing", "judging", "touring"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
-### Keys
+## Keys
 | key | does |
 |---|---|
 | `←` `→` | previous, next step |
@@ -67,7 +69,7 @@ HELP = """
 **Tour** in the header leads through all views in a dozen stops, and brings back what was there.
 Words with a dotted underline tell what they mean: rest the pointer on one, or go there with Tab.
 
-### Reading the views
+## Reading the views
 * **Graph**: left to right. A hatched box is a block: tap it to open it, tap beside the nodes in its
   dotted frame to close it. The dashed ring is the cursor. ✂ is where divide and conquer cuts.
 * **Address map**: a rectangle is a tensor on chip; its width is the time it stays, its height its
@@ -118,11 +120,11 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
     `begin` opens its session; without it, the page's address says with what. The page goes out
     empty: while the browser loads its scripts, the server makes what is on it.
     """
-    theme = DARK if pn.config.theme == "dark" else LIGHT
+    theme = replace(DARK if pn.config.theme == "dark" else LIGHT)
     wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
     page = Shell(
         title="Spillway",
-        header=[pn.Row(**wide)],
+        header=[pn.Row(css_classes=["header-row"], **wide)],
         sidebar=[pn.Column(**wide)],
         main=[pn.Column(**wide)],
         modal=[pn.Column(margin=0)],
@@ -132,10 +134,11 @@ def template(begin: Callable[[Session], None] | None = None) -> Shell:
         font_url="",
         accent_base_color="#0072B2",
         header_background="#0b2f4a",
-        raw_css=[page_css(theme), PRESENTER],
-        theme_toggle=True,
+        raw_css=[page_css(), PRESENTER],
+        theme_toggle=False,
         busy_indicator=None,
     )
+    page._render_variables.update(everybody())
     whole: list[Any] = [page]
     pn.state.on_session_destroyed(lambda _context: _end(whole))
     when_wanted(lambda: whole.extend(_fill(page, theme, begin or _open_link)))
@@ -163,6 +166,8 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         browser = Browser(width=0, height=0, margin=0)
         parts = Explorer(session, theme), Controls(session)
         explorer, controls = map(pn.panel, parts)
+        people = Everybody(dark=theme.dark, width=0, height=0, margin=0)
+        people.on_key(lambda name: parts[0].turn(DARK if name == "dark" else LIGHT))
         copy = CopyLink(css_classes=["copy-link"], margin=(0, 4))
         header, modal = _header(
             page, session, browser, copy, lambda: ExportPanel(session, browser, theme)
@@ -171,7 +176,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
         for area, things in (
             (page.main, [explorer]),
             (page.sidebar, [controls]),
-            (page.header, header),
+            (page.header, [*header, people]),
             (page.modal, modal),
         ):
             area[0].objects = things
@@ -204,7 +209,7 @@ def _header(
         named = session.uploads.names.get(session.problem.model, "")
         lines = as_python(session.problem, named)
         code().object = (
-            f"<h4 class='first'>Copied: the same plan in Python</h4><pre>{escape(lines)}</pre>"
+            f"<h2 class='first'>Copied: the same plan in Python</h2><pre>{escape(lines)}</pre>"
         )
         browser.copy(lines)
         show(code)
@@ -217,6 +222,7 @@ def _header(
     tagline = pn.pane.HTML(
         "<em>where every tensor lives, and what each byte buys</em>",
         styles={"color": "#b9cbd9", "font-size": "13px"},
+        css_classes=["tagline"],
     )
     browser.on_key(lambda key: press(session, key, lambda: show(text)))
     header = [

@@ -14,7 +14,7 @@ function tableOf(rows, { head = [], empty = '', isOn = () => false, choose }) {
   if (head.length) {
     const line = document.createElement('tr');
     head.forEach((html, i) => {
-      const title = textNode('th', '', i ? 'number' : '');
+      const title = textNode(html ? 'th' : 'td', '', i ? 'number' : '');
       title.innerHTML = html;
       line.append(title);
     });

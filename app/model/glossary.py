@@ -88,4 +88,4 @@ def glossary_html() -> str:
         + "</dd>"
         for e in glossary().values()
     )
-    return f'<h4>Glossary</h4><dl class="glossary">{items}</dl>'
+    return f'<h2>Glossary</h2><dl class="glossary">{items}</dl>'

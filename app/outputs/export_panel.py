@@ -131,7 +131,7 @@ class ExportPanel(pn.viewable.Viewer):
             return live_csv(self.session.work.shown, self.session.look.step)
 
         def title(text: str) -> pn.pane.HTML:
-            words = f'<h4 class="first">{text}</h4>'
+            words = f'<h2 class="first">{text}</h2>'
             return pn.pane.HTML(words, stylesheets=[TEXT], margin=(6, 4, 0, 4))
 
         return seen(

@@ -70,7 +70,7 @@ export function render({ model, el }) {
     root.replaceChildren(...model.sections.map((given) => {
       const part = make('section', '', given.tone || '');
       if (given.tone === 'wrong' || given.tone === 'picking') part.setAttribute('role', 'status');
-      if (given.title) part.append(make('h4', given.title));
+      if (given.title) part.append(make('h2', given.title));
       if (given.text) part.append(make('p', given.text));
       (given.rows || []).forEach((item) => part.append(row(item)));
       if (given.table) part.append(table(given.table));
@@ -97,7 +97,7 @@ export function render({ model, el }) {
   color: var(--sw-text); overflow-y: auto; padding: 0 4px; box-sizing: border-box; }
 section { padding: 4px 2px 5px; border-top: 1px solid var(--sw-grid); }
 section:first-child { border-top: none; }
-h4 { margin: 0 0 3px; font-size: 12px; font-weight: 600; overflow-wrap: anywhere; }
+h2 { margin: 0 0 3px; font-size: 12px; font-weight: 600; overflow-wrap: anywhere; }
 p { margin: 0 0 4px; line-height: 1.35; color: var(--sw-faint); overflow-wrap: anywhere; }
 .buttons { display: flex; flex-wrap: wrap; gap: 4px; }
 button { font: inherit; font-size: 11.5px; color: inherit; background: var(--sw-page);

@@ -10,7 +10,7 @@ rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -166,6 +166,16 @@ def settle(document: Document | None) -> None:
     for layers in list(_figures):
         if layers.plot.document is document:
             layers.settle()
+
+
+def recolour_layers(
+    document: Document, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> None:
+    """Change the look of the layers that are not drawn yet, in all figures of a document."""
+    for layers in list(_figures):
+        for layer in layers.all if layers.plot.document is document else ():
+            if layer.renderer is None:
+                layer.look(**change(layer._look))
 
 
 def put(

@@ -3,7 +3,7 @@ theme."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from bokeh.models import BoxAnnotation
 from bokeh.palettes import Cividis256
@@ -12,10 +12,15 @@ from bokeh.plotting import figure
 FONT = "'Segoe UI', Arial, Helvetica, sans-serif"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Theme:
     """What differs between light and dark; `alarm` and `accent` are for words, which need more
-    contrast than areas."""
+    contrast than areas.
+
+    A page has one of its own, which all its views hold: it `becomes` another when the visitor
+    changes it. Colours are told apart by their values (`app.widgets.recolour`), so roles that do
+    not change together must not have the same.
+    """
 
     dark: bool
     text: str
@@ -29,6 +34,11 @@ class Theme:
     alarm: str
     accent: str
 
+    def become(self, other: Theme) -> None:
+        """Have the colours of another theme from now on."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(other, field.name))
+
 
 LIGHT = Theme(
     dark=False,
@@ -38,7 +48,7 @@ LIGHT = Theme(
     panel="#ffffff",
     page="#f4f6f8",
     hover="#e8f1f8",
-    cursor="#1f2933",
+    cursor="#1f2934",
     outline="#ffffff",
     alarm="#b34700",
     accent="#0072b2",

@@ -241,28 +241,6 @@ export function render({ model, view }) {
     const at = event.composedPath()[0];
     if (at && at.tagName === 'INPUT' && at.type === 'text') at.select();
   });
-  const named = (view) => {  // what shows a sign or a placeholder alone, for those who listen
-    const { model } = view, kind = (model.css_classes || [])[0] || '';
-    const told = (model.tooltip || model.description || {}).content || model.description;
-    const at = view.button_el || view.input_el, words = kind.replaceAll('-', ' ');
-    const about = told || (view.button_el ? '' : model.placeholder || words);
-    const silent = !/[A-Za-z]{2}/.test(model.label || model.title || '');
-    if (at && silent && about && typeof about === 'string') at.setAttribute('aria-label', about);
-    if (/Slider$/.test(model.type) && view.slider_el)
-      view.slider_el.querySelector('.noUi-handle').setAttribute('aria-label', words || 'step');
-    if (model.type === 'Figure') {
-      view.el.setAttribute('role', 'img');
-      view.el.setAttribute('aria-label', words);
-    }
-    for (const child of view.child_views || []) named(child);
-  };
-  const nameAll = () => {
-    const page = window.Bokeh && Bokeh.documents[0];
-    if (page && page.is_idle) for (const root of Bokeh.index.roots) named(root);
-    else setTimeout(nameAll, 200);
-  };
-  nameAll();
-  document.addEventListener('spillway-more', nameAll);
   function focusSearch(root) {
     for (const node of root.querySelectorAll('*')) {
       if (node.shadowRoot) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from app.widgets.palette import FONT, Theme
+from app.widgets.palette import DARK, FONT, LIGHT, Theme
 
 LINK = """
 .bk-btn { background: none !important; border: none !important; text-align: left;
@@ -18,29 +18,63 @@ def variables(theme: Theme) -> str:
     """The theme's colours, and the font, as variables that style sheets read."""
     return f"""--sw-text: {theme.text}; --sw-faint: {theme.faint}; --sw-grid: {theme.grid};
   --sw-panel: {theme.panel}; --sw-page: {theme.page}; --sw-hover: {theme.hover};
-  --sw-alarm: {theme.alarm}; --sw-accent: {theme.accent}; --sw-font: {FONT};"""
+  --sw-alarm: {theme.alarm}; --sw-accent: {theme.accent}; --sw-focus: {theme.text};
+  --sw-font: {FONT};"""
 
 
-def page_css(theme: Theme) -> str:
-    """Variables that components read, and the layout of the page."""
+def page_css() -> str:
+    """Variables that components read in either theme, and the layout of the page."""
     return f"""
-:root {{ {variables(theme)}
-  --background-color: {theme.page}; }}
-body {{ font-family: {FONT}; background: {theme.page}; color: {theme.text}; }}
-#header {{ min-height: 40px; height: 40px; padding: 0 8px; }}
-#header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; }}
-#content, #main, #sidebar {{ box-sizing: border-box; height: calc(100vh - 40px); }}
-#main {{ padding: 8px; background: {theme.page}; }}
-#sidebar {{ background: {theme.panel}; padding: 4px 0; border-right: 1px solid {theme.grid}; }}
+:root {{ {variables(LIGHT)} color-scheme: light; }}
+:root[data-theme=dark] {{ {variables(DARK)} color-scheme: dark; }}
+:root {{ --background-color: var(--sw-page); }}
+html {{ background: var(--sw-page) !important; }}
+body {{ font-family: {FONT}; background: var(--sw-page); color: var(--sw-text); }}
+#container {{ height: 100vh; }}
+#header {{ min-height: 40px; height: auto; padding: 0 8px; box-shadow: 2px 2px 10px #0004; }}
+#header .title {{ font-size: 19px; font-weight: 650; letter-spacing: .3px; margin: 0 0 0 8px;
+  line-height: 1.3; }}
+#header button {{ font: inherit; color: #fff; background: none; border: 0; border-radius: 4px;
+  cursor: pointer; flex: none; }}
+#header :focus-visible {{ outline-color: #fff; }}
+#theme-button {{ font-size: 20px !important; padding: 2px 10px; }}
+#sidebar-button .pn-bar {{ display: block; background: #fff; }}
+#header-items {{ min-width: 0; overflow-x: auto; scrollbar-width: none; }}
+#content {{ flex: 1 1 0; min-height: 0; height: auto; }}
+#content, #main, #sidebar {{ box-sizing: border-box; }}
+#main, #sidebar {{ height: 100%; }}
+#main {{ min-width: 0; }}
+#main:focus {{ outline: none; }}
+.skip {{ position: fixed; left: 8px; top: -60px; z-index: 99; padding: 8px 14px; border-radius: 4px;
+  background: var(--sw-panel); color: var(--sw-text); }}
+.skip:focus {{ top: 4px; }}
+#main {{ padding: 8px; background: var(--sw-page); }}
+#sidebar {{ background: var(--sw-panel); padding: 4px 0; border-right: 1px solid var(--sw-grid); }}
 .bk-Tooltip {{ right: 6px; width: fit-content; max-width: 340px; }}
-#sidebar ul.nav {{ padding: 0; margin: 0; }}
-.fullscreen-button {{ display: none; }}
-.card-margin {{ margin: 0 !important; }}
-.pn-wrapper {{ padding: 0 !important; }}
-#pn-Modal {{ z-index: 1000; --dialog-width: 700px; --dialog-height: auto; }}
-.pn-modal-content {{ background: {theme.panel}; padding: 10px 14px 14px; }}
-#pn-Modal::part(control) {{ position: relative; max-height: 94vh; overflow: auto; }}
-.pn-modal-close {{ position: absolute; top: 6px; right: 6px; margin: 0; z-index: 1; }}
+#pn-Modal {{ display: none; position: fixed; inset: 0; z-index: 1000; background: #0009;
+  overflow: auto; }}
+.pn-modal-content {{ position: relative; box-sizing: border-box; width: min(700px, 98vw);
+  max-height: 94vh; margin: 3vh auto; overflow: auto; border-radius: 6px;
+  background: var(--sw-panel); padding: 10px 14px 14px; }}
+.pn-modal-close {{ position: absolute; top: 6px; right: 6px; margin: 0; z-index: 1; border: 0;
+  min-width: 32px; min-height: 32px; font-size: 20px; border-radius: 4px; cursor: pointer;
+  background: var(--sw-hover); color: var(--sw-text); }}
+@media (max-width: 800px) {{
+  #sidebar:not(.hidden) {{ position: fixed; z-index: 30; top: 40px; bottom: 0; height: auto;
+    box-shadow: 4px 0 16px #0006; }}
+  #main {{ padding: 6px; }}
+  #header {{ flex-wrap: wrap; }}
+  #header-items {{ order: 9; flex: 1 0 100%; padding: 0; }}
+  #theme-button {{ margin-left: auto; }}
+}}
+@media print {{
+  @page {{ size: A4 landscape; margin: 9mm; }}
+  html, body, #main {{ background: none !important; }}
+  html, body, #container, #content, #main {{ display: block; height: auto; width: auto;
+    overflow: visible; }}
+  #main {{ width: var(--sw-wide, auto); zoom: var(--sw-paper, 1); padding: 0; }}
+  #header, #sidebar, #pn-Modal, .skip, .connection-lost {{ display: none !important; }}
+}}
 """
 
 
@@ -77,7 +111,7 @@ TIP = """
 
 PLAIN = """
 :host { font: var(--sw-large, 12px) var(--sw-font); color: var(--sw-text); }
-h4 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
+h2 { margin: 0; font-size: 11px; font-weight: 700; text-transform: uppercase;
   letter-spacing: .6px; color: var(--sw-faint); border-top: 1px solid var(--sw-grid);
   padding-top: 7px; }
 .caution { font-size: 11px; line-height: 1.3; color: var(--sw-faint);
@@ -111,7 +145,7 @@ TEXT = (
     + LEGEND
     + WORKING
     + """
-h4.first { border-top: 0; }
+h2.first { border-top: 0; }
 pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
   white-space: pre-wrap; overflow-wrap: anywhere; user-select: all; }
 .notice { padding: 6px 10px; border-left: 5px solid #E69F00; background: var(--sw-panel);
@@ -125,6 +159,7 @@ pre { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; line-height: 1.5;
 for each component that has it."""
 
 KEYS = """
+h2 { font-size: 15px; margin: 12px 0 4px; }
 table { border: 0 !important; border-collapse: collapse; font-size: 12.5px; width: 100%; }
 th { text-align: left; color: var(--sw-faint); }
 th, td { border: 0; border-bottom: 1px solid var(--sw-grid); padding: 3px 8px 3px 0; }

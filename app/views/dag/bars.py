@@ -46,7 +46,11 @@ class DagBar(pn.viewable.Viewer):
         self.search.param.watch(lambda event: self._find(event.new), "value")
         self.found = pn.pane.HTML("", margin=(4, 2), stylesheets=[PLAIN], visible=False)
         self.legend = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(6, 6), stylesheets=[PLAIN, LEGEND]
+            "",
+            css_classes=["dag-legend"],
+            sizing_mode="stretch_width",
+            margin=(6, 6),
+            stylesheets=[PLAIN, LEGEND],
         )
         self.what_if = pn.widgets.Button(
             label="What if…",

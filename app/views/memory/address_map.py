@@ -174,7 +174,7 @@ class AddressMap:
         rects = rectangles(
             plot,
             self.source,
-            fill_alpha=1.0 if theme.dark else 0.85,  # names on it need the contrast
+            fill_alpha=solid(theme),
             line_color=theme.outline,
             line_width=1,
             hatch_color=theme.outline,
@@ -310,10 +310,20 @@ class AddressMap:
         self.wishes.wish(wishes)
         self.wishes.place(self._of(self.wishes.wished))
 
+    def turn(self, theme: Theme) -> None:
+        """Draw for another theme."""
+        for rect in self.rects:
+            rect.look(fill_alpha=solid(theme))
+
     def set_unit(self, unit: str) -> None:
         """Write addresses in KiB or hexadecimal."""
         self.formatter.tags = [unit]
         self.formatter.code = FORMAT_ADDRESS + f"// {unit}"
+
+
+def solid(theme: Theme) -> float:
+    """Opacity of rectangles: names on them need the contrast."""
+    return 1.0 if theme.dark else 0.85
 
 
 def edge_alpha(rectangles: int, strips: bool) -> float:

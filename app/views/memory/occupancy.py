@@ -42,7 +42,7 @@ class Occupancy:
         self.held_bytes: Sequence[int] = ()
         self.whole = (1, "the budget")  # what shares are of
         self.drawn: tuple[float, float, int] | None = None
-        self.held = SKY if theme.dark else BLUE  # blue has too little contrast with the dark panel
+        self.theme = theme
         names = ("left", "right", "top", "size", "share", "step", "operator", "colour", "hatch")
         self.source = ColumnDataSource({name: [] for name in names})
         self.pinned = ColumnDataSource({"x": [], "y": []})
@@ -76,7 +76,7 @@ class Occupancy:
         )
         dress(plot, theme)
         plot.min_border_left = AXIS_WIDTH
-        bars = hatched(
+        self.bars = bars = hatched(
             plot,
             "quad",
             self.source,
@@ -86,7 +86,7 @@ class Occupancy:
             bottom=0,
             top="top",
             fill_color="colour",
-            fill_alpha=1.0 if theme.dark else 0.75,
+            fill_alpha=solid(theme),
             line_color=None,
             hatch_color=theme.panel,
             hatch_alpha=0.6,
@@ -188,11 +188,28 @@ class Occupancy:
             "share": [f"{b / room:.0%} of {of}" for b in top],
             "step": [step + 1 for step in most],
             "operator": [shown.plan.program.steps[step] for step in most],
-            "colour": [VERMILLION if b == highest else self.held for b in top],
+            "colour": [VERMILLION if b == highest else held_colour(self.theme) for b in top],
             "hatch": [PEAK if b == highest else PLAIN for b in top],
         }
+
+    def turn(self, theme: Theme) -> None:
+        """Draw for another theme."""
+        for bar in self.bars:
+            bar.look(fill_alpha=solid(theme))
+        self.drawn = None
+        self._redraw()
 
     def set_unit(self, unit: str) -> None:
         """Write bytes in KiB or hexadecimal."""
         self.formatter.tags = [unit]
         self.formatter.code = FORMAT_ADDRESS + f"// {unit}"
+
+
+def held_colour(theme: Theme) -> str:
+    """The colour of bytes held: blue has too little contrast with the dark panel."""
+    return SKY if theme.dark else BLUE
+
+
+def solid(theme: Theme) -> float:
+    """Opacity of bars."""
+    return 1.0 if theme.dark else 0.75

@@ -31,7 +31,9 @@ CSS = """
   .card b { font-size: 13px; }
   .card span { font-size: 10.5px; }
 }
-.former .card { opacity: .55; border-style: dashed; }
+.former .card { border-style: dashed; border-color: var(--sw-faint); background: var(--sw-page);
+  filter: grayscale(1); }
+.former .card b { font-weight: 500; }
 .preview .card { border-style: dashed; border-color: #0072B2; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """

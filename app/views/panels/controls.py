@@ -143,7 +143,7 @@ class Controls(pn.viewable.Viewer):
     def __panel__(self) -> pn.Column:
         def heading(text: str) -> pn.pane.HTML:
             return pn.pane.HTML(
-                f"<h4>{text}</h4>",
+                f"<h2>{text}</h2>",
                 stylesheets=[PLAIN],
                 margin=(8, 8, 2, 8),
                 sizing_mode="stretch_width",

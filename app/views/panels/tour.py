@@ -29,7 +29,7 @@ const CSS = `
   padding: 12px 14px 10px; border-radius: 8px; background: var(--sw-panel, #fff);
   color: var(--sw-text, #1f2933); border: 1px solid #E69F00;
   box-shadow: 0 6px 28px rgba(0, 0, 0, .45); font: 14px/1.45 var(--sw-font, system-ui); }
-.callout h3 { margin: 0 0 5px; font-size: 16px; }
+.callout h2 { margin: 0 0 5px; font-size: 16px; }
 .callout p { margin: 0 0 9px; overflow-wrap: anywhere; }
 .row { display: flex; align-items: center; gap: 6px; }
 .count { flex: 1; color: var(--sw-faint, #5f6b76); font-size: 12px; }
@@ -68,7 +68,7 @@ export function render({ model }) {
   const root = host.attachShadow({ mode: 'open' });
   root.innerHTML = `<style>${CSS}</style><div class="spotlight" hidden></div>
     <div class="callout" role="dialog" aria-modal="false" aria-labelledby="t"
-      aria-describedby="p" tabindex="-1" hidden><div class="dots"></div><h3 id="t"></h3>
+      aria-describedby="p" tabindex="-1" hidden><div class="dots"></div><h2 id="t"></h2>
       <p id="p" aria-live="polite"></p><div class="row"><span class="count"></span>
       <button class="done">Done</button><button class="back">Back</button>
       <button class="next">Next</button></div></div>`;

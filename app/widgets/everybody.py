@@ -1,0 +1,30 @@
+"""What the page's head has for everybody: a style sheet for all components, and its script."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import param
+
+from app.model.places import ASSETS
+from app.widgets.component import flat
+from app.widgets.rows import Sender
+
+
+class Everybody(Sender):
+    """Names what shows only a sign, for those who listen, and sends `dark` or `light` where the
+    browser has another theme than the figures."""
+
+    dark = param.Boolean(default=False, doc="The theme that the figures were made in.")
+
+    _esm = (ASSETS / "names.js").read_text("utf-8")
+
+
+@cache
+def everybody() -> dict[str, str]:
+    """Variables of the template `page.html`, by name."""
+    script = (ASSETS / "everybody.js").read_text("utf-8")
+    return {
+        "everybody_css": (ASSETS / "everybody.css").read_text("utf-8"),
+        "everybody_js": flat(script),
+    }
