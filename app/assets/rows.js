@@ -38,6 +38,7 @@ function tableOf(rows, { head = [], empty = '', isOn = () => false, choose }) {
     const cells = (row.cells || []).some(Boolean) ? row.cells : [];
     if (!cells.length) first.colSpan = 99;  // words alone have the whole line
     line.append(first, ...cells.map((text) => textNode('td', text, 'number')));
+    if (row.about) line.title = row.about;
     if (row.title) line.className = 'title';
     if (row.key) {
       line.tabIndex = 0;

@@ -10,6 +10,7 @@ import numpy as np
 
 from app.model.checked_plan import Shown
 from app.model.detail import Boxes
+from app.model.names import tensor_path
 from planners.core.colours import STAYS, stay_of
 from planners.core.tables.distinct import distinct
 from planners.core.tables.table import Numbers
@@ -190,6 +191,7 @@ def map_marks(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def describe(shown: Shown, tensor: str) -> str:
-    """Kind and shape of a tensor."""
-    spec = shown.graph.tensors[tensor]
-    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'} {spec.dtype}"
+    """Kind and shape of a tensor, and the module that makes it."""
+    spec, path = shown.graph.tensors[tensor], tensor_path(shown.graph, tensor)
+    made = f", made by {path}" if path != tensor else ""
+    return f"{spec.kind} {'×'.join(map(str, spec.shape)) or 'scalar'} {spec.dtype}{made}"

@@ -8,6 +8,7 @@ import planners as sp
 from app.kinds.kind import Row, address_text, fact
 from app.model.banks import several
 from app.model.checked_plan import Shown
+from app.model.names import tensor_path
 from app.model.state import tensor_selection
 from planners.core.colours import STAYS, ink_on, stay_of
 from planners.core.units import format_bytes
@@ -66,6 +67,7 @@ def largest_tensors(shown: Shown, sizes: Mapping[str, int], title: str) -> list[
             "cells": [format_bytes(sizes[name])],
             "share": sizes[name] / sizes[most[0]],
             "key": tensor_selection(name),
+            "about": tensor_path(shown.graph, name),
         }
         for name in most
     ]

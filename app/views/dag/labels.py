@@ -13,7 +13,8 @@ if (source.fitted && known.every((value, i) => value === source.fitted[i])) retu
 source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
 const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
-  : /[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…';
+  : letters < 7 ? (/[0-9]$/.test(s) ? '…' + s.slice(1 - letters) : s.slice(0, letters - 1) + '…')
+  : s.slice(0, letters - 1 - ((letters - 1) >> 1)) + '…' + s.slice(s.length - ((letters - 1) >> 1));
 const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, conv2d a conv
   : cut(/^[a-z0-9_]+$/.test(s) ? s.split('_').at(-1).replace(/[0-9]+d?$/, '') || s
     : s.replace(/ operators?$/, ' ops'), letters);

@@ -72,7 +72,9 @@ for (let i = 0; i < tensor.length; i++) {
   if ((top[i] - bottom[i]) * high < 13 * scale) continue;
   const letters = Math.floor(((right[i] - left[i]) * wide - 4) / 6 / scale), name = tensor[i];
   if (name.length > letters && letters < 4) continue;
-  const text = name.length <= letters ? name : '…' + name.slice(1 - letters);
+  const tail = (letters - 1) >> 1;  // both ends tell a name from others
+  const text = name.length <= letters ? name
+    : name.slice(0, letters - 1 - tail) + '…' + name.slice(name.length - tail);
   if (apart && !apart(i, (text.length * 3 + 3) * scale)) continue;
   found.label_x.push((left[i] + right[i]) / 2);
   found.label_y.push(apart ? at : (bottom[i] + top[i]) / 2);

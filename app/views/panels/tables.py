@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app.kinds.facts import operator_facts, tensor_facts
 from app.kinds.kind import Row, fact, link
 from app.kinds.registry import kind_of, step_story
 from app.model.banks import several
@@ -97,15 +98,14 @@ def _tensor_rows(shown: Shown, name: str) -> list[Row]:
     for operator in selected_operators(graph, tensor_selection(name)):
         made = name in graph.operators[graph.index[operator]].outputs
         rows.append(link("made by" if made else "read by", operator, operator_selection(operator)))
-    return [*rows, *kind_of(shown).of_tensor(shown, name)]
+    return [*rows, *tensor_facts(shown, name), *kind_of(shown).of_tensor(shown, name)]
 
 
 def _operator_rows(shown: Shown, name: str) -> list[Row]:
     graph = shown.graph
     operator = graph.operators[graph.index[name]]
     rows = [fact(f"{name}: {operator.kind}", f"{operator.macs / 1e6:.4g} M MACs")]
-    if operator.block:
-        rows.append(fact(f"in {operator.block}", ""))
+    rows += operator_facts(shown, name)
     rows += kind_of(shown).part_of(shown, name)
     for word, tensors in (("reads", operator.inputs), ("writes", operator.outputs)):
         for tensor in tensors:

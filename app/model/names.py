@@ -1,0 +1,29 @@
+"""What operators and tensors are called where people read: the module's path and the operation."""
+
+from __future__ import annotations
+
+import planners as sp
+
+ELLIPSIS = "…"
+
+
+def path_of(graph: sp.Graph, operator: str) -> str:
+    """An operator's module path and its kind; its own name where the source has no path."""
+    found = graph.operators[graph.index[operator]]
+    return f"{found.block} · {found.kind}" if found.block else operator
+
+
+def tensor_path(graph: sp.Graph, tensor: str) -> str:
+    """The path of the operator that writes a tensor; its own name where none does."""
+    writer = graph.producer.get(tensor)
+    return tensor if writer is None else path_of(graph, graph.operators[writer].name)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of at most `most` letters, shortened in the middle: both ends tell it from others."""
+    if len(text) <= most:
+        return text
+    if most < 3:
+        return ELLIPSIS[:most]
+    tail = (most - 1) // 2
+    return text[: most - 1 - tail] + ELLIPSIS + text[len(text) - tail :]
