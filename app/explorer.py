@@ -147,8 +147,9 @@ class Explorer(pn.viewable.Viewer):
             recolour(self.dag.figure.document, before, self.theme)
             self.map.turn(self.theme)
             self.occupancy.turn(self.theme)
-            self._show_dag(refit=False)
-            draw(self.pareto, self.session)
+            if self.session.work.shown:
+                self._show_dag(refit=False)
+                draw(self.pareto, self.session)
 
     def _show_cards(self) -> None:
         if self.session.work.shown and not self.session.work.preview:

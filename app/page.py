@@ -182,7 +182,7 @@ def _fill(page: Any, theme: Theme, begin: Callable[[Session], None]) -> list[Any
             area[0].objects = things
         # Panel makes the models in turns of their own: Bokeh looks for them once, after the last.
         pn.state.execute(whole.pop_all().close, schedule=True)
-    return [session, *parts, *header, *modal]
+    return [session, *parts, *header, people, *modal]
 
 
 def _header(
