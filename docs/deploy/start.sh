@@ -4,6 +4,14 @@
 # `panel serve`; PANEL names another one than that of this checkout.
 set -eu
 umask 077
+for argument; do
+    case $argument in
+    --num-procs | --num-procs=*)
+        echo "start.sh: --num-procs does not work: start several servers (docs/deployment.md)" >&2
+        exit 2
+        ;;
+    esac
+done
 here=$(cd "$(dirname "$0")/../.." && pwd)
 state=${STATE_DIRECTORY:-$HOME/.local/state/spillway}
 mkdir -p "$state"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from app.door import hung
+
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "docs" / "deploy"
 
@@ -46,6 +48,28 @@ def test_the_first_start_makes_secrets_and_later_ones_keep_them(tmp_path: Path) 
     assert started(tmp_path / "other")[2] != session
 
 
+@pytest.mark.parametrize("asked", [["--num-procs", "2"], ["--num-procs=0"]])
+def test_several_processes_of_one_server_are_refused(asked: list[str], tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        started(tmp_path / "state", *asked)
+    assert refused.value.returncode == 2
+    assert "docs/deployment.md" in refused.value.stderr
+
+
+def test_one_of_several_processes_ends_before_anybody_comes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(code: int) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(hung.os, "_exit", ended)
+    for number, told in ((0, hung.SEVERAL + "\n"), (1, "")):
+        monkeypatch.setattr(hung, "task_id", lambda number=number: number)
+        with pytest.raises(SystemExit) as left:
+            hung.hang_door()
+        assert (left.value.code, capsys.readouterr().err) == (0, told)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "spillway.service"
@@ -74,7 +98,9 @@ def test_the_proxy_and_the_unit_agree() -> None:
     proxy = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     found = dict(re.findall(r"--(prefix|port|allow-websocket-origin) (\S+)", unit))
     assert f"location /{found['prefix']}/ {{" in proxy
-    assert f"proxy_pass http://127.0.0.1:{found['port']};" in proxy
+    assert "proxy_pass http://spillway;" in proxy
+    servers = f"hash $remote_addr consistent;\n    server 127.0.0.1:{found['port']};"
+    assert f"upstream spillway {{\n    {servers}" in proxy
     assert f"server_name {found['allow-websocket-origin']};" in proxy
     assert "--use-xheaders" in unit
     assert "proxy_set_header X-Real-IP $remote_addr;" in proxy
