@@ -52,7 +52,8 @@ function placingEditor({ el }, { stays, places, budget, snap, changed }) {
     for (let step = 0; step < steps; step += every)
       lines.push(words((x(step) + x(step + 1)) / 2, HIGH - 14, String(step + 1), 'axis', 'middle'));
     lines.push(svg('line', { class: 'limit', x1: LEFT, x2: WIDE - RIGHT, y1: y(budget), y2: y(budget) }),
-      words(WIDE - RIGHT, y(budget) - 4, bytesText(budget), 'axis', 'end'));
+      words(WIDE - RIGHT, y(budget) - 4, bytesText(budget), 'axis', 'end'),
+      words(LEFT, HIGH - 2, 'step', 'axis', 'start'), words(4, TOP, 'address', 'axis', 'start'));
     ground.replaceChildren(...lines);
   }
   function words(left, top, text, cls, anchor) {

@@ -8,8 +8,8 @@
     verdict.dataset.passed = passed ? 'yes' : 'no';
     verdict.textContent = text;
   }
-  function save(name, data) {
-    const href = URL.createObjectURL(new Blob([JSON.stringify(data, null, 1)]));
+  function save(name, text) {
+    const href = URL.createObjectURL(new Blob([text]));
     const anchor = el('a', { href, download: name });
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(href), 60000);
@@ -66,7 +66,7 @@
     };
     const under = el('div', { className: 'bar' },
       button('Begin again', () => { say({ answer: '' }); showTasks(); }),
-      button('Save the answer', () => save(`${task.name}.json`, answer)),
+      button('Save the answer', () => save(`${task.name}.json`, JSON.stringify(answer, null, 1))),
       el('label', {}, 'Open an answer: ', file),
       el('span', { className: 'faint' }, el('code', {}, `spillway judge ${task.name} ${task.name}.json`)));
     const made = editor(task);
@@ -196,16 +196,30 @@
       places.splice(0, places.length, ...own);
       show();
     });
-    const csv = button('Save the addresses', () => save(`${id}-addresses.json`,
-      { plan: id, addresses: stays.map((stay, i) => ({ ...stay, at: places[i] })) }));
+    const csv = button('Save as CSV', () => save(`${id}.csv`, csvOf(stays, places)));
     function show() {
       main.replaceChildren(
         el('p', { className: 'lead' }, link(`${site.networks[cell.network].name}: ${nameOf(id)}`, cell.page),
           '. Each rectangle is a tensor on chip: drag it to another address, or type one.'),
         verdict, placingEditor({ el }, { stays, places, budget, snap: 64, changed }),
-        el('div', { className: 'bar' }, again, csv));
+        el('div', { className: 'bar' }, again, csv,
+          el('span', { className: 'faint' }, el('code', {}, `spillway audit ${id}.csv`))));
     }
     show();
+  }
+
+  // What `spillway audit` reads; a name that a spreadsheet would take for a formula is quoted.
+  function csvOf(stays, places) {
+    const seen = new Map(), cell = (text) => {
+      const plain = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+      return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+    };
+    const lines = stays.map(({ name, steps, size }, i) => {
+      const count = (seen.get(name) || 0) + 1;
+      seen.set(name, count);
+      return [cell(count > 1 ? `${name}#${count}` : name), ...steps, size, places[i]].join(',');
+    });
+    return `id,lower,upper,size,offset\n${lines.join('\n')}\n`;
   }
 
   const show = page === 'tasks' ? showTasks : showPlan;

@@ -22,6 +22,7 @@ from planners.cli.options import (
     weights_given,
 )
 from planners.cli.output import CommandAnswer, Reporter, print_table, size_text
+from planners.core.registry import AUTO, OURS
 
 SITE, CELLS = "app.outputs.site.write", "app.outputs.site.cells"
 """By name: the library knows nothing of the application."""
@@ -39,7 +40,7 @@ def site(
     planners: Annotated[
         str,
         typer.Option("--planners", help="names with commas, options too: fusion:objective=latency"),
-    ] = ",".join(name for name in sp.planners() if name != "auto"),
+    ] = ",".join(name for name, *_ in OURS if name != AUTO),
     budgets: Annotated[str, typer.Option("--budgets", help="with commas")] = "MR,256KiB,MP",
     machine: MachineOption = "npu_small",
     time_limit: Annotated[

@@ -127,7 +127,7 @@ def a_comparison(page: Page) -> None:
     expect(first.locator("#live tr.on")).to_have_count(1)
 
 
-def test_by_hand_and_judged(folder: Path, disk: Page) -> None:
+def test_by_hand_and_judged(folder: Path, disk: Page, tmp_path: Path) -> None:
     disk.goto((folder / "place.html").as_uri())
     disk.locator("main li a").first.click()
     verdict = disk.locator(".verdict")
@@ -137,6 +137,10 @@ def test_by_hand_and_judged(folder: Path, disk: Page) -> None:
     expect(verdict).to_contain_text("leaves the budget by 2 KiB")
     disk.reload()
     expect(verdict).to_contain_text("leaves the budget by 2 KiB")
+    with disk.expect_download() as waiting:
+        disk.get_by_text("Save as CSV").click()
+    waiting.value.save_as(tmp_path / "placed.csv")
+    assert sp.audit(tmp_path / "placed.csv").peak_bytes == 22 * 1024
 
     disk.goto((folder / "tasks.html").as_uri() + "#task=chain")
     expect(verdict).to_contain_text("Not valid: step")

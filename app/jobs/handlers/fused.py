@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -82,16 +82,24 @@ def run_preview(desk: Desk, request: Request) -> None:
 
 def run_why(desk: Desk, request: Request) -> None:
     """Report what the groups of a plan would cost otherwise, and why they are as they are."""
-    known = live(desk, request.problem)
-    masks = [sum(1 << i for i in group) for group in request.more["groups"]]
+    known, asked = live(desk, request.problem), request.more
     joint = bool(request.problem["options"].get("joint"))
-    explainer = Explainer(known.model, masks, request.more["budget_bytes"], joint=joint)
-    for k, name in enumerate(request.more["names"]):
+    reasons = reasons_of(known, asked["groups"], asked["budget_bytes"], joint)
+    for name, facts in zip(asked["names"], reasons, strict=True):
         if desk.stopped:
             return
-        facts = {
+        desk.result("why", group=name, facts=facts)
+
+
+def reasons_of(
+    known: Live, groups: Sequence[Sequence[int]], budget_bytes: int, joint: bool
+) -> Iterator[dict[str, Any]]:
+    """Of each group, as positions of operators: what it would cost otherwise, and why it is so."""
+    masks = [sum(1 << i for i in group) for group in groups]
+    explainer = Explainer(known.model, masks, budget_bytes, joint=joint)
+    for k in range(len(masks)):
+        yield {
             "alone_bytes": explainer.alone_bytes(k),
             "single": explainer.why_single(k),
             "neighbours": [asdict(pair) for pair in explainer.neighbours(k)],
         }
-        desk.result("why", group=name, facts=facts)

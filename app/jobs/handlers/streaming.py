@@ -40,14 +40,20 @@ Found = tuple[str, Sequence[DelayPoint]]
 def run_fronts(desk: Desk, request: Request) -> None:
     """Delay against memory: every breakpoint, the exact fronts, the paper's search and points."""
     problem = request.problem
-    graph, machine = desk.graph(problem), machine_of(problem)
-    held = pack_activations(graph, Clock(FRONTS_S)).size_bytes
-    step = int(problem["options"].get("step", STEP_BYTES))
-    for name, points in fronts(graph, machine, problem["options"].get("times", ""), step):
+    for name, rows in front_rows(desk.graph(problem), machine_of(problem), problem["options"]):
         if desk.stopped:
             return
-        rows = [[point.memory_bytes + held, point.delay_s] for point in points]
         desk.result("front", name=name, points=rows)
+
+
+def front_rows(
+    graph: sp.Graph, machine: sp.Machine, options: Mapping[str, Any]
+) -> Iterator[tuple[str, list[list[float]]]]:
+    """The series by name: bytes of rings and activations, and seconds of delay."""
+    held = pack_activations(graph, Clock(FRONTS_S)).size_bytes
+    step = int(options.get("step", STEP_BYTES))
+    for name, points in fronts(graph, machine, options.get("times", ""), step):
+        yield name, [[point.memory_bytes + held, point.delay_s] for point in points]
 
 
 def fronts(graph: sp.Graph, machine: sp.Machine, times: str, step: int) -> Iterator[Found]:

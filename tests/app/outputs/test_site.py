@@ -12,6 +12,7 @@ import pytest
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
 from app.outputs.site.pairs import pairs_data
+from app.outputs.site.reasons import reasons
 from app.outputs.site.texts import data_script, site_page
 from app.outputs.site.tour import tour_data
 from app.outputs.site.write import Written, write_site
@@ -120,10 +121,12 @@ def test_a_run_that_is_stopped_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["other", "changed", "link", "folder", "no list"])
 def test_what_is_not_of_a_site_is_not_touched(tmp_path: Path, change: str) -> None:
-    folder = SiteFolder(tmp_path)
-    folder.open()
-    folder.write("a/b.html", "ours")
-    SiteFolder(tmp_path).open()
+    with SiteFolder(tmp_path) as folder:
+        folder.write("a/b.html", "ours")
+        with pytest.raises(sp.BadInput, match="another run writes"), SiteFolder(tmp_path):
+            pass
+    with SiteFolder(tmp_path):
+        pass
     match change:
         case "other":
             (tmp_path / "a" / "notes.txt").write_text("mine")
@@ -138,21 +141,20 @@ def test_what_is_not_of_a_site_is_not_touched(tmp_path: Path, change: str) -> No
                 '{"written_by": "spillway code", "files": {}, "plans": {}}'
             )
     before = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
-    with pytest.raises(sp.BadInput, match="is not touched.*name a new or an empty folder"):
-        SiteFolder(tmp_path).open()
+    why = "is not touched.*name a new or an empty folder"
+    with pytest.raises(sp.BadInput, match=why), SiteFolder(tmp_path):
+        pass
     assert before == {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*")}
 
 
 def test_what_a_killed_run_left_is_ours(tmp_path: Path) -> None:
-    folder = SiteFolder(tmp_path)
-    folder.open()
-    folder.write("b.html", "ours")
+    with SiteFolder(tmp_path) as folder:
+        folder.write("b.html", "ours")
     for name in (".b.html.abcd_123", f".{LIST}.abcd_123"):
         (tmp_path / name).write_text("half")
-    again = SiteFolder(tmp_path)
-    again.open()
-    again.keep("b.html")
-    again.close(set())
+    with SiteFolder(tmp_path) as again:
+        again.keep("b.html")
+        again.close(set())
     assert sorted(file.name for file in tmp_path.iterdir()) == [LIST, "b.html"]
 
 
@@ -179,6 +181,24 @@ def test_pairs_are_what_the_explorer_compares() -> None:
     assert spilled
     assert pair["count"] == len(pair["tensors"])
     assert pairs_data([*shown.items()][:1])["pairs"] == {}
+
+
+def test_pages_know_what_workers_find_out_beside_a_plan() -> None:
+    graph = sp.load("mcunet_vww1", input_shape=[[1, 3, 32, 32]])
+
+    def found(planner: str, budget: str) -> tuple[Shown, dict[str, Any]]:
+        plan = sp.plan(graph, planner=planner, budget=budget, time_limit=5)
+        shown = seen_of(plan).shown
+        return shown, reasons(shown)
+
+    fused, why = found("fusion", "64KiB")
+    assert list(why["why"]) == [group.name for group in fused.groups]
+    assert all(facts["alone_bytes"] for facts in why["why"].values())
+    streamed, fronts = found("streaming", "1MiB")
+    assert {"2s exact", "2s all"} <= set(fronts["fronts"])
+    assert streamed.stream is not None
+    assert min(size for size, _ in fronts["fronts"]["2s exact"]) <= streamed.stream.memory_bytes
+    assert found("cosma", "MR")[1] == {}
 
 
 def test_every_stop_of_the_tour_has_a_text_and_an_address(shown: Shown) -> None:
