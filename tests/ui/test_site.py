@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app.outputs.site.cells import SiteAsked
-from app.outputs.site.write import write_site
 from playwright.sync_api import Browser, Page, expect
 
 import planners as sp
+from app.outputs.site.cells import SiteAsked
+from app.outputs.site.write import write_site
 from planners.assignments import assignment, solution
 from tests.app.outputs.test_site import network
 

@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import planners as sp
+from app.model.checked_plan import Shown
 from app.outputs.site.cells import Ids, SiteAsked, cells_of
 from app.outputs.site.folder import LIST, SiteFolder
 from app.outputs.site.pairs import pairs_data
@@ -16,9 +19,6 @@ from app.outputs.site.reasons import reasons
 from app.outputs.site.texts import data_script, site_page
 from app.outputs.site.tour import tour_data
 from app.outputs.site.write import Written, write_site
-
-import planners as sp
-from app.model.checked_plan import Shown
 from app.outputs.standalone import seen_of
 from app.session.tour_stops import PLANS, STOPS
 from planners.assignments import assignment
