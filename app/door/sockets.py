@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 from bokeh.server.tornado import BokehTornado
@@ -14,6 +15,8 @@ from app.door.refusals import Refusal
 from app.model.settings import MESSAGE, SOCKETS
 
 TRY_LATER, TOO_BIG = 1013, 1009  # of RFC 6455 and its registry
+SLOW_MS = 60_000
+"""For so long a browser may take nothing of what is sent to it."""
 
 
 def refusal_of_socket(server: BokehTornado, request: HTTPServerRequest) -> Refusal | None:
@@ -26,6 +29,13 @@ def refusal_of_socket(server: BokehTornado, request: HTTPServerRequest) -> Refus
     return Refusal(503, "The server is full", why, AGAIN_S)
 
 
+def end_if_slow(line: socket.socket) -> None:
+    """Have the system end a connection whose other end takes nothing any more, so that what is sent
+    to it does not pile up in memory. Systems other than Linux wait for longer."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SLOW_MS)
+
+
 def bound_sockets() -> None:
     """Have sockets make sessions in their turn and while there are places, and close those that
     send more than they may."""
@@ -34,6 +44,7 @@ def bound_sockets() -> None:
         return
 
     async def open_in_turn(handler: Any, token: str) -> None:
+        end_if_slow(handler.request.connection.stream.socket)
         known = {session.id for session in handler.application_context.sessions}
         if get_session_id(token) in known:
             await opened(handler, token)

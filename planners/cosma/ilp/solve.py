@@ -180,7 +180,7 @@ began = time.perf_counter()
 found = milp(
     m["c"], integrality=np.ones(shape[1]), bounds=Bounds(m["least"], m["most"]),
     constraints=LinearConstraint(rows, m["lower"], m["upper"]),
-    options={"time_limit": max(0.01, float(sys.argv[3]) - time.time()), "mip_rel_gap": 0.0},
+    options={"time_limit": max(0.01, float(sys.argv[3]) - time.monotonic()), "mip_rel_gap": 0.0},
 )
 bound = found.mip_dual_bound
 answer = {
@@ -198,7 +198,7 @@ def _highs(arrays: _Arrays, limit_s: float, should_stop: Callable[[], bool] | No
     with tempfile.TemporaryDirectory() as folder:
         model, result = Path(folder, "model.npz"), Path(folder, "result.json")
         np.savez(model, **arrays.data)  # type: ignore[arg-type]
-        end = str(time.time() + limit_s)  # The process's own start counts too.
+        end = str(time.monotonic() + limit_s)  # The process's own start counts too.
         command = [sys.executable, "-c", _WORKER, str(model), str(result), end]
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
