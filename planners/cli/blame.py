@@ -13,10 +13,13 @@ from planners.cli.options import AsJson, TimeLimit, app
 from planners.cli.output import CommandAnswer, Reporter, size_text
 from planners.core.errors import BadInput
 from planners.core.files import write_json
+from planners.importers.registry import format_of
 
 if TYPE_CHECKING:
     from planners.audits.blame.blame import Blame, BlamedShare
 
+AUDITED = (".tflite", ".json")
+"""Files of models that say how they are planned."""
 MOST_LINES = 8
 """Tensors and blocks that are printed; `--json` has all."""
 
@@ -34,6 +37,8 @@ def blame(
 
     Every change is planned and replayed: the new peak is that of a plan, not an estimate.
     """
+    if format_of(plan) is not None and plan.suffix.lower() not in AUDITED:
+        raise BadInput(f"{plan} is a model: spillway plan {plan} --out plan.json, and blame that")
     with Reporter(as_json, f"blaming {plan.name}") as reporter:
         found = sp.blame(plan, time_limit=time_limit, should_stop=lambda: reporter.stop)
     facts = found.to_json()
@@ -74,9 +79,10 @@ def _text(found: Blame) -> str:
         proven = ", proven" if change.proven else ""
         wish = f" (--wish '{change.wish}')" if change.wish else ""
         lines.append(f"  {size:<{WIDE}}{change.words:.70}: {share:.1%} less{cost}{proven}{wish}")
-    return "\n".join(lines)
+    return "\n".join(lines if found.finished else [*lines, TIME_OVER])
 
 
+TIME_OVER = "time ended before all changes were planned: --time-limit gives more"
 WIDE = 26
 NONE = "no change that was planned lowers it"
 

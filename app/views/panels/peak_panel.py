@@ -70,6 +70,8 @@ def blame_rows(blamed: Mapping[str, Any]) -> list[dict[str, Any]]:
         rows.append(row | (_key(change["tensor"]) if change["tensor"] else {}))
     if not blamed["changes"]:
         rows.append({"text": "nothing that was planned", "cells": ["", ""]})
+    if not blamed.get("finished", True):
+        rows.append({"text": "time ended before all were planned", "cells": ["", ""]})
     for title in ("kinds", "tensors", "blocks"):
         rows.append({"text": f"by {title[:-1]}", "cells": ["bytes", "lowered by"]})
         for share in blamed[title][:LISTED]:

@@ -46,6 +46,7 @@ class Blame(Displayed):
     operator: str
     parts: tuple[PeakPart, ...]
     changes: tuple[PeakChange, ...]
+    finished: bool = True
 
     def by_kind(self) -> tuple[BlamedShare, ...]:
         return self._shares(lambda part: part.kind)
@@ -102,6 +103,7 @@ class Blame(Displayed):
             "blocks": listed(self.by_block()),
             "tensors": listed(self.by_tensor()),
             "changes": [{name: getattr(c, name) for name in names} for c in self.changes],
+            "finished": self.finished,
         }
 
 
@@ -123,16 +125,20 @@ def blame_plan(
     plan: Plan, *, time_limit: float = 30.0, should_stop: Callable[[], bool] | None = None
 ) -> Blame:
     """Blame a plan of any planner. Raises `InvalidPlan` where it is wrong, `BadInput` for one of an
-    allocation: blame what was audited."""
+    allocation: blame what was audited, and for one in several memories."""
     if of_allocation(plan.graph):
         raise BadInput(f"{plan.graph.name!r:.60} is an allocation: blame its file")
+    if plan.slow_memories:
+        names = " and ".join((plan.machine.onchip, *plan.slow_memories))
+        raise BadInput(f"the peak of one memory is taken apart; this plan lies in {names}")
     clock = Clock(time_limit, should_stop=should_stop)
     report = check(plan)
     parts = parts_of_plan(plan, report)
     changes = sorted(changes_of(plan, report, parts, clock), key=lambda change: change.cost)
     step = report.peak_step
     operator = plan.program.steps[step] if step < len(plan.program.steps) else ""
-    return Blame(plan.graph.name, report.extent_bytes, step, operator, parts, tuple(changes))
+    rest = parts, tuple(changes), not clock.expired()
+    return Blame(plan.graph.name, report.extent_bytes, step, operator, *rest)
 
 
 def blame_audit(found: Audit) -> Blame:

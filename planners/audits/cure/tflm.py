@@ -75,7 +75,9 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
     """
     if len(file.subgraphs) > 1:
         count = len(file.subgraphs)
-        raise BadInput(f"{file.path} has {count} subgraphs: the runtime takes a plan for one alone")
+        raise BadInput(
+            f"{file.path} has {count} subgraphs: the runtime reads the first one's plan for each"
+        )
     tensors = buffers(file)
     if not tensors:
         raise BadInput(f"{file.path}: its operators hand nothing on: there is nothing to place")

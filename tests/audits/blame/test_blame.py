@@ -122,3 +122,27 @@ def test_another_tools_plan_and_the_command(tmp_path: Path) -> None:
     assert sp.check(sp.Plan.load(said["plans"][0])).extent_bytes == 16
     plain = CliRunner().invoke(app, ["blame", str(table)])
     assert "other addresses: a peak of 16" in plain.stdout
+
+
+def test_of_several_memories_it_is_refused() -> None:
+    plan = sp.plan(sp.load("mcunet_in0"), "cosma", "16KiB", machine="stm32h743_psram")
+    with pytest.raises(sp.BadInput, match="this plan lies in dtcm and sram"):
+        sp.blame(plan)
+
+
+def test_where_time_ended_that_is_said(tmp_path: Path) -> None:
+    plan = sp.plan(random_graph(3, 6), "cosma", 1 << 20)
+    assert sp.blame(plan).finished
+    short = sp.blame(plan, should_stop=lambda: True)
+    assert not short.finished
+    assert short.to_json()["finished"] is False
+    plan.save(tmp_path / "plan.json")
+    asked = ["blame", str(tmp_path / "plan.json"), "--time-limit", "0.001"]
+    assert "time ended before all changes were planned" in CliRunner().invoke(app, asked).output
+
+
+def test_a_model_is_to_be_planned_first(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"")
+    answer = CliRunner().invoke(app, ["blame", str(tmp_path / "net.onnx")])
+    assert isinstance(answer.exception, sp.BadInput)
+    assert "is a model: spillway plan" in str(answer.exception)
