@@ -52,7 +52,7 @@ def memory_html(shown: Shown, paints: Paints) -> str:
         (WIDTH, top + MAP + HELD + 34),
         f"Address map of {shown.graph.name}: {len(rows)} stays in {shown.steps} steps",
         _bands(shown, steps) if kind.banded else "",
-        _map(shown, rows, (steps, paints), Frame(top, MAP, *kind.limit(shown))),
+        _map(shown, rows, (steps, paints), MapFrame(top, MAP, *kind.limit(shown))),
         held_svg(shown.report.occupancy, shown.plan.program.steps, steps, top + MAP + 18, shown),
         cursor(shown.opening_step, steps, top, top + MAP + 18 + HELD),
         kind="sw-memory",
@@ -63,7 +63,7 @@ def memory_html(shown: Shown, paints: Paints) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class MapFrame:
     """Where a map is drawn, its limit with its name, and how far its addresses go at least."""
 
     top: float
@@ -83,7 +83,7 @@ def _several_html(shown: Shown, paints: Paints) -> str:
         rows, left_out = largest(
             kind_of(shown).rows(shown, bank.name).rows(0, shown.steps), 2 * TOLD
         )
-        frame = Frame(at, ONE_OF_SEVERAL, bank.size_bytes, bank.name, bank.sight_bytes)
+        frame = MapFrame(at, ONE_OF_SEVERAL, bank.size_bytes, bank.name, bank.sight_bytes)
         parts.append(_map(shown, rows, (steps, paints), frame))
         at += ONE_OF_SEVERAL + BAND
         every += rows
@@ -111,7 +111,7 @@ def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
     return [rows[i] for i in first], f"the {most} largest of {len(rows):,} pieces"
 
 
-def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame: Frame) -> str:
+def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame: MapFrame) -> str:
     steps, paints = across
     limit, name = frame.limit_bytes, frame.name
     high = max([frame.sight_bytes or limit, *(row["top"] for row in rows)])
