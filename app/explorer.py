@@ -122,7 +122,7 @@ class Explorer(pn.viewable.Viewer):
         """Each view is redrawn when what it shows changes, and only then."""
         work, look = self.session.work, self.session.look
         follow(work, "shown", lambda: self._show_plan())
-        follow(work, ["planning", "shown_for"], lambda: self._show_cards())
+        follow(work, ["planning", "shown_for", "budgets"], lambda: self._show_cards())
         follow(self.session.problem, list(self.session.problem.param), lambda: self._show_cards())
         follow(self.session.problem, ["options", "planner"], lambda: self._show_breaks())
         follow(self.session.problem, "wishes", lambda: self._show_wishes())
@@ -152,8 +152,9 @@ class Explorer(pn.viewable.Viewer):
                 draw(self.pareto, self.session)
 
     def _show_cards(self) -> None:
-        if self.session.work.shown and not self.session.work.preview:
-            self.cards.object = cards_html(self.session.work.shown, self.session.stale)
+        work = self.session.work
+        if work.shown and not work.preview:
+            self.cards.object = cards_html(work.shown, self.session.stale, work.budgets)
 
     def _tell_groups(self) -> None:
         """The alternative costs of the groups' operators arrive later than the plan."""

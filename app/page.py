@@ -21,9 +21,12 @@ from app.model.glossary import glossary_html
 from app.model.places import ASSETS
 from app.model.url import from_query, link, not_in_links, pinned_in
 from app.outputs.export_panel import ExportPanel
+from app.outputs.lecture_window import lecture_window
 from app.outputs.scripts import as_python
+from app.session.first import first_fields
 from app.session.session import Session
 from app.views.panels.controls import Controls
+from app.views.panels.drop_anywhere import drop_anywhere
 from app.views.panels.presenter import CSS as PRESENTER
 from app.views.panels.presenter import presenter
 from app.views.panels.tour import tour_view
@@ -40,7 +43,7 @@ from planners.core.garbage import no_collection
 POLL_MS = 50
 END_S = 1.0
 WORKING = ["planning", "sweeping", "asking", "coding", "streaming", "exporting", "pinning"]
-WORKING += ["auditing", "blaming", "pricing", "judging", "touring"]
+WORKING += ["auditing", "blaming", "pricing", "judging", "touring", "infeasible"]
 LIVE_MS = 25  # while somebody drags the budget and waits for groups
 HELP = """
 ## Keys
@@ -196,6 +199,7 @@ def _header(
     window = pn.Column(margin=0)
     code, text = cache(code_pane), cache(help_pane)
     export = cache(lambda: exporting().box)
+    lecture = cache(lambda: lecture_window(session, page.close_modal))
 
     def show(what: Callable[[], Any]) -> None:
         widget = what()
@@ -220,7 +224,7 @@ def _header(
         )
 
     tagline = pn.pane.HTML(
-        "<em>where every tensor lives, and what each byte buys</em>",
+        "<em>How a neural network runs in a memory that is too small for it</em>",
         styles={"color": "#b9cbd9", "font-size": "13px"},
         css_classes=["tagline"],
     )
@@ -229,6 +233,7 @@ def _header(
         tagline,
         pn.HSpacer(),
         button("Tour", "tour", lambda _e: session.tour.start()),
+        button("Lecture", "lecture", lambda _e: show(lecture)),
         button("Export", "export", lambda _e: show(export)),
         copy,
         button("Copy as Python", "python", python),
@@ -236,6 +241,7 @@ def _header(
         browser,
         seen(pn.Row, tour_view(session), margin=0),
         presenter(session),
+        drop_anywhere(session),
         Connection(width=0, height=0, margin=0),
     ]
     return header, [window]
@@ -303,7 +309,7 @@ def _open_link(session: Session) -> None:
     """Open a session with the problem in the page's address."""
     given = pn.state.session_args.items()
     arguments = {name: values[0].decode("utf-8", "replace") for name, values in given}
-    problem, look, wrong = from_query(arguments)
+    problem, look, wrong = from_query(arguments, first_fields())
     pinned, more = pinned_in(arguments, problem)
     session.open(problem, look, [*wrong, *more])
     session.repins.start(pinned)

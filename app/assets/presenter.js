@@ -137,7 +137,7 @@ export function render({ model, view }) {
     const event = new CustomEvent('spillway-key', { detail, cancelable: true });
     if (document.dispatchEvent(event)) model.send_msg({ key });
   }
-  const onward = (by) => (model.item.number
+  const onward = (by) => (model.item.of
     ? model.send_msg({ item: by }) : send(by > 0 ? 'ArrowRight' : 'ArrowLeft'));
   function darken() {
     if (black) { black.remove(); black = null; return; }
@@ -157,9 +157,9 @@ export function render({ model, view }) {
       head.append(one);
       return one;
     };
-    if (item.number) {
+    if (item.of) {
       button('◀', 'previous item of the lecture: Shift and PageUp', () => model.send_msg({ item: -2 }), 'before');
-      head.append(part('span', 'count', `${item.number} of ${item.of}`));
+      head.append(part('span', 'count', item.number ? `${item.number} of ${item.of}` : `${item.of} items`));
       button('▶', 'next item of the lecture: Shift and PageDown', () => model.send_msg({ item: 2 }), 'after');
     }
     offered().forEach((name, i) => {
@@ -260,7 +260,7 @@ export function render({ model, view }) {
     if (at && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
     const { key, shiftKey } = event, paged = { PageDown: 1, PageUp: -1 }[key];
     const layout = /^[1-9]$/.test(key) && offered()[Number(key) - 1];
-    if (paged && shiftKey && model.item.number) model.send_msg({ item: 2 * paged });
+    if (paged && shiftKey && model.item.of) model.send_msg({ item: 2 * paged });
     else if (paged || key === '.') ACTS[key]();
     else if (layout) turn(layout);
     else return;

@@ -31,6 +31,7 @@ class PoolKind(WholeKind):
         "Lets an output take the place of a dying input in a circular pool, segment by segment: its"
         " write pointer never passes what is still read."
     )
+    manner = "with outputs that take the place of dying inputs"
     measure = "RAM"
     budgets: Mapping[str, str] = {
         "MR": "the largest operator with its tensors apart: overlapping them needs less",

@@ -28,6 +28,11 @@ def kind_of_planner(planner: str) -> WholeKind:
     return OF_PLANNER.get(planner, WHOLE)
 
 
+def known_planners() -> list[str]:
+    """The planners whose plans are of a kind of their own, without the choice among them."""
+    return [name for name, kind in OF_PLANNER.items() if not isinstance(kind, AutoKind)]
+
+
 def step_story(shown: Shown, step: int) -> list[Sentence]:
     """What happened during a step of a plan, in the order in which it happened."""
     return kind_of(shown).story(shown, step)

@@ -39,6 +39,7 @@ class StreamKind(WholeKind):
         "MR": "the largest operator alone, without rings: streaming needs them beside activations",
         "MP": "the least peak of activations, without rings: streaming needs them beside these",
     }
+    manner = "with weights that stream through it"
     whole_operators = False
     panel = "streams"
     pictures: Mapping[str, str] = {"delay against memory": "delay-front"}

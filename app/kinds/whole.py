@@ -38,6 +38,8 @@ class WholeKind:
     """The name of the planner that makes such plans."""
     about = ""
     """What that planner does, in terms of the glossary."""
+    manner = ""
+    """How its plans run a network whose tensors are not whole, as a part of a sentence."""
     measure = ""
     """What the solver's bytes measure; empty where its objective says that."""
     budgets: Mapping[str, str] = {}

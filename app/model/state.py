@@ -180,6 +180,9 @@ class Work(param.Parameterized):
     preview = param.Dict(default={}, doc="The groups at the budget under the slider, or empty.")
     asking = param.Boolean(False, doc="Whether a worker is asked about fused groups.")
     infeasible = param.Dict(default={}, doc="Why the last problem has no plan; empty otherwise.")
+    elsewhere = param.List(
+        default=[], doc="Planners that fit where the chosen one does not: planner, need_bytes."
+    )
     notice = param.String("", doc="One line on what went wrong last; empty otherwise.")
     exporting = param.String("", doc="What is being done for a file to save; empty: nothing.")
     exported = param.Dict(default={}, doc="The last file: its name and its bytes, gzip, base 64.")

@@ -10,15 +10,18 @@ import json
 from functools import cache
 from typing import Any
 
+from app.kinds.registry import kind_of_planner, known_planners
 from app.model.checked_plan import Shown, show
 from app.model.places import ASSETS
+from app.model.state import problem_with
 
 FILE = ASSETS / "first.json"
+PLAN_S = 90
 
 
 @cache
 def stored_first() -> dict[str, Any]:
-    """The stored problem, its plan as JSON text, its graph's budgets and the points of a sweep."""
+    """The fields of the problem, its plan as JSON, its graph's budgets and points of a sweep."""
     stored: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return stored
 
@@ -29,27 +32,40 @@ def first_shown() -> Shown:
     return show(json.dumps(stored_first()["plan"]))
 
 
-def make() -> dict[str, Any]:
-    """Plan the first problem and sweep its budgets."""
+def first_fields() -> dict[str, Any]:
+    """The fields of the first problem that are not the usual ones."""
+    return dict(stored_first()["problem"])
+
+
+def make(fields: dict[str, Any]) -> dict[str, Any]:
+    """Plan the first problem, and whole tensors in the least memory that they fit, to compare."""
     from app.jobs.desk import Desk
     from app.jobs.handlers.planning import budgets
     from app.jobs.handlers.sweep import make_plan, point
-    from app.session.models import Models
-    from app.session.sweeping import sweep_budgets
 
-    problem = Models().request()
-    desk = Desk(io.StringIO())
+    desk, problem = Desk(io.StringIO()), request_of(fields)
     graph = desk.graph(problem)
     named = budgets(desk, graph, problem["weights"])
-    points = []
-    for size in sweep_budgets(named):
-        row = point(make_plan(desk, graph, problem, size))
+    plan = make_plan(desk, graph, {**problem, "time_limit": PLAN_S}, problem["budget"])
+    points = [{**point(plan), "budget_bytes": plan.budget_bytes, "problem": problem}]
+    for planner in known_planners():
+        if kind_of_planner(planner).whole_operators:
+            options = {f"{planner}.objective": "latency"}
+            whole = request_of({**fields, "planner": planner, "options": options})
+            row = point(make_plan(desk, graph, whole, "MR"))
+            points.append({**row, "budget_bytes": named["MR"], "problem": whole})
+    for row in points:
         row.pop("plan", None)
-        points.append({**row, "budget_bytes": size, "problem": problem})
-    plan = make_plan(desk, graph, problem, problem["budget"])
-    return {"plan": plan.to_json(), "budgets": named, "points": points}
+    return {"problem": fields, "plan": plan.to_json(), "budgets": named, "points": points}
+
+
+def request_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """A problem as a worker takes it."""
+    from app.session.models import Models
+
+    return Models(problem_with(fields)).request()
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(make(), separators=(",", ":")), encoding="utf-8")
+    FILE.write_text(json.dumps(make(first_fields()), separators=(",", ":")), encoding="utf-8")
     print(f"{FILE}: {FILE.stat().st_size} bytes")

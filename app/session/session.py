@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
 from typing import Any
+from urllib.parse import parse_qsl
 
 from param.parameterized import discard_events
 
 from app.jobs.pool import Asks, Share
 from app.model.checked_plan import Shown
+from app.model.machine_file import read_machine
 from app.model.pareto import indexed
-from app.model.state import Problem, moved
+from app.model.state import Problem, moved, problem_with
+from app.model.url import from_query, link, pinned_in
 from app.session import planning, sweeping, tour, what_if
 from app.session.asking import SessionPart, Together
 from app.session.auditing import Auditing
@@ -20,7 +23,9 @@ from app.session.blaming import Blaming
 from app.session.breaks import Breaks
 from app.session.coding import Coding
 from app.session.cursor import Cursor
-from app.session.first import first_shown, stored_first
+from app.session.elsewhere import Elsewhere
+from app.session.first import first_fields, first_shown, stored_first
+from app.session.lecturing import LectureActs, Lecturing
 from app.session.live import LiveGroups
 from app.session.models import Models
 from app.session.moving import Moving
@@ -51,7 +56,8 @@ class Session:
         self.cursor, self.teaching = Cursor(models), Teaching(models)
         self.live, self.coding = LiveGroups(models, jobs), Coding(models.work, jobs)
         self.sharing = Sharing(models, jobs)
-        self.uploads = Uploads(models, self.bring)
+        takes = {"lecture": self._take_lecture, "machine": self._take_machine}
+        self.uploads = Uploads(models, self.bring, takes)
         self.pins = Pins(models, jobs, self.show)
         self.auditing = Auditing(models, jobs, self.pins.keep, self.uploads.judge)
         self.blaming = Blaming(models, jobs, self.auditing)
@@ -60,7 +66,18 @@ class Session:
         self.breaks = Breaks(models, self.choose, self.plan)
         self.streams = Streams(models, jobs, self.change)
         self._compose(jobs)
+        self.lecturing = Lecturing(
+            models,
+            jobs,
+            LectureActs(
+                visit=self.visit,
+                query=lambda: link(self.problem, self.look, self.repins.pinned_for)[0],
+            ),
+        )
+        self.elsewhere = Elsewhere(models, jobs, self.change)
         others = (
+            self.elsewhere,
+            self.lecturing,
             self.auditing,
             self.blaming,
             self.repins,
@@ -161,6 +178,12 @@ class Session:
         """Have a worker read an uploaded file; `judged`: what its runtime plans, not the model."""
         self.planning.bring(problem, judged=judged)
 
+    def _take_lecture(self, content: bytes, name: str) -> None:
+        self.lecturing.open(content, name)
+
+    def _take_machine(self, content: bytes, name: str) -> None:
+        self.change(**read_machine(name, content))
+
     def cancel(self) -> None:
         """Stop planning; the best plan so far is kept, and else the one on screen."""
         self.planning.cancel()
@@ -194,14 +217,20 @@ class Session:
     def open(
         self, problem: Mapping[str, Any], look: Mapping[str, Any], wrong: list[str] | None = None
     ) -> None:
-        """Show the stored first plan; plan what a link asks for where that is another problem."""
+        """Show the stored first plan; plan what a link asks for where that is another problem.
+
+        Without a problem it is the first.
+        """
         stored = stored_first()
+        self.problem.param.update(**first_fields())
         first = self.request()
         self.work.shown_for = self.fields()
         self.show(first_shown())
         self.planning.known.keep(self.work.shown_for, stored["budgets"])
         self.work.budgets = stored["budgets"]
-        self.problem.param.update(**problem)
+        if problem:
+            usual = problem_with({}).values_by_name()
+            self.problem.param.update(**{**usual, **problem})
         if self.request() == first:
             self.sweeps.add(stored["points"])
         else:
@@ -210,6 +239,26 @@ class Session:
             (self.uploads.judge if judged else self.plan)()
         self.look.param.update(**look)
         self.work.notice = " ".join(wrong or [])
+
+    def go_to(self, query: str) -> None:
+        """Go to what a link asks for, by its query."""
+        self.visit(dict(parse_qsl(query.lstrip("?"), keep_blank_values=True)))
+
+    def visit(self, fields: Mapping[str, str]) -> None:
+        """Go to what the fields of a link ask for, on a page that is open."""
+        problem, look, wrong = from_query(fields, first_fields())
+        pinned, more = pinned_in(fields, problem)
+        self.abandon()
+        self.problem.param.update(**{**problem_with({}).values_by_name(), **problem})
+        if self.stale:
+            self._linked = dict(look)
+            self.plan()
+        self.look.param.update(**look)
+        if self.work.pinned is not None:
+            self.pins.unpin()
+        self.repins.start(pinned)
+        if lines := [*wrong, *more]:
+            self.work.notice = " ".join(lines)
 
     def show(self, shown: Shown) -> None:
         """Show a checked plan; cursor, selection and blocks stay where they still apply."""

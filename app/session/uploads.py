@@ -10,6 +10,8 @@ import planners as sp
 from app.jobs.files import plain_name
 from app.model.checked_plan import Shown
 from app.model.events import tell
+from app.model.lecture import is_lecture
+from app.model.machine_file import is_machine
 from app.model.options import without_breaks
 from app.model.settings import UPLOADS_EACH
 from app.model.state import GRANULARITIES, WIDTHS
@@ -18,12 +20,27 @@ from app.model.url import UPLOADED, problem_of
 from app.session.models import Models
 from planners.core.units import format_bytes
 
+Take = Callable[[bytes, str], object]
+NO_TAKES: Mapping[str, Take] = {}
+
+
+def what_else(name: str, content: bytes) -> str:
+    """What a file is that is no model and no plan; empty where it may be one of these."""
+    if is_lecture(content):
+        return "lecture"
+    return "machine" if is_machine(name, content) else ""
+
 
 class Uploads:
-    """The files a session was given; `bring` has a problem's file read by a worker, or `judged`."""
+    """The files a session was given; `bring` has a problem's file read by a worker, or `judged`.
 
-    def __init__(self, models: Models, bring: Callable[..., object]) -> None:
-        self.models, self._bring = models, bring
+    `takes` have files that are no models and no plans, by what they are.
+    """
+
+    def __init__(
+        self, models: Models, bring: Callable[..., object], takes: Mapping[str, Take] = NO_TAKES
+    ) -> None:
+        self.models, self._bring, self._takes = models, bring, takes
         self.texts, self.tokens, self.names = (
             models.brought.texts,
             models.brought.tokens,
@@ -41,6 +58,9 @@ class Uploads:
             self.models.work.notice = f"This page was given {most} of files: open another one."
             return
         try:
+            if take := self._takes.get(what_else(name, content)):
+                take(content, name)
+                return
             token = keep(name, content)
         except sp.SpillwayError as error:
             self.models.work.notice = str(error)

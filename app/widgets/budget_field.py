@@ -22,15 +22,17 @@ from planners.audits.shown import of_allocation
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
+WORDS_OF = {"MR": "just fits", "MH": "halfway", "MP": "all stays"}
+"""What a named budget is called where nobody has read the papers."""
 ABOUT = {
-    "MR": "the largest operator: no plan exists below",
-    "MH": "halfway between MR and MP",
-    "MP": "the least peak of all orders: in such an order (mpmf, joint) nothing is spilled",
+    "MR": "MR, the largest operator: no plan exists below",
+    "MH": "MH, halfway between MR and MP",
+    "MP": "MP, the least peak of all orders: in such an order (mpmf, joint) nothing is spilled",
 }
 PARTS_ABOUT = {
-    "MR": "the largest operator as a whole: plans that split operators need less",
-    "MH": "halfway between MR and MP",
-    "MP": "the least peak of all orders where operators are whole",
+    "MR": "MR, the largest operator as a whole: plans that split operators need less",
+    "MH": "MH, halfway between MR and MP",
+    "MP": "MP, the least peak of all orders where operators are whole",
 }
 ENDS = {
     "least memory": "the least rings that any layer fits: no plan exists below",
@@ -173,7 +175,7 @@ class BudgetField(pn.viewable.Viewer):
         for name, widget in self.named.items():
             size = f"\n{format_bytes(budgets[name])}" if budgets else "\n…"
             unproven = name == "MP" and budgets and not budgets["MP_proven"]
-            widget.label = name + (" ≤" if unproven else "") + size
+            widget.label = WORDS_OF[name] + (" ≤" if unproven else "") + size
 
     def _show_ends(self) -> None:
         """Named budgets do not apply to rings: show the ends of their front instead. Nor are they

@@ -17,9 +17,10 @@ from app.widgets.style import COMPACT
 
 WHAT = "\\A ".join(
     (
-        "Drop a file here, or browse",
+        "Drop a file anywhere, or browse",
         "a plan · .pt2 · .onnx · .tflite · .cfg · JSON",
         "another tool's plan: .pte · .csv · Vela's",
+        "a machine: .toml · a lecture: .json",
     )
 )
 CHUNK = 4 * 2**20  # the web socket takes messages of 20 MB

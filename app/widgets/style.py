@@ -83,7 +83,7 @@ BOX = """
   padding: 5px 4px 2px; margin: 0 0 8px 0; }
 :host(.top) { position: var(--sw-top-place, sticky); top: 0; z-index: 20;
   background: var(--sw-page); padding-bottom: 0; box-shadow: 0 -10px 0 0 var(--sw-page); }
-@media (max-height: 800px) { :host(.top) { top: -76px; } }  /* cards scroll, the cursor stays */
+@media (max-height: 800px) { :host(.top) { top: -102px; } }  /* cards scroll, the cursor stays */
 :host([data-presented]) { position: fixed; visibility: visible; z-index: 30; margin: 0;
   left: 6px; width: calc(100vw - 12px); max-width: none; top: var(--sw-top); box-sizing: border-box;
   height: var(--sw-high); overflow: hidden auto; }  /* where, `presenter.js` says */

@@ -12,12 +12,9 @@ from app.widgets.following import follow
 from app.widgets.style import PLAIN, TIP
 from planners.core.weights import COUNTED
 
-BUDGET = "Of the scratchpad: MR, MH, MP ({}) or any size."
+BUDGET = "Bytes of the scratchpad, for what is counted: {}."
 BUDGET_TERMS = {
     "scratchpad": "scratchpad",
-    "MR": "MR",
-    "MH": "MH",
-    "MP": "MP",
     "weights": "weights",
 }
 WORD_TERMS = {
@@ -60,7 +57,7 @@ def budget_words(session: Session) -> pn.pane.HTML:
 
 def measured(weights: str) -> str:
     """What named budgets are of."""
-    return "of activations and weights" if weights == COUNTED else "of activations, no weights"
+    return "activations and weights" if weights == COUNTED else "activations, no weights"
 
 
 def planner_words(session: Session) -> pn.pane.HTML:

@@ -6,25 +6,57 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import planners as sp
+from app.jobs.desk import Desk
+from app.jobs.handlers.planning import budgets
+from app.jobs.handlers.sweep import make_plan, point
 from app.jobs.pool import WorkerPool
 from app.jobs.results import SIZE_NAME
 from app.model.checked_plan import Shown, show
 from app.model.wire import from_wire, to_wire
+from app.session import first
 from app.session.first import first_shown
+from app.session.models import Models
 from app.session.session import Session
+from app.session.sweeping import sweep_budgets
 
 EXTENSION = Path(__file__).with_name("extension")
 Until = Callable[[Callable[[], object]], None]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def small_first_plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Pages of tests begin with the usual problem: a plan of a few steps that spills."""
+    file = tmp_path_factory.mktemp("first") / "first.json"
+    file.write_text(json.dumps(usual_first()), encoding="utf-8")
+    kept, first.FILE = first.FILE, file
+    yield
+    first.FILE = kept
+
+
+def usual_first() -> dict[str, Any]:
+    """What is stored of a first page, of the usual problem."""
+    problem, desk = Models().request(), Desk(StringIO())
+    graph = desk.graph(problem)
+    named = budgets(desk, graph, problem["weights"])
+    points = []
+    for size in sweep_budgets(named):
+        row = point(make_plan(desk, graph, problem, size))
+        row.pop("plan", None)
+        points.append({**row, "budget_bytes": size, "problem": problem})
+    plan = make_plan(desk, graph, problem, problem["budget"])
+    return {"problem": {}, "plan": plan.to_json(), "budgets": named, "points": points}
+
+
 @pytest.fixture
 def shown() -> Shown:
-    """The stored first plan, checked."""
+    """The first plan of the tests, checked."""
     return first_shown()
 
 

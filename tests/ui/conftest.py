@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXTENSION = ROOT / "tests" / "app" / "extension"
 PATIENCE_MS = 60_000
 Open = Callable[..., Page]
+VIT = "?v=1&model=vit_b_16"
+"""What journeys begin with that are not about the first page: a small plan that spills."""
 
 
 def free_port() -> int:
@@ -74,8 +76,10 @@ def visiting(page: Page, server: str) -> Iterator[Open]:
     expect.set_options(timeout=PATIENCE_MS)
     page.set_viewport_size({"width": 1280, "height": 720})
 
-    def visit(query: str = "") -> Page:
+    def visit(query: str = VIT) -> Page:
         page.goto(server + query)
+        if re.search("[?&](v|model)=", query) and not re.search("slow|mobilenet_v2", query):
+            expect(page.locator(".card.name")).not_to_contain_text("mobilenet_v2")
         expect(page.locator(".card.peak")).to_be_visible(timeout=PATIENCE_MS)
         expect(page.locator(".step-title .now")).to_be_visible(timeout=PATIENCE_MS)
         expect(page.locator(".live tr.tap").first).to_be_visible(timeout=PATIENCE_MS)

@@ -49,16 +49,19 @@ OUTLINED = (
 
 @pytest.fixture(scope="module")
 def first(open_for_all: Any) -> Page:
-    """The first plan, for the journeys that go on from one another, down to the budget MP."""
+    """A plan, for the journeys that go on from one another, down to the budget MP."""
     page: Page = open_for_all()
     return page
 
 
-def test_a_plan_is_there_at_first_paint(first: Page) -> None:
-    page = first
-    shows(page, "badge", "proven optimal")
-    shows(page, "name", "vit_b_16")
-    shows(page, "peak", "738.8 KiB")
+def test_a_plan_is_there_at_first_paint_and_a_sentence_says_what_it_shows(
+    open_for_all: Any,
+) -> None:
+    page = open_for_all("")
+    expect(page.locator(".verdict")).to_contain_text("mobilenet_v2 does not fit 256 KiB as whole")
+    expect(page.locator(".verdict")).to_contain_text("run in fused groups it does")
+    shows(page, "name", "mobilenet_v2")
+    shows(page, "peak", "of 256 KiB")
     expect(page.locator(".story tr").first).to_be_visible()
     assert page.locator("canvas").count() >= 5
     assert page.title() == "Spillway"

@@ -148,7 +148,7 @@ def test_a_corrupt_file_of_each_kind_is_said_and_the_plan_stays(page: Page, own:
     for name, data, line in CORRUPT:
         bring(page, name, data)
         expect(page.locator(".message")).to_contain_text(line, timeout=PATIENCE_MS)
-        is_on_screen(page, "vit_b_16")
+        is_on_screen(page, "mobilenet_v2")
 
 
 def test_a_server_that_comes_back_plans_what_was_asked(page: Page, own: Server) -> None:
@@ -157,7 +157,7 @@ def test_a_server_that_comes_back_plans_what_was_asked(page: Page, own: Server) 
     own.kill()
     lost = page.locator(".connection-lost")
     expect(lost).to_contain_text("connection to the server is lost", timeout=PATIENCE_MS)
-    is_on_screen(page, "vit_b_16")
+    is_on_screen(page, "mobilenet_v2")
     own.start()
     expect(lost).to_contain_text("there again", timeout=PATIENCE_MS)
     lost.get_by_role("button").click()

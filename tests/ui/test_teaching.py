@@ -69,7 +69,7 @@ def test_a_link_starts_the_tour_and_escape_ends_it(open_page: Any) -> None:
     at_stop(page, 1)
     page.keyboard.press("Escape")
     expect(page.locator(".callout")).to_have_count(0)
-    expect(page.locator(".card.name")).to_contain_text("vit_b_16")
+    expect(page.locator(".card.name")).to_contain_text("mobilenet_v2")
     assert "tour=" not in page.url
 
 

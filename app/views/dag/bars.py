@@ -13,11 +13,12 @@ from app.model.glossary import term
 from app.model.options import cuts
 from app.model.sizes import format_exact
 from app.model.state import COLOURS, operator_selection
+from app.session.elsewhere import instead_words
 from app.session.session import Session
 from app.stories.notes import infeasible_story
 from app.views.dag.scene import find_operators
 from app.views.dag.view import DagView
-from app.widgets.board import Board, ways_out
+from app.widgets.board import Board, Section, ways_out
 from app.widgets.buttons import button
 from app.widgets.later import seen
 from app.widgets.legends import switch
@@ -27,6 +28,7 @@ from planners.core.units import format_bytes
 
 NAMED = 2
 SPILLLESS = " With the objective “least traffic” less is enough."
+INSTEAD = "instead:"
 CUT, UNCUT = "✂ break (b)", "✂ no break (b)"
 
 
@@ -152,7 +154,7 @@ class Message(pn.viewable.Viewer):
             margin=(0, 6),
         )
         self.ways_out = Board(css_classes=["ways-out"], margin=(6, 6), visible=False)
-        self.ways_out.on_key(lambda key: session.what_if.act(key))
+        self.ways_out.on_key(self._go)
         self.row = seen(
             pn.Row,
             self.text,
@@ -163,7 +165,7 @@ class Message(pn.viewable.Viewer):
             margin=0,
             visible=False,
         )
-        names = ["notice", "infeasible", "picking"]
+        names = ["notice", "infeasible", "picking", "elsewhere"]
         session.work.param.watch(lambda *_: self._show(), names)
         self._show()
 
@@ -171,11 +173,12 @@ class Message(pn.viewable.Viewer):
         work = self.session.work
         why = {} if work.picking else work.infeasible
         self.row.visible = bool(why or work.notice or work.picking)
-        self.ways_out.sections = ways_out(work.picking, why)
+        others = instead(work.elsewhere) if why else []
+        self.ways_out.sections = ways_out(work.picking, why) or others
         self.ways_out.visible = bool(self.ways_out.sections)
         self.remedy.visible = bool(why) and why["need_bytes"] > why["have_bytes"]
         if why:
-            self.text.object = infeasible_html(why)
+            self.text.object = infeasible_html(why, instead_words(work.elsewhere))
             self.remedy.label = nearest(why)[0]
         else:
             line = work.notice or (picking_text(work.picking) if work.picking else "")
@@ -186,8 +189,28 @@ class Message(pn.viewable.Viewer):
         if why := self.session.work.infeasible:
             self.session.change(budget=nearest(why)[1])
 
+    def _go(self, key: str) -> None:
+        """Act on a button beside the line: another planner, or a wish less."""
+        if key.startswith(INSTEAD):
+            self.session.elsewhere.turn_to(key.removeprefix(INSTEAD))
+        else:
+            self.session.what_if.act(key)
+
     def __panel__(self) -> pn.Row:
         return self.row
+
+
+def instead(found: list[dict[str, Any]]) -> list[Section]:
+    """A button for each planner that fits where the chosen one does not."""
+    buttons = [
+        {
+            "text": f"Plan with {one['planner']}",
+            "key": INSTEAD + one["planner"],
+            "about": f"fits from {format_bytes(one['need_bytes'])} on",
+        }
+        for one in found
+    ]
+    return [{"buttons": buttons}] if buttons else []
 
 
 def nearest(why: dict[str, Any]) -> tuple[str, str]:
@@ -198,7 +221,7 @@ def nearest(why: dict[str, Any]) -> tuple[str, str]:
     return f"Plan with {format_bytes(need)}", format_exact(need)
 
 
-def infeasible_html(why: dict[str, Any]) -> str:
+def infeasible_html(why: dict[str, Any], instead: str = "") -> str:
     """Need, have, short by, what binds, and what needs less where nothing may be spilled."""
     need, have = why["need_bytes"], why["have_bytes"]
     if why.get("wishes"):
@@ -214,7 +237,7 @@ def infeasible_html(why: dict[str, Any]) -> str:
     none = f"No {kind} {term('fits', 'infeasible')} this {term('budget')}:"
     return (
         f'<div class="notice infeasible" role="alert"><b>{none}</b> {numbers}.'
-        f" What binds: {escape(infeasible_story(why))}.{remedy}"
+        f" What binds: {escape(infeasible_story(why))}.{remedy} <b>{escape(instead)}</b>"
         " The plan below is the one from before.</div>"
     )
 

@@ -10,6 +10,7 @@ from app.kinds.registry import kind_of
 from app.model.checked_plan import Shown
 from app.model.glossary import marked
 from app.model.units import joules_text, seconds_text, share_text
+from app.stories.verdict import verdict
 from planners.audits.shown import is_allocation
 from planners.core.units import format_bytes
 
@@ -34,6 +35,9 @@ CSS = """
 .former .card { border-style: dashed; border-color: var(--sw-faint); background: var(--sw-page);
   filter: grayscale(1); }
 .former .card b { font-weight: 500; }
+.verdict { margin: 0 0 4px; padding: 0 9px; font: 600 14px/1.35 var(--sw-font);
+  color: var(--sw-text); overflow-wrap: anywhere; }
+.former .verdict { color: var(--sw-faint); font-weight: 500; }
 .preview .card { border-style: dashed; border-color: #0072B2; }
 .badge { flex: 0 1 auto; border-left: 5px solid; }
 """
@@ -106,8 +110,9 @@ def proof_text(shown: Shown) -> str:
     return "\n".join([*words, f"{claims.solver}, {seconds_text(claims.plan_s)}"])
 
 
-def cards_html(shown: Shown, former: bool = False) -> str:
-    """The strip of cards above the views; faint where they belong to the former choice."""
+def cards_html(shown: Shown, former: bool = False, budgets: Mapping[str, Any] | None = None) -> str:
+    """The verdict in words, and the strip of cards above the views; faint where they belong to the
+    former choice."""
     trace, claims, plan = shown.trace, shown.plan.claims, shown.plan
     sign, words, colour = badge(shown)
     held = " · ".join(filter(None, [scope(shown), seconds_text(claims.plan_s)]))
@@ -125,7 +130,10 @@ def cards_html(shown: Shown, former: bool = False) -> str:
     ]
     if not is_allocation(plan):
         items.append(_card(joules_text(trace.energy_j), f"energy, most {energy[0]}", "energy"))
-    return f'<div class="cards{" former" if former else ""}">{"".join(items)}</div>'
+    words = escape(verdict(shown, budgets or {}, kind.manner))
+    said = f'<p class="verdict" role="heading" aria-level="2" title="{words}">{words}</p>'
+    cards = f'<div class="cards">{"".join(items)}</div>'
+    return f'<div class="{"former" if former else ""}">{said if words else ""}{cards}</div>'
 
 
 def preview_html(shown: Shown, preview: Mapping[str, Any]) -> str:

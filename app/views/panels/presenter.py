@@ -58,7 +58,20 @@ def presenter(session: Session) -> Presenter:
                 session.cursor.step_by(-1)
             case {"key": "ArrowRight"}:
                 session.cursor.step_by(1)
+            case {"item": by} if by in (-1, 1):
+                session.lecturing.step(by)
+            case {"item": by} if by in (-2, 2):
+                session.lecturing.go(session.lecturing.at + by // 2)
 
+    def lecture() -> dict[str, Any]:
+        lecturing = session.lecturing
+        if not lecturing.items:
+            return {}
+        item, of = lecturing.item, len(lecturing.items)
+        told = {"title": item.title, "note": item.note} if item else {}
+        return {"number": lecturing.at + 1, "of": of, **told}
+
+    follow(session.lecturing, ["lecture", "at"], lambda: view.param.update(item=lecture()))
     names = ["shown", "planning", "progress", "notice", "infeasible"]
     follow(work, [*names, "shown_for"], lambda: view.param.update(**told(session)))
     return view

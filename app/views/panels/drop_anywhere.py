@@ -1,0 +1,46 @@
+"""Files and links that are dropped anywhere on the page: nothing is ignored in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import param
+
+import planners as sp
+from app.model.lecture import query_of
+from app.model.places import ASSETS
+from app.session.session import Session
+from app.widgets.component import Component
+
+WORDS = """Drop it here: it is read, never run
+
+a model (.onnx .tflite .pt2 .cfg) · a plan or graph (.json .html)
+another tool's plan (.pte .csv) · a machine (.toml) · a lecture (.json)"""
+
+
+class DropAnywhere(Component):
+    """Hands a dropped file to the field for files; sends `wrong` lines, and links."""
+
+    words = param.String(
+        default=WORDS, doc="What is written over the page while a file is dragged."
+    )
+
+    _esm = (ASSETS / "drop.js").read_text("utf-8")
+
+
+def drop_anywhere(session: Session) -> DropAnywhere:
+    """For a session's page."""
+
+    def hear(said: dict[str, Any]) -> None:
+        match said:
+            case {"wrong": text}:
+                session.work.notice = str(text)[:300]
+            case {"link": link}:
+                try:
+                    session.go_to(query_of(str(link)))
+                except sp.SpillwayError as error:
+                    session.work.notice = str(error)
+
+    view = DropAnywhere(width=0, height=0, margin=0)
+    view.on_msg(lambda event: hear(event.data))
+    return view

@@ -1,0 +1,59 @@
+"""The page's own first plan: there at once, where memory decides, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import planners as sp
+from app.kinds.registry import kind_of
+from app.model.checked_plan import Shown, show
+from app.model.places import ASSETS
+from app.model.state import problem_with
+from app.stories.verdict import verdict
+
+STORED = json.loads((ASSETS / "first.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def stored() -> Shown:
+    return show(json.dumps(STORED["plan"]))
+
+
+def test_the_first_plan_passes_check_and_is_of_the_stored_problem(stored: Shown) -> None:
+    problem = problem_with(STORED["problem"])
+    assert stored.graph.digest == sp.load(problem.model).digest
+    assert (stored.plan.planner, stored.plan.budget_bytes) == (problem.planner, 256 * 1024)
+    assert (ASSETS / "first.json").stat().st_size < 400_000  # it is in every page
+
+
+def test_memory_decides_there_and_the_verdict_says_so(stored: Shown) -> None:
+    budgets = STORED["budgets"]
+    assert budgets["MR"] > stored.plan.budget_bytes
+    words = verdict(stored, budgets, kind_of(stored).manner)
+    assert words.startswith("mobilenet_v2 does not fit 256 KiB as whole tensors; run in fused")
+    floor_share = stored.trace.makespan_s
+    assert f"at most {round(100 * (floor_share / floor(stored) - 1))}% more time" in words
+
+
+def floor(shown: Shown) -> float:
+    from planners.core.floors import latency_floor_s
+
+    found = latency_floor_s(shown.plan)
+    assert found is not None
+    return found
+
+
+def test_the_verdict_of_whole_tensors_says_what_is_spilled(shown: Shown) -> None:
+    words = verdict(shown, {"MR": 1, "MP": 907_776}, "")
+    assert words == (
+        "vit_b_16 fits 738.8 KiB as whole tensors, though 3.463 MiB leave the chip or come back"
+        " for want of it; from 886.5 KiB on nothing has to."
+    )
+
+
+def test_a_plan_that_spills_nothing_says_so() -> None:
+    plan = sp.plan(sp.load("squeezenet1_1"), budget="MP")
+    words = verdict(show(json.dumps(plan.to_json())), {}, "")
+    assert "nothing has to leave the chip for want of memory" in words
