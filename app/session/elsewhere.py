@@ -39,7 +39,7 @@ class Elsewhere(SessionPart):
         work, problem = self.models.work, self.models.problem
         work.elsewhere = []
         self._queue.clear()
-        if work.infeasible and not work.infeasible.get("wishes"):
+        if "have_bytes" in work.infeasible and not work.infeasible.get("wishes"):
             self._queue.extend(n for n in known_planners() if n != problem.planner)
             self._next()
 

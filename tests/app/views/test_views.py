@@ -317,7 +317,7 @@ def test_named_budgets_wait_for_the_network_that_is_chosen() -> None:
     known = mr.label
     assert "KiB" in known
     session.problem.model = "resnet18"
-    assert mr.label == "MR\n…"
+    assert mr.label == "just fits\n…"
     session.problem.model = session.work.shown_for["model"]
     assert mr.label == known
 
