@@ -140,7 +140,7 @@
   }
 
   window.spillway = { site, page, of, up, el, link, open, words, say, cellsOf, nameOf, chooser,
-    tourLink, themed: onPlan ? () => {} : theme() };
+    tour, tourLink, themed: onPlan ? () => {} : theme() };
   navigate();
   tour();
   window.addEventListener('hashchange', tour);

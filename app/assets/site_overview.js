@@ -10,7 +10,7 @@
   const unique = (items) => [...new Set(items)];
   function tableOf(network, withChoice) {
     const cells = cellsOf(network).map((id) => ({ id, ...site.cells[id] }));
-    const budgets = unique(cells.map((cell) => cell.budget));
+    const budgets = unique([...cells].sort((a, b) => a.bytes - b.bytes).map((cell) => cell.budget));
     const rows = unique(cells.map((cell) => cell.planner)).map((planner) => el('tr', {},
       el('th', { scope: 'row' }, planner),
       budgets.map((budget) => el('td', {}, cells
@@ -110,8 +110,9 @@
     const all = cellsOf(of).map((id) => ({ id, ...site.cells[id] })).filter(({ page: file }) => file);
     const same = all.filter((other) => other.planner === cell.planner && other.bytes > cell.bytes)
       .sort((a, b) => a.bytes - b.bytes)[0];
-    const others = all.filter((other) => other.bytes <= cell.bytes);
-    const fits = [...others, same].filter(Boolean);
+    const others = all.filter((other) => other.bytes <= cell.bytes)
+      .sort((a, b) => b.bytes - a.bytes).slice(0, 3);
+    const fits = [same, ...others].filter(Boolean);
     if (!fits.length) return null;
     return el('span', {}, 'Fits: ', fits.flatMap((other, i) =>
       [i ? ', ' : '', link(nameOf(other.id), other.page)]), '.');
