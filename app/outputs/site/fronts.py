@@ -1,0 +1,68 @@
+"""The page of a network: its plans as a table, and their fronts as the explorer draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bokeh.embed import components
+from bokeh.model import Model
+from bokeh.model.util import collect_models
+
+from app.model.checked_plan import Shown
+from app.model.pareto import indexed
+from app.outputs.site.made import PLANNED, SitePlan, page_of
+from app.outputs.site.texts import site_page
+from app.outputs.standalone.dressing import colours_of, differing
+from app.outputs.standalone.write import unwarned
+from app.views.fronts.pareto import Pareto
+from app.widgets.glyphs import Layers
+from app.widgets.palette import DARK, LIGHT, Theme
+
+METRICS = ("latency", "traffic", "energy")
+NOT_HERE = "none of the points is the plan on screen"
+
+
+def network_page(network: str, made: Sequence[SitePlan], shown: Shown | None) -> str:
+    """The page; `shown` is one of the plans, whose graph and machine say what is least possible."""
+    title = made[0].cell.graph.name
+    planned = [item for item in made if item.facts["status"] == PLANNED]
+    scripts = ("../assets/site.js", "../assets/overview.js")
+    if not planned or shown is None:
+        return site_page("network", title, scripts, up="../", of=network)
+    found = [item.facts["point"] for item in planned]
+    points = indexed(found, found[0]["problem"])
+    light, dark = (_views(theme, points, shown) for theme in (LIGHT, DARK))
+    figures = {metric: view.figure for metric, view in light.items()}
+    with unwarned():
+        script, places = components(figures, wrap_script=False)
+    data = {
+        "pages": [page_of(item.cell) for item in planned],
+        "sources": [s.id for view in light.values() for s in view.sources if len(s.data["x"])],
+        "colours": colours_of(_models(light), differing(_models(light), _models(dark))),
+    }
+    body = "".join(
+        f'<section class="box plot front {name}">{places[name]}</section>' for name in figures
+    )
+    body = f'<div class="fronts" id="fronts">{body}</div>'
+    return site_page(
+        "network", title, scripts, up="../", of=network, inline=script, data=data, body=body
+    )
+
+
+def _views(theme: Theme, points: Sequence[dict[str, Any]], shown: Shown) -> dict[str, Pareto]:
+    views = {}
+    for metric in METRICS:
+        view = views[metric] = Pareto(theme, _nothing, large=True)
+        view.show(points, shown, ("memory", metric), NOT_HERE)
+        Layers.of(view.figure).settle()
+    return views
+
+
+def _nothing(_index: int) -> None:
+    """A tap is the page's own script's."""
+
+
+def _models(views: dict[str, Pareto]) -> list[Model]:
+    """All models of the figures, in the same order in each theme."""
+    return list(collect_models(*(view.figure for view in views.values())))
