@@ -244,6 +244,87 @@ def test_custom_operators_make_it_a_lower_bound(tmp_path: Path) -> None:
     assert "a lower bound: what MyOwn ask" in plan.notes[1]
 
 
+def branching(kind: str, seed: int = 0) -> TfliteWriter:
+    """A chain with an operator in it that runs one chain of ReLUs or another."""
+    rng = random.Random(seed)
+    w = TfliteWriter()
+    which = w.tensor((1,), "bool", name="which")
+    x = w.tensor((1, 100), "float32", name="x")
+    w.inputs = [which, x] if kind == "IF" else [x]
+    before = w.operator("RELU", [x], [w.tensor((1, 100), "float32", name="before")])
+    after = w.tensor((1, 100), "float32", name="after")
+    if kind == "IF":
+        options = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+        w.operators.append(("IF", [which, before], [after], "IfOptions", options))
+    else:
+        options = {"CondSubgraphIndex": 1, "BodySubgraphIndex": 2}
+        w.operators.append(("WHILE", [before], [after], "WhileOptions", options))
+    last = w.operator("RELU", [after], [w.tensor((1, 100), "float32", name="last")])
+    w.outputs = [w.operator("ADD", [last, before], [w.tensor((1, 100))], "AddOptions")]
+    for number in (1, 2):
+        inner = TfliteWriter()
+        at = inner.tensor((1, 100), "float32", name=f"in {number}")
+        inner.inputs = [at]
+        for k in range(rng.randint(1, 4)):
+            name = f"{number}.{k}"
+            at = inner.operator("RELU", [at], [inner.tensor((1, 100), "float32", name=name)])
+        if kind == "WHILE" and number == 1:
+            at = inner.operator("LESS", [at, at], [inner.tensor((1, 100), "bool")], "LessOptions")
+        inner.outputs = [at]
+        w.others.append(inner)
+    return w
+
+
+def test_subgraphs_run_while_their_operator_does(tmp_path: Path) -> None:
+    plan = read_tflm(branching("IF", 3).save(tmp_path / "net.tflite"))
+    (begin,) = [at for at, step in enumerate(plan.steps) if step == "if"]
+    names = [step for step in plan.steps if step.startswith("subgraph")]
+    assert names == ["subgraph 1", "subgraph 2"]
+    lives = {t.name: (t.lower, t.upper) for t in plan.tensors}
+    end = lives["after"][0]
+    assert end == begin
+    assert lives["after"][1] == len(plan.steps) - 1
+    first, second = (plan.steps.index(name) for name in names)
+    assert lives["in 1"][0] == first
+    assert begin < first < lives["1.0"][0] < second < lives["2.0"][0]
+    assert lives["before"][1] == len(plan.steps)
+    assert plan.graph is None
+    assert not conflicts(plan.tensors)
+
+
+@pytest.mark.parametrize("kind", ["IF", "WHILE"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_runtime_prints_the_same_head_of_several_subgraphs(
+    kind: str, seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = branching(kind, seed).save(tmp_path / "net.tflite")
+    assert read_tflm(path).own_peak[ARENA] == head_of(path, capfd)
+
+
+def test_offsets_of_several_subgraphs_are_one_behind_the_other(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    w = branching("IF", 1)
+    count = sum(len(each.tensors) for each in (w, *w.others))
+    offsets = [800 * k for k in range(count)]
+    path = with_offsets(w, offsets).save(tmp_path / "net.tflite")
+    plan = read_tflm(path)
+    assert plan.own_peak[ARENA] == 800 * (count - 1) + 400
+    assert plan.own_peak[ARENA] == head_of(path, capfd)
+
+
+@pytest.mark.parametrize(
+    ("index", "words"), [(0, "runs itself"), (7, "which is not there"), (1, "runs itself")]
+)
+def test_subgraphs_that_are_not_there(index: int, words: str, tmp_path: Path) -> None:
+    w = branching("IF")
+    w.others[0].operators = [
+        ("IF", [0, 0], [1], "IfOptions", {"ThenSubgraphIndex": index, "ElseSubgraphIndex": 2})
+    ]
+    with pytest.raises(BadInput, match=words):
+        read_tflm(w.save(tmp_path / "net.tflite"))
+
+
 def head_of(path: Path, capfd: pytest.CaptureFixture[str]) -> int:
     """The head that the runtime prints."""
     runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")

@@ -76,7 +76,7 @@ def plan_arena(file: TfliteFile, *, overlap: bool = False, time_limit_s: float =
     if len(file.subgraphs) > 1:
         count = len(file.subgraphs)
         raise BadInput(
-            f"{file.path} has {count} subgraphs: the runtime reads the first one's plan for each"
+            f"{file.path} has {count} subgraphs: its lifetimes do not say what they may share"
         )
     tensors = buffers(file)
     if not tensors:

@@ -19,6 +19,7 @@ import numpy as np
 
 from planners.audits.foreign import ForeignPlan, ForeignTensor
 from planners.audits.readers.tflm_graph import graph_of
+from planners.audits.readers.tflm_scopes import Scopes
 from planners.audits.readers.tflm_scratch import scratch_sizes
 from planners.core.element_types import BITS
 from planners.core.errors import BadInput
@@ -31,8 +32,6 @@ ALIGNMENT = 16
 METADATA = "OfflineMemoryAllocation"
 VERSION = 1
 BY_RUNTIME = -1
-RUN_OTHERS = {"IF", "WHILE", "CALL", "CALL_ONCE"}
-"""Operators that run other subgraphs."""
 
 
 def read_tflm(path: str | Path) -> ForeignPlan:
@@ -41,7 +40,8 @@ def read_tflm(path: str | Path) -> ForeignPlan:
     tensors, given = buffers(file), offline_offsets(file)
     scratch, unknown = scratch_buffers(file)
     placed = greedy((*tensors, *scratch), given)
-    steps = ("inputs", *(op.kind.lower() for op in file.subgraphs[0].operators))
+    scopes = Scopes.of(file)
+    steps = tuple(scopes.names)
     if any(t.lower == len(steps) for t in tensors):
         steps = (*steps, "never")
     head = max((t.stop for t in placed), default=0)
@@ -51,7 +51,7 @@ def read_tflm(path: str | Path) -> ForeignPlan:
         placed,
         steps,
         own_peak={ARENA: head},
-        graph=graph_of(file, tensors),
+        graph=graph_of(file, tensors) if len(scopes.names) == len(scopes.ran) + 1 else None,
         first_step=1,
         notes=tuple(_notes(tensors, given, scratch, unknown)),
     )
@@ -87,27 +87,20 @@ def buffers(file: TfliteFile) -> tuple[ForeignTensor, ...]:
     Constants stay in the file, and variables at the arena's other end. What no operator touches
     has its place too, in a step of its own behind all others.
     """
-    if len(file.subgraphs) > 1:
-        called = {op.kind for op in file.subgraphs[0].operators} & RUN_OTHERS
-        if called:
-            raise BadInput(f"{file.path}: {min(called)} runs another subgraph: not audited yet")
-    graph = file.subgraphs[0]
-    first: dict[int, int] = dict.fromkeys((*graph.inputs, *graph.outputs), 0)
-    last: dict[int, int] = dict.fromkeys(graph.inputs, 0)
-    for step, operator in enumerate(graph.operators, 1):
-        first.update(dict.fromkeys(operator.outputs, step))
-        last.update(dict.fromkeys((*operator.inputs, *operator.outputs), step))
-    end = len(graph.operators)
-    last.update(dict.fromkeys(graph.outputs, end))
-    held = []
-    every = (tensor for each in file.subgraphs for tensor in each.tensors)
-    for number, tensor in enumerate(every):
+    scopes = Scopes.of(file)
+    end, held = scopes.now, []
+    every = (
+        (place, n, tensor)
+        for place, each in enumerate(file.subgraphs)
+        for n, tensor in enumerate(each.tensors)
+    )
+    for number, (*at, tensor) in enumerate(every):
         size = _size(file, tensor) if tensor.data is None and not tensor.variable else 0
         if not size:
             continue
         lower, upper = end + 1, end + 2
-        if number < len(graph.tensors) and number in last:
-            lower, upper = first.get(number, 0), last[number] + 1
+        if (used := (at[0], at[1])) in scopes.last:
+            lower, upper = scopes.first.get(used, 0), scopes.last[used] + 1
         name = tensor.name or f"tensor {number}"
         held.append(
             ForeignTensor(str(number), lower, upper, size, None, ALIGNMENT, ARENA, "", name)
@@ -119,14 +112,17 @@ def scratch_buffers(file: TfliteFile) -> tuple[tuple[ForeignTensor, ...], tuple[
     """Buffers that kernels ask for themselves, and the operators of which that is not known."""
     found: list[ForeignTensor] = []
     unknown: dict[str, None] = {}
-    for step, operator in enumerate(file.subgraphs[0].operators, 1):
-        sizes = scratch_sizes(file, operator)
+    scopes = Scopes.of(file).ran
+    for (place, at), (first, last) in sorted(scopes.items()):
+        operator = file.subgraphs[place].operators[at]
+        sizes = scratch_sizes(file.subgraphs[place].tensors, operator)
         if sizes is None:
             unknown[operator.kind] = None
         for k, size in enumerate(sizes or ()):
-            id, name = f"scratch {step}.{k}", f"scratch of {operator.label}"
+            id, name = f"scratch {first}.{k}", f"scratch of {operator.label}"
             whole = rounded_up(size, ALIGNMENT)
-            found.append(ForeignTensor(id, step, step + 1, whole, None, ALIGNMENT, ARENA, "", name))
+            lives = first, last + 1
+            found.append(ForeignTensor(id, *lives, whole, None, ALIGNMENT, ARENA, "", name))
     return tuple(found), tuple(unknown)
 
 
@@ -142,6 +138,8 @@ def _size(file: TfliteFile, tensor: TfliteTensor) -> int:
 def offline_offsets(file: TfliteFile) -> Mapping[str, int]:
     """The offsets in a file's metadata by tensor; −1 leaves one to the runtime.
 
+    Those of several subgraphs are one behind the other, as the runtime reads them since 2022
+    (tflite-micro's #1195; before, it read the first's for each).
     Raises `BadInput` for metadata of another version or length.
     """
     if METADATA not in file.metadata:

@@ -7,12 +7,12 @@ package `tflite-micro` prints; those for Cortex-M (CMSIS-NN) and of other vendor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 
 from planners.core.element_types import BITS
-from planners.importers.tflite.file import TfliteFile, TfliteOperator, TfliteTensor
+from planners.importers.tflite.file import TfliteOperator, TfliteTensor
 
 POINTER_BYTES = 8
 """Of the interpreter on a PC; 4 on microcontrollers."""
@@ -22,9 +22,9 @@ Operands = tuple[TfliteTensor | None, ...]
 Asked = Callable[[Operands, Operands], list[int]]
 
 
-def scratch_sizes(file: TfliteFile, operator: TfliteOperator) -> list[int] | None:
-    """Bytes of each buffer that an operator's kernel asks for; None where that is not known."""
-    tensors = file.subgraphs[0].tensors
+def scratch_sizes(tensors: Sequence[TfliteTensor], operator: TfliteOperator) -> list[int] | None:
+    """Bytes of each buffer that an operator's kernel asks for, by the tensors of its subgraph; None
+    where that is not known."""
     inputs = tuple(None if n < 0 else tensors[n] for n in operator.inputs)
     outputs = tuple(None if n < 0 else tensors[n] for n in operator.outputs)
     if operator.custom:
