@@ -44,7 +44,8 @@ def bound_sockets() -> None:
         return
 
     async def open_in_turn(handler: Any, token: str) -> None:
-        end_if_slow(handler.request.connection.stream.socket)
+        if handler.ws_connection:  # it has the line from the request that became a socket
+            end_if_slow(handler.ws_connection.stream.socket)
         known = {session.id for session in handler.application_context.sessions}
         if get_session_id(token) in known:
             await opened(handler, token)
