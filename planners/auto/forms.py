@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from planners.core.errors import BadInput
-from planners.core.registry import COSMA, FUSION, OVERLAP, STREAMING, planners
+from planners.core.registry import COSMA, FUSION, JOINED, OVERLAP, STREAMING, planners
 from planners.core.registry import planner as find_planner
 
 AUTO = "auto"
@@ -79,6 +79,8 @@ STREAMS = (
     Form(STREAMING, {"joint": True, "slices": 0}, small=True),
     *(Form(STREAMING, {"pipeline": name}) for name in ("2s", "async", "pre")),
 )
+JOINS = ("latency", "traffic", "energy")
+"""What joined plans can be asked to have the least of."""
 POOLS = (
     Form(OVERLAP, {"objective": "ram"}, proves="memory"),
     Form(OVERLAP, {"objective": "macs"}),
@@ -94,13 +96,15 @@ def forms(objective: str, weights: str) -> list[Form]:
         *_aimed(COSMA, objective, [{}, {"schedule": "joint"}]),
         *_aimed(FUSION, objective, [{}, {"joint": True}]),
     ]
+    if objective in JOINS:
+        aimed.insert(0, Form(JOINED, {"objective": objective, "others": False}, leads=True))
     if objective == "memory":
         ours = [*FIRST, *POOLS, *aimed, WHOLE_ROWS, *ORDERS, *STREAMS, *GROUPS]
     elif objective == "latency":  # Those that are aimed begin with the plans of ORDERS and GROUPS.
         ours = [*aimed, WHOLE_ROWS, *FIRST[1:], *STREAMS, *POOLS]
     else:
         ours = [*FIRST, WHOLE_ROWS, *aimed, *ORDERS, *STREAMS, *GROUPS, *POOLS]
-    known = {form.planner for form in ours} | {AUTO}
+    known = {form.planner for form in ours} | {AUTO, JOINED}
     theirs = [Form(name, leads=True) for name in planners() if name not in known]
     every = [form for form in (*ours, *theirs) if _possible(form)]
     if objective == "memory":

@@ -14,7 +14,7 @@ The whole method, in the order in which it decides:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from planners.auto.aims import Aim
@@ -35,6 +35,8 @@ from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
 
+LEAST_S = 0.5
+"""Where no more time is left the others are asked all the same, for so long."""
 WORTH_S = 3.0
 """With less time than this, processes are not worth their start."""
 POLL_S = 0.1
@@ -77,11 +79,36 @@ def plan(
     if machine.slower:
         names = " and ".join(level.name for level in machine.banks)
         raise BadInput(f"auto compares plans in one memory, not in {names}: use planner='cosma'")
-    clock = Clock(chosen.time_limit, progress)
+    return _asked(graph, machine, budget_bytes, chosen, Clock(chosen.time_limit, progress))
+
+
+def best_of_others(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    objective: str,
+    weights: str,
+    clock: Clock,
+    but: Collection[str],
+) -> Plan:
+    """The best plan of all planners `but` some, in the time that a clock has left; as `plan`."""
+    limit_s = max(clock.left_s, LEAST_S)
+    chosen = AutoOptions(objective=objective, weights=weights, time_limit=limit_s)
+    return _asked(graph, machine, budget_bytes, chosen, clock.part(limit_s), but)
+
+
+def _asked(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    chosen: AutoOptions,
+    clock: Clock,
+    but: Collection[str] = (),
+) -> Plan:
     # They start while what they are sent is made.
     workers = started(processes(chosen.processes) if chosen.time_limit >= WORTH_S else 1)
     try:
-        return _best(graph, machine, budget_bytes, chosen, clock, workers)
+        return _best(graph, machine, budget_bytes, chosen, clock, workers, but)
     finally:
         end(workers)
 
@@ -93,10 +120,12 @@ def _best(
     chosen: AutoOptions,
     clock: Clock,
     workers: list[WorkerProcess],
+    but: Collection[str],
 ) -> Plan:
     """The best plan, with what it won against."""
     aim = Aim(chosen.objective, ProblemFloors(graph, machine, chosen.weights))
-    asked, apart = _of_the_problem(forms(chosen.objective, chosen.weights), chosen.weights)
+    every = [form for form in forms(chosen.objective, chosen.weights) if form.planner not in but]
+    asked, apart = _of_the_problem(every, chosen.weights)
     race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))
     best = BestPlan()
     referee = Referee(race, clock, chosen.time_limit)

@@ -85,12 +85,14 @@ class PlannerInfo:
             raise BadInput(f"planner {self.name!r} ({target}): {error}") from error
 
 
-COSMA, FUSION, OVERLAP, STREAMING, AUTO = "cosma", "fusion", "overlap", "streaming", "auto"
+COSMA, FUSION, OVERLAP, STREAMING = "cosma", "fusion", "overlap", "streaming"
+JOINED, AUTO = "joined", "auto"
 OURS = (
     (COSMA, "COSMA: order, replacement and addresses", "CosmaOptions", WEIGHTS),
     (FUSION, "Optimus: fused groups", "FusionOptions", (COUNTED,)),
     (OVERLAP, "vMCU: outputs over dying inputs", "OverlapOptions", (LEFT_OUT, IN_PLACE)),
     (STREAMING, "Demand Layering: parameters layer by layer", "StreamingOptions", (COUNTED,)),
+    (JOINED, "all four methods in one plan", "JoinedOptions", (COUNTED,)),
     (AUTO, "the best of all planners", "AutoOptions", WEIGHTS),
 )
 DEFAULT = COSMA  # where none is named

@@ -1,0 +1,129 @@
+"""Joined programs of a problem, the most promising first.
+
+A program is made in two stages. Blocks run in the pool or as fused groups (`stretches`), the pool's
+parameters read in place; then these are streamed into the bytes that are free (`streamed`). How
+large a slice of parameters is decides both how much room the pool leaves for them and how finely
+operators are cut: several sizes are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from planners.core.errors import SpillwayError
+from planners.core.graph import Graph
+from planners.core.loops import items_of, size_of
+from planners.core.machine import Machine
+from planners.core.program import Program
+from planners.core.progress import Clock
+from planners.core.registry import FUSION
+from planners.core.registry import planner as find_planner
+from planners.core.writing import most_in_time
+from planners.joined.consecutive import consecutive
+from planners.joined.part import part_of
+from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
+from planners.joined.streamed import NoRoom, ParameterStream
+from planners.joined.stretches import Stretch, stretches
+
+SLICES = (16, 32, 8, 64, 4)
+"""A slice of parameters is the budget over one of these; and half of such a slice."""
+BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
+"""Of the time that is left, for the pool's blocks, and for fused groups."""
+LEAST_FUSED_S = 0.3
+OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
+"""What fused groups are asked for, by what is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedProgram:
+    """A program and how it was made: its stretches, the slices in bytes."""
+
+    program: Program
+    stretches: tuple[Stretch, ...]
+    slice_bytes: int
+
+
+@dataclass
+class Builder:
+    """Makes joined programs of one problem; what they have in common is found once."""
+
+    graph: Graph
+    machine: Machine
+    budget_bytes: int
+    objective: str
+    clock: Clock
+    fused: dict[tuple[int, int], Program] = field(default_factory=dict)
+    levels: KnownLevels = field(default_factory=dict)
+
+    def programs(self) -> Iterator[JoinedProgram]:
+        """Programs that differ in their stretches or slices, until the time is over."""
+        seen: set[tuple[object, ...]] = set()
+        for share in SLICES:
+            size = self.budget_bytes // share
+            blocks = RoomyBlocks(
+                self.graph,
+                self.machine,
+                self.budget_bytes,
+                size,
+                self.clock.share(BLOCKS_SHARE),
+                self.levels,
+            )
+            self.clock.report(f"blocks in the pool, slices of {size} bytes")
+            found = tuple(stretches(blocks, list(blocks.ways())))
+            if all(stretch.fused for stretch in found):
+                continue
+            base = self._base(blocks, found)
+            if base is None:
+                continue
+            stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
+            for slice_bytes in (size, size // 2):
+                key = (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
+                if key in seen or not slice_bytes or (seen and self.clock.expired()):
+                    continue
+                seen.add(key)
+                self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
+                try:
+                    yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
+                except NoRoom:
+                    continue
+
+    def _base(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> Program | None:
+        """The program with the pool's parameters in place; None where a fused part has none."""
+        programs = []
+        for stretch in found:
+            part = part_of(self.graph, stretch.first, stretch.stop)
+            if not stretch.fused:
+                layout = blocks.layout(stretch.ways)
+                programs.append(emitted(part, self.machine, layout))
+                continue
+            program = self._fused(part, stretch, found)
+            if program is None:
+                return None
+            programs.append(program)
+        return consecutive(programs, self.machine, self.budget_bytes)
+
+    def _fused(self, part: Graph, stretch: Stretch, found: tuple[Stretch, ...]) -> Program | None:
+        """A part as fused groups between host and host; a longer search where it is found anew."""
+        key = (stretch.first, stretch.stop)
+        if key not in self.fused:
+            work = sum(op.macs for op in part.operators)
+            others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
+            whole = sum(
+                op.macs for s in others for op in self.graph.operators[s.first : s.stop]
+            )
+            share = FUSED_SHARE * work / max(1, whole)
+            limit_s = max(LEAST_FUSED_S, share * self.clock.left_s)
+            options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
+            if self.objective != "latency":
+                options["joint"] = True
+            try:
+                plan = find_planner(FUSION).plan(
+                    part, self.machine, self.budget_bytes, options, lambda _: not self.clock.stopped
+                )
+            except SpillwayError:
+                return None
+            if size_of(items_of(plan.program)) > most_in_time(self.clock):
+                return None
+            self.fused[key] = plan.program
+        return self.fused[key]

@@ -1,0 +1,23 @@
+"""The options of the joined planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planners.core.options import Options, choice, flag
+
+OBJECTIVES = ("latency", "traffic", "energy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedOptions(Options):
+    """Options of the planner that joins the four methods in one plan."""
+
+    objective: str = choice(
+        OBJECTIVES, "what the plan has the least of", label="Best for", place="front"
+    )
+    others: bool = flag(
+        "ask the other planners too, and take the best plan of all",
+        default=True,
+        label="never worse than the other planners (others)",
+    )

@@ -1,0 +1,203 @@
+"""The four methods in one plan: what runs in a pool, what as fused groups, how parameters stream.
+
+The whole method, in the order in which it decides:
+
+1. `pool`: blocks of operators between tensors that are alone on chip run in one circular pool of
+   the budget's size, outputs over dying inputs (vMCU), whole, by rows, or several operators together
+   by rows, whichever is coarsest and leaves room for the parameters that are read meanwhile.
+2. `stretches`: a block that does not fit so runs as fused groups between host and host (Optimus);
+   which block runs how is a shortest path. `part` makes a stretch a network of its own, `consecutive`
+   makes the programs of stretches one.
+3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
+   channels (`slices`) where they are large, each to the bytes that are free earliest, and as early as
+   the transfers before it allow. Several sizes of slices are tried (`build`).
+4. With `others`, the four planners are asked for the rest of the time, and the best plan is taken.
+
+What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
+problem (`planners.core.floors`), whatever the method. Between floor and plan nothing is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planners.auto.aims import Aim
+from planners.auto.planner import best_of_others
+from planners.constraints.language import refused
+from planners.core.details import LatencyClaim
+from planners.core.errors import BadInput, SpillwayError
+from planners.core.floors import ProblemFloors
+from planners.core.graph import Graph
+from planners.core.machine import Machine, with_scratchpad
+from planners.core.plan import Plan
+from planners.core.progress import Clock, ProgressCallback
+from planners.core.registry import JOINED
+from planners.core.units import format_bytes, format_quantity
+from planners.core.weights import COUNTED
+from planners.joined.build import Builder, JoinedProgram
+from planners.joined.options import JoinedOptions
+from planners.simulator.account import account
+from planners.simulator.simulate import simulate
+
+OWN_SHARE = 0.5
+"""Of the time, for joined programs, where the other planners are asked too."""
+SOLVER = "pool, groups, streams"
+SCOPE = "all plans of the problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A plan and what it is worth by the objective."""
+
+    plan: Plan
+    value: float
+    made: JoinedProgram
+
+
+def plan(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    options: Mapping[str, Any],
+    progress: ProgressCallback | None = None,
+) -> Plan:
+    """The best plan found that joins overlap, fused groups and streamed parameters.
+
+    Options: `objective` (`latency` in seconds on the machine's scoreboard, `traffic` off chip in
+    bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
+    is returned, so that it is never worse than what they find in their share of the time),
+    `time_limit` in seconds. Parameters count. Raises `BudgetTooSmall` where no planner has a plan
+    in the budget, and `BadInput` for several memories, and without `others` where no block of the
+    network fits the pool.
+    """
+    chosen = JoinedOptions.of(refused(options, graph, JOINED))
+    graph.assert_whole_bytes(JOINED)
+    if machine.slower:
+        names = " and ".join(level.name for level in machine.banks)
+        raise BadInput(f"joined plans in one memory, not in {names}: use planner='cosma'")
+    clock = Clock(chosen.time_limit, progress)
+    aim = Aim(chosen.objective, ProblemFloors(graph, machine, COUNTED))
+    part = clock.share(OWN_SHARE if chosen.others else 1.0)
+    own = _best(graph, machine, budget_bytes, aim, chosen, part)
+    if not chosen.others:
+        if own is None:
+            raise BadInput(
+                "joined: no block of this network runs in the pool within the budget and the time: "
+                "ask fusion, or joined with others"
+            )
+        return _claimed(own.plan, clock)
+    if own is not None and not aim.better(aim.floor, own.value):
+        return _claimed(own.plan, clock)
+    return _better(graph, machine, budget_bytes, own, aim, chosen, clock)
+
+
+def _best(
+    graph: Graph, machine: Machine, budget_bytes: int, aim: Aim, chosen: JoinedOptions, clock: Clock
+) -> Judged | None:
+    """The best of the joined programs."""
+    best: Judged | None = None
+    builder = Builder(
+        graph, with_scratchpad(machine, budget_bytes), budget_bytes, chosen.objective, clock
+    )
+    for made in builder.programs():
+        judged = _judged(graph, builder.machine, budget_bytes, made, aim, chosen, clock)
+        if best is None or aim.better(judged.value, best.value):
+            best = judged
+        clock.report(
+            "joined programs",
+            best.plan.claims.offchip_bytes,
+            best.plan.claims.bound_bytes,
+        )
+        if clock.expired():
+            break
+    return best
+
+
+def _judged(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    made: JoinedProgram,
+    aim: Aim,
+    chosen: JoinedOptions,
+    clock: Clock,
+) -> Judged:
+    """A plan of a program, replayed and timed."""
+    moved = account(graph, made.program)
+    floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
+    proven = chosen.objective == "traffic"
+    claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
+    plan = Plan(
+        planner=JOINED,
+        graph=graph,
+        machine=machine,
+        budget_bytes=budget_bytes,
+        program=made.program,
+        claims=claims,
+        options=chosen.values(),
+        notes=_notes(graph, made),
+    )
+    trace = simulate(plan)
+    if chosen.objective == "latency":
+        claim = LatencyClaim(trace.makespan_s, min(aim.floor, trace.makespan_s), SCOPE)
+        plan = replace(plan, details=replace(plan.details, latency=claim))
+        if not claim.gap:
+            plan = replace(plan, claims=replace(claims, status="optimal"))
+    return Judged(plan, aim.value(plan, trace), made)
+
+
+def _notes(graph: Graph, made: JoinedProgram) -> tuple[str, ...]:
+    """What runs how."""
+    ops = graph.operators
+    told: list[str] = []
+    for stretch in made.stretches:
+        how = "fused groups" if stretch.fused else "pool"
+        first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
+        told.append(f"{how}: {first} to {last}" if first != last else f"{how}: {first}")
+    return (
+        f"parameters counted, {graph.width_words}, granularity {graph.granularity}",
+        f"joined of {len(made.stretches)} stretches ({'; '.join(told)})",
+        f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most",
+    )
+
+
+def _claimed(plan: Plan, clock: Clock) -> Plan:
+    """The plan with the seconds that it took, and whether a clock decided."""
+    claims = replace(plan.claims, plan_s=clock.elapsed_s)
+    notes = (*plan.notes, *clock.notes(proven=claims.status == "optimal"))
+    return replace(plan, claims=claims, notes=notes)
+
+
+def _better(
+    graph: Graph,
+    machine: Machine,
+    budget_bytes: int,
+    own: Judged | None,
+    aim: Aim,
+    chosen: JoinedOptions,
+    clock: Clock,
+) -> Plan:
+    """The better of the joined plan and of the best of the other planners."""
+    try:
+        theirs = best_of_others(
+            graph, machine, budget_bytes, chosen.objective, COUNTED, clock, (JOINED,)
+        )
+    except SpillwayError:
+        if own is None:
+            raise
+        return _claimed(own.plan, clock)
+    value = aim.value(theirs, simulate(theirs) if aim.simulated else None)
+    if own is not None and not aim.better(value, own.value):
+        told = f"{theirs.planner}, the best of the other planners, has {_quantity(value, aim)}"
+        return _claimed(replace(own.plan, notes=(*own.plan.notes, told)), clock)
+    if own is not None:
+        told = f"joined: its own plan has {_quantity(own.value, aim)}, this one less"
+    else:
+        told = "joined: no block of this network runs in the pool within the budget and the time"
+    return replace(theirs, notes=(*theirs.notes, told))
+
+
+def _quantity(value: float, aim: Aim) -> str:
+    return f"{format_quantity(value, aim.unit)} of {aim.objective}"

@@ -1,0 +1,112 @@
+"""Blocks of a network in a circular pool, outputs over dying inputs, with room for parameters.
+
+As overlap's own search for the quickest layout (`planners.overlap.search.coarse_blocks`), but each
+run also needs bytes for the parameters that it reads while they are there: all of them where it
+makes rows after rows, a slice of them where output channels can be made one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from planners.core.details.pool import PoolLayout
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.core.program import Program
+from planners.core.progress import Clock
+from planners.joined.slices import least_slice_bytes
+from planners.overlap.emit.program import emit
+from planners.overlap.kernels.candidates import BufferNeed, RunCandidate
+from planners.overlap.kernels.levels import Cost, Levels
+from planners.overlap.model.rows import TensorRows
+from planners.overlap.search.chain import MOST_OPERATORS, ChainWay
+from planners.overlap.search.coarse import Coarse
+from planners.overlap.search.coarse_blocks import BlockSplits
+from planners.overlap.search.join_layouts import turned
+
+KnownLevels: TypeAlias = dict[tuple[int, int], Levels]
+ROOM = "parameters"
+"""The workspace of a run that is for its parameters: the layout keeps it free."""
+
+
+class RoomyBlocks(BlockSplits):
+    """Ways to run blocks within a budget, parameters included, of slices of at most so many bytes."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        machine: Machine,
+        budget_bytes: int,
+        slice_bytes: int,
+        clock: Clock,
+        levels: KnownLevels,
+    ) -> None:
+        """`levels` are those of ranges of operators without room, shared by searches."""
+        super().__init__(graph, budget_bytes, Cost(graph, machine, False), clock)
+        self.machine, self.slice_bytes, self.levels = machine, slice_bytes, levels
+        self._alone: Coarse | None = None
+
+    def _levels(self, first: int, stop: int) -> Levels:
+        if (first, stop) not in self._known:
+            if (first, stop) not in self.levels:
+                self.levels[first, stop] = Levels(self.graph, range(first, stop), False)
+            self._known[first, stop] = RoomyLevels(self, self.levels[first, stop])
+        return self._known[first, stop]
+
+    @property
+    def alone(self) -> Coarse:  # type: ignore[override]
+        """Operators alone in blocks of many: less of the budget, by the largest room of any."""
+        if self._alone is None:
+            marks = zip(self.marks, self.marks[1:], strict=False)
+            large = [p for a, b in marks if b - a > MOST_OPERATORS for p in range(a, b)]
+            room = max((self.room((p,), True) for p in large), default=0)
+            order = range(len(self.graph.operators))
+            self._alone = Coarse(self.graph, order, self.budget - room, self.may_share)
+        return self._alone
+
+    def room(self, positions: Sequence[int], at_once: bool) -> int:
+        """Bytes for the parameters that operators need to be there together."""
+        sizes = []
+        for position in positions:
+            op = self.graph.operators[position]
+            size = sum(map(self.graph.size_bytes, op.parameters))
+            if at_once and size > self.slice_bytes:
+                least = least_slice_bytes(self.graph, op)
+                size = size if least is None else max(least, self.slice_bytes)
+            sizes.append(size)
+        return sum(sizes)
+
+    def layout(self, ways: Sequence[ChainWay]) -> PoolLayout:
+        """The layout of ways of consecutive blocks in a pool of the budget's size."""
+        layout = turned(self.graph, ways, self.budget)
+        runs = tuple(
+            replace(run, buffers=tuple(b for b in run.buffers if b.tensor != ROOM))
+            for run in layout.runs
+        )
+        return replace(layout, runs=runs)
+
+
+class RoomyLevels(Levels):
+    """Ever finer segments, each with room for the parameters that it needs."""
+
+    def __init__(self, blocks: RoomyBlocks, levels: Levels) -> None:
+        super().__init__(blocks.graph, levels.positions, False)
+        self.blocks, self.levels = blocks, levels
+
+    def at(self, number: int) -> RunCandidate | None:
+        run = self.levels.at(number)
+        if run is None:
+            return None
+        at_once = len(run.operators) == 1 and (
+            len(self.graph.operators[run.operators[0]].outputs) > 1
+            or run.rows >= TensorRows(self.graph, run.writes[0]).count
+        )
+        room = self.blocks.room(run.operators, at_once)
+        return replace(run, needs=(*run.needs, BufferNeed(ROOM, 1, room))) if room else run
+
+
+def emitted(graph: Graph, machine: Machine, layout: PoolLayout) -> Program:
+    """The program of a layout, its parameters read in place."""
+    return emit(graph, machine, layout, parameters=True)

@@ -1,0 +1,261 @@
+"""Parameters streamed into the bytes that a program leaves free, in the order in which it reads them.
+
+A program that reads parameters in place says when each is read first and last, and which bytes are
+taken when. Parameters come to where they can come earliest: after what lay there before has gone,
+and not before those that are read sooner, for transfers keep their order. Those that are read by
+turns (rows of several operators) lie side by side. An operator whose parameters are larger than a
+slice runs in slices of its output channels, each with its part of them (Demand Layering, slices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from planners.core.access import share_of_macs
+from planners.core.graph import Graph, Operator
+from planners.core.machine import Machine
+from planners.core.program import (
+    AddressSpace,
+    Box,
+    Compute,
+    Instruction,
+    Load,
+    Operand,
+    Piece,
+    Program,
+    Region,
+    Release,
+    piece_bytes,
+)
+from planners.joined.slices import (
+    channel_axis,
+    channels_box,
+    least_slice_bytes,
+    parameter_pieces,
+)
+
+Rows = npt.NDArray[np.int64]
+NEVER = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Parameters that lie side by side: transfers of pieces, and who reads first and last."""
+
+    transfers: tuple[tuple[Piece, ...], ...]
+    first: int
+    last: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where parameters lie, and in front of which instruction they are loaded."""
+
+    wanted: Wanted
+    offset: int
+    load_at: int
+
+
+class NoRoom(Exception):
+    """Some parameters find no bytes that are free while they are read."""
+
+
+class ParameterStream:
+    """Brings what a program reads in place into the free bytes of its scratchpad."""
+
+    def __init__(self, graph: Graph, machine: Machine, program: Program, budget_bytes: int) -> None:
+        self.graph, self.machine, self.budget = graph, machine, budget_bytes
+        self.operators = {op.name: op for op in graph.operators}
+        self.program = program
+        self.spaces = AddressSpace(program.memories)
+        self.instructions = list(program.instructions)
+
+    def streamed(self, slice_bytes: int) -> Program:
+        """The program with its parameters loaded, in slices of so many bytes where it can.
+
+        Raises `NoRoom`.
+        """
+        sliced = self._in_slices(slice_bytes)
+        placed = self._placed(sliced)
+        return replace(self.program, instructions=tuple(self._written(sliced, placed)))
+
+    # ---- slices --------------------------------------------------------------------------------
+
+    def _in_slices(self, slice_bytes: int) -> list[Instruction]:
+        """The instructions; operators that run at once and read more are cut, where they can be."""
+        times: dict[str, int] = {}
+        for item in self.instructions:
+            if isinstance(item, Compute):
+                times[item.operator] = times.get(item.operator, 0) + 1
+        made: list[Instruction] = []
+        for item in self.instructions:
+            if isinstance(item, Compute) and times[item.operator] == 1:
+                made.extend(self._slices(item, slice_bytes))
+            else:
+                made.append(item)
+        return made
+
+    def _slices(self, item: Compute, slice_bytes: int) -> list[Compute]:
+        op = self.operators[item.operator]
+        total = sum(region.size_bytes for _, region in item.reads if region.offset is None)
+        one = least_slice_bytes(self.graph, op)
+        if total <= slice_bytes or one is None or not self._may_slice(item):
+            return [item]
+        axis = channel_axis(self.graph, op)
+        assert axis is not None
+        shape = self.graph.tensors[op.outputs[0]].shape
+        count = -(-shape[axis] // max(1, slice_bytes // one))
+        marks = [-(-shape[axis] * k // count) for k in range(count + 1)]
+        boxes = [channels_box(shape, axis, *marked) for marked in pairwise(marks)]
+        return [self._slice(item, op, box, last=box is boxes[-1]) for box in boxes]
+
+    def _slice(self, item: Compute, op: Operator, box: Box, *, last: bool) -> Compute:
+        """The part that makes these channels, with the parameters that it needs, in place."""
+        kept = tuple(operand for operand in item.reads if operand.region.offset is not None)
+        home = self.machine.parameters
+        parameters = tuple(
+            Operand(piece, Region(home, None, piece_bytes(self.graph, piece)))
+            for piece in parameter_pieces(self.graph, op, box)
+        )
+        macs = share_of_macs(self.graph, op, op.outputs[0], box)
+        frees = item.frees if last else ()
+        return replace(item, reads=kept + parameters, macs=macs, frees=frees, parts=(box,))
+
+    def _may_slice(self, item: Compute) -> bool:
+        """Whether it makes all of one output at once, apart from all that it reads."""
+        if len(item.writes) != 1 or item.sums or item.parts:
+            return False
+        shape = self.graph.tensors[item.writes[0].piece.tensor].shape
+        if item.writes[0].piece.box != tuple((0, n) for n in shape):
+            return False
+        inside = sum(operand.region.offset is not None for operand in item.reads)
+        if any(at >= inside for at in item.frees):  # Places in what a slice reads are the same.
+            return False
+        written = self.spaces.spans(item.writes[0].region)
+        freed = [s for at in item.frees for s in self.spaces.spans(item.reads[at].region)]
+        return not any(a.start < b.stop and b.start < a.stop for a in written for b in freed)
+
+    # ---- places --------------------------------------------------------------------------------
+
+    def _taken(self, instructions: Sequence[Instruction]) -> Rows:
+        """What holds bytes: a row of start, stop, first and last instruction for each span."""
+        since: dict[Piece, tuple[int, Region]] = {}
+        taken: list[tuple[int, int, int, int]] = []
+
+        def ends(piece: Piece, at: int) -> None:
+            first, region = since.pop(piece)
+            taken.extend((s.start, s.stop, first, at) for s in self.spaces.spans(region))
+
+        for at, item in enumerate(instructions):
+            match item:
+                case Load():
+                    since[item.piece] = (at, item.target)
+                case Compute():
+                    for index in item.frees:
+                        ends(item.reads[index].piece, at)
+                    for piece, region in item.writes:
+                        since.setdefault(piece, (at, region))
+                case Release():
+                    ends(item.piece, at)
+        for piece in [*since]:
+            ends(piece, len(instructions))
+        return np.array(taken, dtype=np.int64).reshape(-1, 4)
+
+    def _wanted(self, instructions: Sequence[Instruction]) -> list[Wanted]:
+        """Parameters in the order in which they are read first; those read by turns together."""
+        spans: dict[tuple[str, tuple[Piece, ...]], list[int]] = {}
+        for at, item in enumerate(instructions):
+            if isinstance(item, Compute):
+                pieces = tuple(piece for piece, region in item.reads if region.offset is None)
+                if pieces:
+                    spans.setdefault((item.operator, pieces), [at, at])[1] = at
+        found: list[Wanted] = []
+        for (_, pieces), (first, last) in spans.items():
+            size = sum(piece_bytes(self.graph, piece) for piece in pieces)
+            if found and first <= found[-1].last:
+                before = found.pop()
+                known = {piece for transfer in before.transfers for piece in transfer}
+                if not known.isdisjoint(pieces):
+                    raise NoRoom(pieces[0].tensor)
+                transfers = (*before.transfers, pieces)
+                last, size = max(last, before.last), size + before.size_bytes
+                found.append(Wanted(transfers, before.first, last, size))
+            else:
+                found.append(Wanted((pieces,), first, last, size))
+        return found
+
+    def _placed(self, instructions: Sequence[Instruction]) -> list[Placed]:
+        """A place for all parameters, in front of the instruction from which on it is free."""
+        taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
+        placed: list[Placed] = []
+        not_before = 0
+        for wanted in self._wanted(instructions):
+            taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
+            near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
+            offset, not_before = self._place(wanted, near, not_before)
+            placed.append(Placed(wanted, offset, not_before))
+            row = (offset, offset + wanted.size_bytes, not_before, wanted.last)
+            own = np.concatenate((own, np.array([row], dtype=np.int64)))
+        return placed
+
+    def _place(self, wanted: Wanted, near: Rows, not_before: int) -> tuple[int, int]:
+        """The lowest offset at which parameters can come earliest, and in front of what."""
+        size = wanted.size_bytes
+        edges = np.unique(np.concatenate(([0, self.budget], near[:, 0], near[:, 1])))
+        # By range between two edges: from which instruction on it is free, for all of the reads.
+        free = np.full(len(edges) - 1, not_before, dtype=np.int64)
+        low, high = np.searchsorted(edges, near[:, 0]), np.searchsorted(edges, near[:, 1])
+        after = np.where(near[:, 3] < wanted.first, near[:, 3] + 1, NEVER)
+        for a, b, at in zip(low.tolist(), high.tolist(), after.tolist(), strict=True):
+            np.maximum(free[a:b], at, out=free[a:b])
+        offsets = np.unique(np.concatenate((edges[:-1], edges[1:] - size)))
+        offsets = offsets[(offsets >= 0) & (offsets + size <= self.budget)]
+        begin = np.searchsorted(edges, offsets, side="right") - 1
+        end = np.searchsorted(edges, offsets + size, side="left")
+        best = (NEVER, 0)
+        for offset, a, b in zip(offsets.tolist(), begin.tolist(), end.tolist(), strict=True):
+            best = min(best, (int(free[a:b].max()), offset))
+        if best[0] == NEVER:
+            raise NoRoom(wanted.transfers[0][0].tensor)
+        return best[1], best[0]
+
+    # ---- the program written -------------------------------------------------------------------
+
+    def _written(
+        self, instructions: Sequence[Instruction], placed: Sequence[Placed]
+    ) -> Iterator[Instruction]:
+        loads: dict[int, list[Placed]] = {}
+        ends: dict[int, list[Placed]] = {}
+        for place in placed:
+            loads.setdefault(place.load_at, []).append(place)
+            ends.setdefault(place.wanted.last, []).append(place)
+        there: dict[Piece, Operand] = {}
+        for index, item in enumerate(instructions):
+            for place in loads.get(index, ()):
+                yield from self._loads(item.step, place, there)
+            if isinstance(item, Compute):
+                reads = (there[o.piece] if o.region.offset is None else o for o in item.reads)
+                yield replace(item, reads=tuple(reads))
+            else:
+                yield item
+            for place in ends.get(index, ()):
+                for pieces in place.wanted.transfers:
+                    for piece in pieces:
+                        yield Release(item.step, *there.pop(piece))
+
+    def _loads(self, step: int, place: Placed, there: dict[Piece, Operand]) -> Iterator[Load]:
+        """A transfer for each operator: its parameters side by side."""
+        offset = place.offset
+        for pieces in place.wanted.transfers:
+            for number, piece in enumerate(pieces):
+                size = piece_bytes(self.graph, piece)
+                there[piece] = Operand(piece, Region(self.machine.onchip, offset, size))
+                home = Region(self.machine.parameters, None, size)
+                yield Load(step, piece, home, there[piece].region, joined=number > 0)
+                offset += size

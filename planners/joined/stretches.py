@@ -1,0 +1,117 @@
+"""Which blocks of a network run in the pool, and which as fused groups between host and host.
+
+Blocks lie between tensors that are alone on chip. A block that fits the pool, parameters
+included, runs there: nothing but parameters crosses. One that does not runs as fused groups, what
+it begins and ends with goes through the host, unless what is beside it is fused too. Which is
+where is a shortest path over the blocks, in estimated seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planners.core.graph import Graph
+from planners.core.machine import Machine
+from planners.joined.pool import RoomyBlocks
+from planners.overlap.search.chain import ChainWay
+
+SLOWER = 1.2
+"""Times its arithmetic, about, for a block as fused groups: halos, waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Operators `[first, stop)` of the default order: ways in the pool, or none for fused groups."""
+
+    first: int
+    stop: int
+    ways: tuple[ChainWay, ...] = ()
+
+    @property
+    def fused(self) -> bool:
+        return not self.ways
+
+    @property
+    def layout_key(self) -> tuple[object, ...]:
+        """What its program in the pool follows from."""
+        return tuple(
+            (
+                tuple((run.form, run.operators, run.rows) for run in way.runs),
+                tuple(way.packed.offsets.items()),
+            )
+            for way in self.ways
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    seconds: float
+    before: _Path | None = None
+    way: ChainWay | None = None
+    span: tuple[int, int] = (0, 0)
+
+
+def stretches(blocks: RoomyBlocks, ways: Sequence[ChainWay]) -> list[Stretch]:
+    """The stretches of least estimated seconds, in order."""
+    graph, marks = blocks.graph, blocks.marks
+    by_stop: dict[int, list[ChainWay]] = {}
+    for way in ways:
+        by_stop.setdefault(way.stop, []).append(way)
+    # The best path to each mark that ends in the pool (False) and in fused groups (True).
+    best: dict[tuple[int, bool], _Path] = {(0, False): _Path(0.0), (0, True): _Path(0.0)}
+    for first, stop in zip(marks, marks[1:], strict=False):
+        crossing_s = _crossing_s(graph, blocks.machine, first)
+        reached = [
+            (path.seconds + _fused_s(blocks, first, stop) + (0 if fused else crossing_s), path)
+            for fused in (False, True)
+            if (path := best.get((first, fused))) is not None
+        ]
+        seconds, path = min(reached, key=lambda item: item[0])
+        best[stop, True] = _Path(seconds, path, None, (first, stop))
+        for way in by_stop.get(stop, ()):
+            own_s = sum(map(blocks.cost.seconds, way.runs))
+            crossing_s = _crossing_s(graph, blocks.machine, way.first)
+            for fused in (False, True):
+                before = best.get((way.first, fused))
+                if before is None:
+                    continue
+                seconds = before.seconds + own_s + (crossing_s if fused and way.first else 0)
+                known = best.get((stop, False))
+                if known is None or seconds < known.seconds:
+                    best[stop, False] = _Path(seconds, before, way, (way.first, stop))
+    ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
+    return _joined(min(ends, key=lambda path: path.seconds))
+
+
+def _joined(path: _Path) -> list[Stretch]:
+    """Consecutive ways of one kind are one stretch."""
+    found: list[Stretch] = []
+    at: _Path | None = path
+    while at is not None and at.before is not None:
+        first, stop = at.span
+        ways = () if at.way is None else (at.way,)
+        if found and found[0].fused == (at.way is None):
+            after = found.pop(0)
+            found.insert(0, Stretch(first, after.stop, (*ways, *after.ways)))
+        else:
+            found.insert(0, Stretch(first, stop, ways))
+        at = at.before
+    return found
+
+
+def _fused_s(blocks: RoomyBlocks, first: int, stop: int) -> float:
+    ops = blocks.graph.operators[first:stop]
+    return SLOWER * sum(op.macs for op in ops) / blocks.machine.macs_per_s
+
+
+def _crossing_s(graph: Graph, machine: Machine, mark: int) -> float:
+    """Seconds for what is held at a mark to leave and come back."""
+    held = {
+        name
+        for op in graph.operators[mark:]
+        for name in op.inputs
+        if graph.producer.get(name, mark) < mark
+    }
+    rate = machine.memory(machine.offchip).read_bytes_per_s
+    return 2 * sum(map(graph.size_bytes, held)) / rate
