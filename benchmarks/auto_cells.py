@@ -22,7 +22,6 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 import planners as sp
-from planners.auto.aims import Aim
 from planners.auto.attempts import FormProblem, Task, attempt
 from planners.auto.forms import forms
 from planners.core.errors import SpillwayError
@@ -30,6 +29,7 @@ from planners.core.floors import ProblemFloors
 from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS
+from planners.simulator.aim import Aim
 from planners.study.budgets import resolve_budget
 
 NETWORKS = ("squeezenet1_1", "mobilenet_v2", "resnet18", "googlenet")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from planners.auto.aims import Aim
+from planners.auto.bounds import bound_of
 from planners.auto.forms import Form
 from planners.core.errors import BudgetTooSmall, SpillwayError
 from planners.core.graph import Graph
@@ -16,6 +16,7 @@ from planners.core.plan import Plan
 from planners.core.progress import ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
+from planners.simulator.aim import Aim
 from planners.simulator.check import check
 from planners.simulator.simulate import simulate
 from planners.simulator.spread import with_engines
@@ -101,7 +102,7 @@ def _attempt(
         made = with_engines(_made(task, problem, tell))
         outcome = replace(
             none,
-            bound=aim.bound(task.form, made),
+            bound=bound_of(aim, task.form, made),
             status=made.claims.status,
             offchip_bytes=made.claims.offchip_bytes,
             extent_bytes=made.claims.extent_bytes,

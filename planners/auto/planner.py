@@ -4,8 +4,8 @@ The whole method, in the order in which it decides:
 
 1. `forms` are the planners with options that serve the objective, quick ones first; those that
    cannot have weights as they are asked are named with the reason, and not asked.
-2. `aims` says what a plan is worth, and what it is worth at best: by the floor of the problem
-   (`planners.core.floors`), by what a form proves, by the bytes that its plan moves.
+2. `planners.simulator.aim` says what a plan is worth, and at best by the floor of the problem and
+   the bytes that it moves; `bounds`, what the plans of a form are worth at best.
 3. `race` says who is next and for how long, in rounds; more time goes where something can be won.
 4. `lanes` is where forms are asked: here, one after the other, or `side_by_side` in processes
    (`worker`, `messages`), as many as there are cores; `attempts` asks one, and times its program.
@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from planners.auto.aims import Aim
 from planners.auto.attempts import FormProblem, Task
 from planners.auto.forms import Form, forms
 from planners.auto.lanes import BestPlan, Ended, Here, Lanes
@@ -34,6 +33,7 @@ from planners.core.processes import processes
 from planners.core.progress import Clock, Progress, ProgressCallback
 from planners.core.registry import planner as find_planner
 from planners.core.units import format_quantity
+from planners.simulator.aim import Aim
 
 LEAST_S = 0.5
 """Where no more time is left the others are asked all the same, for so long."""
@@ -89,6 +89,7 @@ def best_of_others(
     objective: str,
     weights: str,
     clock: Clock,
+    *,
     but: Collection[str],
 ) -> Plan:
     """The best plan of all planners `but` some, in the time that a clock has left; as `plan`."""

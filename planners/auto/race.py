@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from planners.auto.aims import Aim
 from planners.auto.attempts import FormOutcome, Key, Task
 from planners.auto.forms import Form
+from planners.simulator.aim import Aim
 
 LEAST_S = 0.5
 """A form with less time than this is not begun."""

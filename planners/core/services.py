@@ -7,7 +7,7 @@ callers know this file only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -113,4 +113,28 @@ PlanFunction: TypeAlias = Callable[[Graph, Machine, int, Any, ProgressCallback |
 
 PLAN_WHOLE_TENSORS: Service[PlanFunction] = Service(
     "plan of whole tensors, operators alone", "planners.cosma:plan"
+)
+
+
+# ---- the best plan of several planners -------------------------------------------------------
+
+
+class BestOfPlanners(Protocol):
+    """The best plan of all planners `but` some, by an objective, in the time that a clock has."""
+
+    def __call__(
+        self,
+        graph: Graph,
+        machine: Machine,
+        budget_bytes: int,
+        objective: str,
+        weights: str,
+        clock: Clock,
+        *,
+        but: Collection[str],
+    ) -> Plan: ...
+
+
+BEST_OF_PLANNERS: Service[BestOfPlanners] = Service(
+    "the best plan of other planners", "planners.auto.planner:best_of_others"
 )

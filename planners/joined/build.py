@@ -19,16 +19,19 @@ from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
-from planners.core.writing import most_in_time
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
 from planners.joined.stretches import Stretch, stretches
 
-SLICES = (16, 32, 8, 64, 4)
+SLICES = (16, 8, 32, 4)
 """A slice of parameters is the budget over one of these; and half of such a slice."""
-BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.6
+MOST_SLICES = 2000
+"""Smaller slices than so many of all parameters are not tried."""
+EACH_S = 3e-5
+"""Seconds, about, to write, replay and time an instruction of a program that is not loops."""
+BLOCKS_SHARE, FUSED_SHARE = 0.25, 0.5
 """Of the time that is left, for the pool's blocks, and for fused groups."""
 LEAST_FUSED_S = 0.3
 OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
@@ -45,7 +48,7 @@ class JoinedProgram:
 
 
 @dataclass
-class Builder:
+class JoinedBuilder:
     """Makes joined programs of one problem; what they have in common is found once."""
 
     graph: Graph
@@ -59,8 +62,10 @@ class Builder:
     def programs(self) -> Iterator[JoinedProgram]:
         """Programs that differ in their stretches or slices, until the time is over."""
         seen: set[tuple[object, ...]] = set()
+        graph = self.graph
+        whole = sum(graph.size_bytes(t) for op in graph.operators for t in op.parameters)
         for share in SLICES:
-            size = self.budget_bytes // share
+            size = max(self.budget_bytes // share, whole // MOST_SLICES)
             blocks = RoomyBlocks(
                 self.graph,
                 self.machine,
@@ -74,19 +79,28 @@ class Builder:
             if all(stretch.fused for stretch in found):
                 continue
             base = self._base(blocks, found)
-            if base is None:
+            if base is None or self._too_long(base):
                 continue
             stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
             for slice_bytes in (size, size // 2):
                 key = (*((s.first, s.stop, s.layout_key) for s in found), slice_bytes)
-                if key in seen or not slice_bytes or (seen and self.clock.expired()):
+                if key in seen or slice_bytes * MOST_SLICES < whole:
                     continue
+                if seen and self._too_long(base):
+                    return
                 seen.add(key)
                 self.clock.report(f"parameters streamed, slices of {slice_bytes} bytes")
                 try:
                     yield JoinedProgram(stream.streamed(slice_bytes), found, slice_bytes)
                 except NoRoom:
                     continue
+
+    def _too_long(self, program: Program) -> bool:
+        """Whether a program cannot be written and judged in the time that is left."""
+        if size_of(items_of(program)) * EACH_S <= self.clock.left_s:
+            return False
+        self.clock.end()
+        return True
 
     def _base(self, blocks: RoomyBlocks, found: tuple[Stretch, ...]) -> Program | None:
         """The program with the pool's parameters in place; None where a fused part has none."""
@@ -109,9 +123,7 @@ class Builder:
         if key not in self.fused:
             work = sum(op.macs for op in part.operators)
             others = [s for s in found if s.fused and (s.first, s.stop) not in self.fused]
-            whole = sum(
-                op.macs for s in others for op in self.graph.operators[s.first : s.stop]
-            )
+            whole = sum(op.macs for s in others for op in self.graph.operators[s.first : s.stop])
             share = FUSED_SHARE * work / max(1, whole)
             limit_s = max(LEAST_FUSED_S, share * self.clock.left_s)
             options = {"objective": OBJECTIVE[self.objective], "time_limit": limit_s}
@@ -123,7 +135,7 @@ class Builder:
                 )
             except SpillwayError:
                 return None
-            if size_of(items_of(plan.program)) > most_in_time(self.clock):
+            if self._too_long(plan.program):
                 return None
             self.fused[key] = plan.program
         return self.fused[key]

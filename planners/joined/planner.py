@@ -3,15 +3,15 @@
 The whole method, in the order in which it decides:
 
 1. `pool`: blocks of operators between tensors that are alone on chip run in one circular pool of
-   the budget's size, outputs over dying inputs (vMCU), whole, by rows, or several operators together
-   by rows, whichever is coarsest and leaves room for the parameters that are read meanwhile.
+   the budget's size, outputs over dying inputs (vMCU): whole, by rows, or several operators
+   together by rows, whichever is quickest and leaves room for the parameters read meanwhile.
 2. `stretches`: a block that does not fit so runs as fused groups between host and host (Optimus);
-   which block runs how is a shortest path. `part` makes a stretch a network of its own, `consecutive`
-   makes the programs of stretches one.
+   which block runs how is a shortest path. `part` makes a stretch a network of its own,
+   `consecutive` makes one program of those of all stretches.
 3. `streamed`: the pool's parameters come layer by layer (Demand Layering), in slices of output
-   channels (`slices`) where they are large, each to the bytes that are free earliest, and as early as
-   the transfers before it allow. Several sizes of slices are tried (`build`).
-4. With `others`, the four planners are asked for the rest of the time, and the best plan is taken.
+   channels (`slices`) where they are large, each to bytes that are free early, and as early as the
+   transfers before it allow. Several sizes of slices are tried (`build`).
+4. With `others`, the four planners are asked for the rest of the time; the best plan is returned.
 
 What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
 problem (`planners.core.floors`), whatever the method. Between floor and plan nothing is proven.
@@ -23,8 +23,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planners.auto.aims import Aim
-from planners.auto.planner import best_of_others
 from planners.constraints.language import refused
 from planners.core.details import LatencyClaim
 from planners.core.errors import BadInput, SpillwayError
@@ -34,11 +32,13 @@ from planners.core.machine import Machine, with_scratchpad
 from planners.core.plan import Plan
 from planners.core.progress import Clock, ProgressCallback
 from planners.core.registry import JOINED
+from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_bytes, format_quantity
 from planners.core.weights import COUNTED
-from planners.joined.build import Builder, JoinedProgram
+from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
 from planners.simulator.account import account
+from planners.simulator.aim import Aim
 from planners.simulator.simulate import simulate
 
 OWN_SHARE = 0.5
@@ -98,7 +98,7 @@ def _best(
 ) -> Judged | None:
     """The best of the joined programs."""
     best: Judged | None = None
-    builder = Builder(
+    builder = JoinedBuilder(
         graph, with_scratchpad(machine, budget_bytes), budget_bytes, chosen.objective, clock
     )
     for made in builder.programs():
@@ -110,7 +110,7 @@ def _best(
             best.plan.claims.offchip_bytes,
             best.plan.claims.bound_bytes,
         )
-        if clock.expired():
+        if clock.expired() or not aim.better(aim.floor, best.value):
             break
     return best
 
@@ -181,8 +181,8 @@ def _better(
 ) -> Plan:
     """The better of the joined plan and of the best of the other planners."""
     try:
-        theirs = best_of_others(
-            graph, machine, budget_bytes, chosen.objective, COUNTED, clock, (JOINED,)
+        theirs = BEST_OF_PLANNERS.function()(
+            graph, machine, budget_bytes, chosen.objective, COUNTED, clock, but=(JOINED,)
         )
     except SpillwayError:
         if own is None:

@@ -32,7 +32,7 @@ ROOM = "parameters"
 
 
 class RoomyBlocks(BlockSplits):
-    """Ways to run blocks within a budget, parameters included, of slices of at most so many bytes."""
+    """Ways to run blocks within a budget, with room for slices of parameters of so many bytes."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class RoomyBlocks(BlockSplits):
         return self._known[first, stop]
 
     @property
-    def alone(self) -> Coarse:  # type: ignore[override]
+    def alone(self) -> Coarse:
         """Operators alone in blocks of many: less of the budget, by the largest room of any."""
         if self._alone is None:
             marks = zip(self.marks, self.marks[1:], strict=False)
@@ -68,15 +68,25 @@ class RoomyBlocks(BlockSplits):
 
     def room(self, positions: Sequence[int], at_once: bool) -> int:
         """Bytes for the parameters that operators need to be there together."""
-        sizes = []
-        for position in positions:
-            op = self.graph.operators[position]
-            size = sum(map(self.graph.size_bytes, op.parameters))
-            if at_once and size > self.slice_bytes:
-                least = least_slice_bytes(self.graph, op)
-                size = size if least is None else max(least, self.slice_bytes)
-            sizes.append(size)
-        return sum(sizes)
+        return sum(self._room(position, at_once) for position in positions)
+
+    def _room(self, position: int, at_once: bool) -> int:
+        size = sum(map(self.graph.size_bytes, self.graph.operators[position].parameters))
+        if at_once and size > self.slice_bytes and self.sliced(position):
+            one = least_slice_bytes(self.graph, self.graph.operators[position])
+            assert one is not None
+            return max(one, self.slice_bytes)
+        return size
+
+    def sliced(self, position: int) -> bool:
+        """Whether an operator that runs at once runs in slices of its parameters."""
+        op = self.graph.operators[position]
+        size = sum(map(self.graph.size_bytes, op.parameters))
+        return size > self.slice_bytes and least_slice_bytes(self.graph, op) is not None
+
+    def least_s(self, first: int, stop: int) -> float:
+        """Seconds, about, of operators one after the other, each at once."""
+        return sum(map(self.cost.seconds, self._wholes(first, stop)))
 
     def layout(self, ways: Sequence[ChainWay]) -> PoolLayout:
         """The layout of ways of consecutive blocks in a pool of the budget's size."""
@@ -103,8 +113,11 @@ class RoomyLevels(Levels):
             len(self.graph.operators[run.operators[0]].outputs) > 1
             or run.rows >= TensorRows(self.graph, run.writes[0]).count
         )
-        room = self.blocks.room(run.operators, at_once)
-        return replace(run, needs=(*run.needs, BufferNeed(ROOM, 1, room))) if room else run
+        if room := self.blocks.room(run.operators, at_once):
+            run = replace(run, needs=(*run.needs, BufferNeed(ROOM, 1, room)))
+        # What is made in slices reads all of its inputs again for each: they cannot give way.
+        apart = at_once and self.blocks.sliced(run.operators[0])
+        return replace(run, distances={}) if apart else run
 
 
 def emitted(graph: Graph, machine: Machine, layout: PoolLayout) -> Program:

@@ -9,7 +9,7 @@ from planners.fusion.tile.axes import Axes
 
 
 def channel_axis(graph: Graph, op: Operator) -> int | None:
-    """The axis of an operator's one output along which it can be made in slices; None: it cannot."""
+    """The axis of its one output along which an operator can be cut; None where it cannot."""
     if len(op.outputs) != 1:
         return None
     shape = graph.tensors[op.outputs[0]].shape
@@ -34,6 +34,8 @@ def least_slice_bytes(graph: Graph, op: Operator) -> int | None:
     if axis is None:
         return None
     shape = graph.tensors[op.outputs[0]].shape
-    one = sum(piece_bytes(graph, p) for p in parameter_pieces(graph, op, channels_box(shape, axis, 0, 1)))
+    one = sum(
+        piece_bytes(graph, p) for p in parameter_pieces(graph, op, channels_box(shape, axis, 0, 1))
+    )
     whole = sum(map(graph.size_bytes, op.parameters))
     return one if 2 * one <= whole else None

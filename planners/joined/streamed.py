@@ -1,4 +1,4 @@
-"""Parameters streamed into the bytes that a program leaves free, in the order in which it reads them.
+"""Parameters streamed into the bytes that a program leaves free, in the order of their reads.
 
 A program that reads parameters in place says when each is read first and last, and which bytes are
 taken when. Parameters come to where they can come earliest: after what lay there before has gone,
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planners.core.access import share_of_macs
+from planners.core.boxes import common
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
@@ -32,6 +33,7 @@ from planners.core.program import (
     Release,
     piece_bytes,
 )
+from planners.joined.consecutive import POOL
 from planners.joined.slices import (
     channel_axis,
     channels_box,
@@ -54,7 +56,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ParameterPlace:
     """Where parameters lie, and in front of which instruction they are loaded."""
 
     wanted: Wanted
@@ -123,21 +125,23 @@ class ParameterStream:
             Operand(piece, Region(home, None, piece_bytes(self.graph, piece)))
             for piece in parameter_pieces(self.graph, op, box)
         )
-        macs = share_of_macs(self.graph, op, op.outputs[0], box)
         frees = item.frees if last else ()
-        return replace(item, reads=kept + parameters, macs=macs, frees=frees, parts=(box,))
+        parts = tuple(common(operand.piece.box, box) or box for operand in item.writes)
+        macs = sum(share_of_macs(self.graph, op, op.outputs[0], part) for part in parts)
+        return replace(item, reads=kept + parameters, macs=macs, frees=frees, parts=parts)
 
     def _may_slice(self, item: Compute) -> bool:
         """Whether it makes all of one output at once, apart from all that it reads."""
-        if len(item.writes) != 1 or item.sums or item.parts:
+        names = {operand.piece.tensor for operand in item.writes}
+        if len(names) != 1 or item.sums or item.parts:
             return False
-        shape = self.graph.tensors[item.writes[0].piece.tensor].shape
-        if item.writes[0].piece.box != tuple((0, n) for n in shape):
+        made = sum(operand.piece.elements for operand in item.writes)
+        if made != self.graph.tensors[names.pop()].elements:
             return False
         inside = sum(operand.region.offset is not None for operand in item.reads)
         if any(at >= inside for at in item.frees):  # Places in what a slice reads are the same.
             return False
-        written = self.spaces.spans(item.writes[0].region)
+        written = [span for _, region in item.writes for span in self.spaces.spans(region)]
         freed = [s for at in item.frees for s in self.spaces.spans(item.reads[at].region)]
         return not any(a.start < b.stop and b.start < a.stop for a in written for b in freed)
 
@@ -190,24 +194,28 @@ class ParameterStream:
                 found.append(Wanted((pieces,), first, last, size))
         return found
 
-    def _placed(self, instructions: Sequence[Instruction]) -> list[Placed]:
+    def _placed(self, instructions: Sequence[Instruction]) -> list[ParameterPlace]:
         """A place for all parameters, in front of the instruction from which on it is free."""
         taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
-        placed: list[Placed] = []
+        placed: list[ParameterPlace] = []
         not_before = 0
         for wanted in self._wanted(instructions):
             taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
             near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
-            offset, not_before = self._place(wanted, near, not_before)
-            placed.append(Placed(wanted, offset, not_before))
-            row = (offset, offset + wanted.size_bytes, not_before, wanted.last)
-            own = np.concatenate((own, np.array([row], dtype=np.int64)))
+            offset, not_before = self.place(wanted, near, not_before)
+            placed.append(ParameterPlace(wanted, offset, not_before))
+            spans = self.spaces.spans(Region(POOL, offset, wanted.size_bytes))
+            rows = [(span.start, span.stop, not_before, wanted.last) for span in spans]
+            own = np.concatenate((own, np.array(rows, dtype=np.int64)))
         return placed
 
-    def _place(self, wanted: Wanted, near: Rows, not_before: int) -> tuple[int, int]:
+    def place(self, wanted: Wanted, near: Rows, not_before: int) -> tuple[int, int]:
         """The lowest offset at which parameters can come earliest, and in front of what."""
         size = wanted.size_bytes
-        edges = np.unique(np.concatenate(([0, self.budget], near[:, 0], near[:, 1])))
+        # Addresses of the pool go round: twice around it is all of them from any first one on.
+        again = near + np.array([self.budget, self.budget, 0, 0])
+        near, whole = np.concatenate((near, again)), 2 * self.budget
+        edges = np.unique(np.concatenate(([0, whole], near[:, 0], near[:, 1])))
         # By range between two edges: from which instruction on it is free, for all of the reads.
         free = np.full(len(edges) - 1, not_before, dtype=np.int64)
         low, high = np.searchsorted(edges, near[:, 0]), np.searchsorted(edges, near[:, 1])
@@ -215,7 +223,7 @@ class ParameterStream:
         for a, b, at in zip(low.tolist(), high.tolist(), after.tolist(), strict=True):
             np.maximum(free[a:b], at, out=free[a:b])
         offsets = np.unique(np.concatenate((edges[:-1], edges[1:] - size)))
-        offsets = offsets[(offsets >= 0) & (offsets + size <= self.budget)]
+        offsets = offsets[(offsets >= 0) & (offsets < self.budget) & (size <= self.budget)]
         begin = np.searchsorted(edges, offsets, side="right") - 1
         end = np.searchsorted(edges, offsets + size, side="left")
         best = (NEVER, 0)
@@ -228,10 +236,10 @@ class ParameterStream:
     # ---- the program written -------------------------------------------------------------------
 
     def _written(
-        self, instructions: Sequence[Instruction], placed: Sequence[Placed]
+        self, instructions: Sequence[Instruction], placed: Sequence[ParameterPlace]
     ) -> Iterator[Instruction]:
-        loads: dict[int, list[Placed]] = {}
-        ends: dict[int, list[Placed]] = {}
+        loads: dict[int, list[ParameterPlace]] = {}
+        ends: dict[int, list[ParameterPlace]] = {}
         for place in placed:
             loads.setdefault(place.load_at, []).append(place)
             ends.setdefault(place.wanted.last, []).append(place)
@@ -249,13 +257,15 @@ class ParameterStream:
                     for piece in pieces:
                         yield Release(item.step, *there.pop(piece))
 
-    def _loads(self, step: int, place: Placed, there: dict[Piece, Operand]) -> Iterator[Load]:
+    def _loads(
+        self, step: int, place: ParameterPlace, there: dict[Piece, Operand]
+    ) -> Iterator[Load]:
         """A transfer for each operator: its parameters side by side."""
         offset = place.offset
         for pieces in place.wanted.transfers:
             for number, piece in enumerate(pieces):
                 size = piece_bytes(self.graph, piece)
-                there[piece] = Operand(piece, Region(self.machine.onchip, offset, size))
+                there[piece] = Operand(piece, Region(POOL, offset % self.budget, size))
                 home = Region(self.machine.parameters, None, size)
                 yield Load(step, piece, home, there[piece].region, joined=number > 0)
                 offset += size

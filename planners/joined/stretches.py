@@ -17,12 +17,12 @@ from planners.joined.pool import RoomyBlocks
 from planners.overlap.search.chain import ChainWay
 
 SLOWER = 1.2
-"""Times its arithmetic, about, for a block as fused groups: halos, waits."""
+"""Times what whole operators take, about, for a block as fused groups: halos, waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Operators `[first, stop)` of the default order: ways in the pool, or none for fused groups."""
+    """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups."""
 
     first: int
     stop: int
@@ -101,8 +101,7 @@ def _joined(path: _Path) -> list[Stretch]:
 
 
 def _fused_s(blocks: RoomyBlocks, first: int, stop: int) -> float:
-    ops = blocks.graph.operators[first:stop]
-    return SLOWER * sum(op.macs for op in ops) / blocks.machine.macs_per_s
+    return SLOWER * blocks.least_s(first, stop)
 
 
 def _crossing_s(graph: Graph, machine: Machine, mark: int) -> float:

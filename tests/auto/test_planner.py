@@ -9,7 +9,7 @@ import pytest
 
 import planners as sp
 from planners.auto import planner as auto
-from planners.auto.aims import UNITS, Aim
+from planners.auto.bounds import bound_of
 from planners.auto.forms import Form, forms
 from planners.auto.options import OBJECTIVES
 from planners.core.details import BestOfForms
@@ -18,6 +18,7 @@ from planners.core.machine import load_machine
 from planners.core.registry import planner
 from planners.core.units import format_quantity
 from planners.core.weights import COUNTED, LEFT_OUT, WEIGHTS, weights_of
+from planners.simulator.aim import UNITS, Aim
 from tests.random_graphs import random_graph
 
 # Giving up may fall into a callback, which loses it; it comes again.
@@ -111,7 +112,7 @@ def test_bounds_are_no_more_than_values(seed: int, weights: str) -> None:
             value = aim.value(plan, sp.simulate(plan)) * (1 + 1e-9)
             assert aim.floor <= value
             assert aim.of_traffic(plan.claims.offchip_bytes) <= value
-            assert aim.floor <= aim.bound(form, plan) <= value or objective == "memory"
+            assert aim.floor <= bound_of(aim, form, plan) <= value or objective == "memory"
 
 
 def test_the_badge_says_of_what_the_proof_is() -> None:

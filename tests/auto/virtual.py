@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from planners.auto.aims import Aim
 from planners.auto.attempts import FormOutcome, Task
 from planners.auto.forms import Form
 from planners.auto.lanes import Ended, given_up
@@ -14,6 +13,7 @@ from planners.auto.planner import Referee
 from planners.auto.race import Race
 from planners.core.floors import ProblemFloors
 from planners.core.machine import load_machine
+from planners.simulator.aim import Aim
 from tests.random_graphs import random_graph
 
 AIM = Aim(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from app.model.checked_plan import Shown
-from planners.auto.aims import UNITS
 from planners.core.details import TriedPlanner
 from planners.core.units import format_quantity
+from planners.simulator.aim import UNITS
 
 MOST_LETTERS = 90
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from planners.auto.forms import Form
 from planners.core.floors import ProblemFloors
 from planners.core.plan import Plan
 from planners.core.weights import IN_PLACE
@@ -61,18 +60,6 @@ class Aim:
             return plan.claims.extent_bytes
         assert trace is not None
         return trace.makespan_s if self.objective == "latency" else trace.energy_j
-
-    def bound(self, form: Form, plan: Plan) -> float:
-        """What no plan of the form is better than, as far as its plan proves it."""
-        claims, latency = plan.claims, plan.details.latency
-        if latency is not None and self.objective == "latency":
-            return max(self.floor, latency.bound_s)
-        if form.proves == "traffic":
-            saved = claims.objective_bytes - claims.bound_bytes
-            return self.of_traffic(claims.offchip_bytes - saved)
-        if form.proves == self.objective:
-            return claims.bound_bytes
-        return self.floor
 
     def better(self, value: float, than: float) -> bool:
         """Whether a value is less, by more than rounding."""

@@ -1,0 +1,38 @@
+"""Small networks with what joined plans are made of: wide maps first, heavy parameters last."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+import planners as sp
+
+
+class Narrowing(nn.Module):
+    """Inverted bottlenecks with shortcuts on ever smaller maps, then a wide classifier."""
+
+    def __init__(self, channels: int = 8, classes: int = 40) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 3, stride=2, padding=1)
+        self.expand = nn.Conv2d(channels, 4 * channels, 1)
+        self.depth = nn.Conv2d(4 * channels, 4 * channels, 3, padding=1, groups=4 * channels)
+        self.project = nn.Conv2d(4 * channels, channels, 1)
+        self.down = nn.Conv2d(channels, 3 * channels, 3, stride=2, padding=1)
+        self.wide = nn.Conv2d(3 * channels, 6 * channels, 3, stride=2, padding=1)
+        self.head = nn.Linear(6 * channels, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.stem(x))
+        x = x + self.project(torch.relu(self.depth(torch.relu(self.expand(x)))))
+        x = torch.relu(self.wide(torch.relu(self.down(x))))
+        return self.head(x.mean((2, 3)))
+
+
+def narrowing(seed: int = 0, side: int = 24) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
+    """A module with random weights, and its input."""
+    torch.manual_seed(seed)
+    return Narrowing().eval(), (torch.randn(1, 3, side, side),)
+
+
+def graph_of(seed: int = 0, side: int = 24) -> sp.Graph:
+    return sp.from_torch(*narrowing(seed, side))

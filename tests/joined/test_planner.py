@@ -1,0 +1,126 @@
+"""Joined plans: valid, executed, compulsory bytes alone where the pool holds all, never worse."""
+
+from __future__ import annotations
+
+import pytest
+
+import planners as sp
+from planners.core.program import Compute, Load
+from planners.core.weights import weights_of
+from tests.cases import cases
+from tests.joined.networks import graph_of, narrowing
+from tests.random_modules import random_case
+
+ALONE = {"others": False, "weights": "counted"}
+AMPLE = 1 << 20
+
+
+def least_of(graph: sp.Graph) -> int:
+    """The least budget that fused groups name."""
+    budget = 1
+    for _ in range(5):
+        try:
+            sp.plan(graph, "fusion", budget, time_limit=1)
+            return budget
+        except sp.BudgetTooSmall as error:
+            budget = max(budget + 1, error.need_bytes)
+    raise AssertionError("no budget is enough")
+
+
+@pytest.mark.parametrize("seed", range(cases(8)))
+def test_plans_of_random_modules_compute_what_these_compute(seed: int) -> None:
+    case = random_case(seed)
+    graph = sp.from_torch(case.module, case.inputs)
+    if not graph.operators:
+        return
+    least = least_of(graph)
+    for budget in (least, 3 * least):
+        for objective in ("latency", "traffic"):
+            try:
+                plan = sp.plan(graph, "joined", budget, objective=objective, time_limit=1, **ALONE)
+            except sp.BadInput:  # Nothing of it runs in the pool.
+                continue
+            report = sp.check(plan)
+            assert report.peak_bytes <= budget
+            assert plan.claims.bound_bytes <= report.traffic_bytes
+            if all(tensor.dtype != "complex64" for tensor in graph.tensors.values()):
+                assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
+
+
+def test_wide_maps_fused_and_heavy_parameters_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first maps are larger than the memory; what follows runs in the pool wherever it fits."""
+    monkeypatch.setattr("planners.joined.stretches.SLOWER", 50.0)
+    module, inputs = narrowing(side=64)
+    graph = sp.from_torch(module, inputs)
+    for budget, how in ((9000, "fused groups"), (14_000, "pool")):
+        plan = sp.plan(graph, "joined", budget, time_limit=6, **ALONE)
+        assert f"({how}: conv2d" in plan.notes[1]
+        assert plan.notes[1].endswith("to linear)")
+        assert "pool: " in plan.notes[1]
+        assert weights_of(graph, plan.program) == "counted"
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+        assert plan.details.latency is not None
+        assert plan.details.latency.seconds == sp.simulate(plan).makespan_s
+
+
+def test_in_the_pool_nothing_crosses_twice() -> None:
+    """All parameters once, in slices where they are larger than what is free."""
+    graph = graph_of()
+    plan = sp.plan(graph, "joined", 9000, objective="traffic", time_limit=4, **ALONE)
+    report = sp.check(plan)
+    assert report.noncompulsory_bytes == 0
+    assert plan.claims.status == "optimal"
+    parts = [i for i in plan.program.instructions if isinstance(i, Compute) and i.parts]
+    assert parts, "no operator runs in slices"
+    names = {name for op in graph.operators for name in op.parameters}
+    loads = [i for i in plan.program.instructions if isinstance(i, Load)]
+    pieces = [i.piece for i in loads if i.piece.tensor in names]
+    assert len(pieces) == len(set(pieces))
+
+
+@pytest.mark.parametrize("objective", ["latency", "traffic", "energy"])
+def test_with_others_the_better_plan_is_returned(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = graph_of(side=16)
+
+    def worth(plan: sp.Plan) -> float:
+        trace = sp.simulate(plan)
+        return {
+            "latency": trace.makespan_s,
+            "traffic": trace.traffic_bytes,
+            "energy": trace.energy_j,
+        }[objective]
+
+    asked = {"objective": objective, "time_limit": 2}
+    own = sp.plan(graph, "joined", 5000, **asked, **ALONE)
+    worse = sp.plan(graph, "fusion", 5000, baseline="no_fusion", time_limit=1)
+    assert worth(worse) > worth(own)
+    for theirs in (worse, own):
+        monkeypatch.setattr(
+            "planners.auto.planner.best_of_others", lambda *_, plan=theirs, **__: plan
+        )
+        both = sp.plan(graph, "joined", 5000, **asked, parameters=True)
+        assert worth(both) <= worth(theirs)
+    small = sp.plan(graph, "fusion", 2000, time_limit=1)
+    monkeypatch.setattr("planners.auto.planner.best_of_others", lambda *_, **__: small)
+    taken = sp.plan(graph, "joined", 2000, **asked, parameters=True)
+    assert taken.program == small.program
+
+
+def test_what_cannot_be_is_said() -> None:
+    graph = graph_of()
+    with pytest.raises(sp.BudgetTooSmall):
+        sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
+    with pytest.raises(sp.BadInput, match="ask fusion"):
+        sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
+    with pytest.raises(sp.BadInput, match="in one memory"):
+        sp.plan(graph, "joined", 9000, machine="stm32h743_psram", time_limit=1, parameters=True)
+    plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="in-place")
+    assert "counted" in plan.notes[-1]
+
+
+def test_the_best_of_all_asks_it_too() -> None:
+    graph = graph_of()
+    best = sp.plan(graph, "auto", 5000, objective="latency", weights="counted", time_limit=8)
+    assert "joined" in {row.planner for row in best.details.tried}
