@@ -30,6 +30,7 @@ WITH: dict[str, dict[str, Any]] = {
     "cosma.solver": {"method": "ilp"},
     "cosma.paper_strict": {"method": "ilp"},
     "cosma.alignment": {"replacement": "greedy"},
+    "joined.objective": {"others": False},  # else the plan may be another planner's
     "streaming.ring": {"pipeline": "async"},
     "streaming.step": {"pipeline": "2s-md"},
     "streaming.seed": {"draws": 20},
