@@ -8,14 +8,14 @@ from app.kinds.banks import BanksKind
 from app.kinds.fusion import GroupKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
-from app.kinds.whole import AutoKind, CosmaKind, WholeKind
+from app.kinds.whole import AutoKind, CosmaKind, JoinedKind, WholeKind
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()
 GROUPS, POOL, STREAM = GroupKind(), PoolKind(), StreamKind()
 KINDS: tuple[WholeKind, ...] = (GROUPS, POOL, STREAM)
-OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), AutoKind(), *KINDS)}
+OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), JoinedKind(), AutoKind(), *KINDS)}
 
 
 def kind_of(shown: Shown) -> WholeKind:
