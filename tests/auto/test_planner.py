@@ -25,7 +25,7 @@ from tests.random_graphs import random_graph
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 BUDGET = 200
-ALL = ("cosma", "fusion", "overlap", "streaming")
+ALL = ("cosma", "fusion", "overlap", "streaming", "joined")
 MACHINE = load_machine("npu_small")
 
 
@@ -43,7 +43,7 @@ def each(
             continue
         try:
             made = sp.plan(graph, form.planner, budget, **form.options)
-        except sp.BudgetTooSmall:
+        except (sp.BudgetTooSmall, sp.BadInput):  # Joined plans are not of every network.
             continue
         found.append((form, made))
     return found
@@ -152,7 +152,8 @@ def test_forms_serve_the_objective_by_what_planners_call_theirs() -> None:
     for objective, every in named.items():
         assert len({form.label for form in every}) == len(every)
         assert all(form.options["weights"] == COUNTED for form in every)
-        assert {form.planner for form in every} >= set(ALL)
+        joins = objective != "memory"
+        assert {form.planner for form in every} >= set(ALL if joins else ALL[:-1])
         assert any(form.least for form in every) == (objective == "memory")
     for name in ("cosma", "fusion"):
         options = planner(name).options

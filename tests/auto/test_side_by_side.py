@@ -134,7 +134,7 @@ def test_nothing_is_left_behind(lanes: SideBySide) -> None:
 
 def test_what_goes_wrong_is_told_and_costs_nothing_else(odd_planners: None) -> None:
     graph = random_graph(3, 7, largest=30)
-    asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 6}
+    asked: dict[str, Any] = {"objective": "latency", "weights": "counted", "time_limit": 12}
     made = sp.plan(graph, "auto", 400, processes=2, **asked)
     assert row(made, "deadly").reason == "its worker died (code 3)"
     assert row(made, "hog").reason.startswith(("given up after ", "it was still at work"))
