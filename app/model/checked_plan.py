@@ -17,6 +17,7 @@ from app.model.moments import fullest, stop_of
 from app.model.packing import packed, unpacked
 from app.model.pool import PoolRuns, pool_of
 from app.model.program_facts import ProgramFacts, facts_of
+from app.model.repeats import called_apart
 from app.model.stream import Stream, stream_of
 from app.model.waits import Stage, stages_of
 from planners.core.program import Instruction
@@ -76,7 +77,8 @@ class Shown:
     def tree(self) -> BlockTree:
         """The blocks of the model that its operators are in."""
         operators = self.graph.operators
-        return BlockTree([op.name for op in operators], [op.block for op in operators])
+        paths = called_apart([(op.block, op.kind) for op in operators])
+        return BlockTree([op.name for op in operators], paths)
 
     @property
     def opened(self) -> frozenset[str]:

@@ -178,6 +178,11 @@ def recolour_layers(
                 layer.look(**change(layer._look))
 
 
+def describe(plot: figure, words: str) -> None:
+    """Have a figure read out as a picture with this description."""
+    plot.html_attributes = {"role": "img", "aria-label": words}
+
+
 def put(
     plot: figure,
     kind: str,

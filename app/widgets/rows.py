@@ -60,6 +60,7 @@ class BarRows(Sender):
 export function render({ model, view }) {
   const root = document.createElement('div');
   let rows = model.rows, selected = '', isOn = () => false;
+  if (model.part === 'story') root.setAttribute('aria-live', 'polite');
   function draw() {
     const { head, empty, selects } = model, page = view.model.document;
     const choose = (key) => (selects

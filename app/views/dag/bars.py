@@ -113,7 +113,8 @@ class DagBar(pn.viewable.Viewer):
 
     def _show_legend(self) -> None:
         if self.dag.drawn:
-            self.legend.object = legend_html(self.dag.drawn.legend, self.dag.drawn.twins)
+            drawn = self.dag.drawn
+            self.legend.object = legend_html(drawn.legend, drawn.twins, drawn.apart)
 
     def __panel__(self) -> pn.Row:
         return seen(
@@ -242,8 +243,11 @@ def infeasible_html(why: dict[str, Any], instead: str = "") -> str:
     )
 
 
-def legend_html(legend: list[tuple[str, str]], twins: Sequence[str] = ()) -> str:
-    """Colours of the graph with their words, and the letters of blocks that are the same."""
+def legend_html(
+    legend: list[tuple[str, str]], twins: Sequence[str] = (), apart: tuple[str, str] = ("", "")
+) -> str:
+    """Colours of the graph with their words, the letters of blocks that are the same, and that
+    parts are not joined."""
     items = [
         f'<span><i style="background:{colour};color:{ink_on(colour)}"></i>{escape(name)}</span>'
         for name, colour in legend
@@ -252,4 +256,7 @@ def legend_html(legend: list[tuple[str, str]], twins: Sequence[str] = ()) -> str
     if twins:
         about = "same operators, shapes and wiring"
         items.append(f'<span title="{about}">{" · ".join(twins[:NAMED])}{more}</span>')
+    if apart[0]:
+        look = f'title="{escape(apart[1])}" style="white-space: normal"'
+        items.append(f"<span {look}>⋮ {escape(apart[0])}</span>")
     return f'<div class="legend">{"".join(items)}</div>'

@@ -1,5 +1,5 @@
 """The names on the graph's nodes, tabs and frames: the client knows how wide these are, so it
-decides how much of a name fits."""
+decides how much of a name fits: none where a node is too low for letters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ if (plot.properties.inner_width.is_unset) return;  // not laid out yet: its widt
 const look = getComputedStyle(document.documentElement);
 const scale = Number(look.getPropertyValue('--sw-scale')) || 1;  // larger while it is presented
 const px = plot.inner_width / (range.end - range.start) * 0.80 / scale;
-const known = [px.toPrecision(6), source.data.full, tabs.data.name, frames.data.block];
+const up = plot.y_range, high = plot.properties.inner_height.is_unset ? 99
+  : plot.inner_height / Math.abs(up.end - up.start) * 0.66 / scale;
+const known = [px.toPrecision(6), high.toPrecision(4), source.data.full, tabs.data.name,
+  frames.data.block];
 if (source.fitted && known.every((value, i) => value === source.fitted[i])) return;
 source.fitted = known;  // panning changes no name
 const room = (size) => Math.floor((px - 4) / size);
@@ -20,7 +23,8 @@ const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, 
     : s.replace(/ operators?$/, ' ops'), letters);
 const data = source.data;
 const on = (words, dark, size, fit) =>
-  words.map((s, i) => data.dark[i] === dark ? fit(s, room(size)) : '');
+  words.map((s, i) => data.dark[i] === dark && high >= (size > 5.5 ? 11 : 24)
+    ? fit(s, room(size)) : '');
 data.name_dark = on(data.full, true, 5.9, cut); data.name_light = on(data.full, false, 5.9, cut);
 data.kind_dark = on(data.second, true, 5.1, brief);
 data.kind_light = on(data.second, false, 5.1, brief);

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Edge = tuple[int, int]
 SWEEPS = 8
 NODE_WEIGHT = 1e6
 DUMMY_LIMIT = 20_000
+SLIM = 0.16
+"""Room across that an edge takes where it passes by nodes, which take one unit."""
+BETWEEN = 0.8
+"""Between parts that nothing joins, beside the one unit between neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ def layout(count: int, edges: Sequence[Edge]) -> GraphDrawing:
     rows = _order(layer_all, before, after)
     y = _straighten(rows, _real_first(before, count), _real_first(after, count), count)
     _level(rows, y, count)
+    _set_apart(parts(len(layer_all), links), y)
     route_of = {
         edge: tuple((float(layer_all[n]), y[n]) for n in chain)
         for edge, chain in zip(forward, chains, strict=True)
@@ -129,13 +135,19 @@ def _straighten(
 
     Dummies give way to nodes, so that a chain stays straight beside its shortcuts.
     """
-    y = {node: i - (len(row) - 1) / 2 for row in rows for i, node in enumerate(row)}
+    offsets = [_offsets([1.0 if n < count else SLIM for n in row]) for row in rows]
+    y = {
+        node: at - places[-1] / 2
+        for row, places in zip(rows, offsets, strict=True)
+        for node, at in zip(row, places, strict=True)
+    }
     for sweep in range(SWEEPS):
         towards = before if sweep % 2 == 0 else after
-        for row in rows if sweep % 2 == 0 else reversed(rows):
+        both = list(zip(rows, offsets, strict=True))
+        for row, places in both if sweep % 2 == 0 else reversed(both):
             wanted = [_median([y[m] for m in towards[n]], y[n]) for n in row]
             weights = [NODE_WEIGHT if n < count else 1.0 for n in row]
-            y |= dict(zip(row, _spread(wanted, weights), strict=True))
+            y |= dict(zip(row, _spread(wanted, weights, places), strict=True))
     return y
 
 
@@ -150,20 +162,65 @@ def _level(rows: list[list[int]], y: dict[int, float], count: int) -> None:
             y[node] += shift
 
 
-def _spread(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Places at least one apart in the same order, as close as can be to those wanted.
+def parts(count: int, links: Iterable[Edge]) -> list[int]:
+    """By node the first node of its part: nodes that no edges join are in different ones."""
+    root = list(range(count))
+
+    def of(node: int) -> int:
+        while root[node] != node:
+            root[node] = root[root[node]]
+            node = root[node]
+        return node
+
+    for a, b in links:
+        one, other = sorted((of(a), of(b)))
+        root[other] = one
+    return [of(node) for node in range(count)]
+
+
+def _set_apart(part: Sequence[int], y: dict[int, float]) -> None:
+    """Move parts that nothing joins below each other, with room for the frames between them."""
+    members: dict[int, list[int]] = defaultdict(list)
+    for node, first in enumerate(part):
+        members[first].append(node)
+    if len(members) < 2:
+        return
+    top = 0.0
+    for first in sorted(members):
+        highest = min(y[node] for node in members[first])
+        for node in members[first]:
+            y[node] += top - highest
+        top = max(y[node] for node in members[first]) + 1 + BETWEEN
+    middle = (top - 1 - BETWEEN) / 2
+    for node in y:
+        y[node] -= middle
+
+
+def _offsets(sizes: Sequence[float]) -> list[float]:
+    """Where things of these sizes lie side by side, from the middle of the first."""
+    places = [0.0] * min(1, len(sizes))
+    for one, other in pairwise(sizes):
+        places.append(places[-1] + (one + other) / 2)
+    return places
+
+
+def _spread(
+    wanted: Sequence[float], weights: Sequence[float], offsets: Sequence[float]
+) -> list[float]:
+    """Places at least as far apart as `offsets`, in the same order, as close as can be to those
+    wanted.
 
     Weighted least squares by pooling adjacent violators: runs that would overlap move as one.
     """
-    runs: list[tuple[float, float, int]] = []  # (weighted sum of wanted − rank, weight, members)
-    for rank, (value, weight) in enumerate(zip(wanted, weights, strict=True)):
-        total, heavy, size = weight * (value - rank), weight, 1
+    runs: list[tuple[float, float, int]] = []  # (weighted sum of wanted − offset, weight, members)
+    for offset, value, weight in zip(offsets, wanted, weights, strict=True):
+        total, heavy, size = weight * (value - offset), weight, 1
         while runs and runs[-1][0] / runs[-1][1] >= total / heavy:
             before = runs.pop()
             total, heavy, size = total + before[0], heavy + before[1], size + before[2]
         runs.append((total, heavy, size))
     shifts = [total / heavy for total, heavy, size in runs for _ in range(size)]
-    return [shift + rank for rank, shift in enumerate(shifts)]
+    return [shift + offset for offset, shift in zip(offsets, shifts, strict=True)]
 
 
 def _median(values: list[float], otherwise: float) -> float:

@@ -6,20 +6,24 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import planners as sp
 from app.model.blocks import BlockNode, BlockTree
 from app.model.checked_plan import Shown
 from app.model.compare import SAME
 from app.model.groups import group_line
 from app.model.units import seconds_text
 from app.views.dag.groups import HALO, TAB, Drawing, Regions, group_words, groups_in, regions
-from app.views.dag.layout import layout
+from app.views.dag.layout import layout, parts
 from app.views.dag.twins import twin_letters, twin_words
 from app.widgets.marks import MARKS, SHORT
 from app.widgets.palette import LIGHT, Theme, sequential
+from planners.core.caveats import caveats
 from planners.core.colours import DARK_INK, PLAIN, family_of, ink_on
 from planners.core.units import format_bytes
 
 WIDTH, HEIGHT = 0.80, 0.66
+LONG, FAINT = 3, 0.3
+"""Edges over more layers than that are faint until what they carry is selected."""
 ALONE = "nothing to compare with: pin a plan (p)"
 BLOCK = "right_diagonal_line"
 Columns = dict[str, list[Any]]
@@ -40,6 +44,7 @@ class Scene:
     nodes: Columns
     curves: Columns
     curve_tensors: list[frozenset[str]]
+    curve_alpha: list[float]
     frames: Columns
     drawing: Drawing
     regions: Regions
@@ -49,6 +54,8 @@ class Scene:
     bottom: float
     legend: list[tuple[str, str]] = field(default_factory=list)
     twins: list[str] = field(default_factory=list)
+    apart: tuple[str, str] = ("", "")
+    """That the network has parts that nothing joins, and what the source says of that."""
 
 
 def scene(
@@ -82,6 +89,7 @@ def scene(
         nodes=columns,
         curves=curves,
         curve_tensors=tensors,
+        curve_alpha=[FAINT if placed.x[b] - placed.x[a] > LONG else 1.0 for a, b in ends],
         frames=frames,
         drawing=drawing,
         regions=regions(drawing, groups),
@@ -91,6 +99,7 @@ def scene(
         bottom=max(max(reach), *frames["bottom"], 0.0) if frames["bottom"] else max(reach),
         legend=legend,
         twins=twin_words(letters),
+        apart=parts_text(graph),
     )
 
 
@@ -302,6 +311,29 @@ def _frames(
         columns["block"].append(frame.block)
         columns["text"].append("⊟ " + frame.block)
     return columns
+
+
+def parts_text(graph: sp.Graph) -> tuple[str, str]:
+    """In a few words, that parts of a network share no tensor, and what is known of what lies
+    between them; nothing where it is in one piece."""
+    links = [
+        (graph.producer[name], place)
+        for place, operator in enumerate(graph.operators)
+        for name in operator.inputs
+        if name in graph.producer
+    ]
+    part = parts(len(graph.operators), links)
+    firsts = sorted(set(part))
+    if len(firsts) < 2:
+        return "", ""
+    own = {
+        first: next((name for name in graph.operators[first].inputs if name in graph.inputs), "")
+        for first in firsts[1:]
+    }
+    read = ", ".join(dict.fromkeys(filter(None, own.values())))
+    notes = "; ".join(caveats(graph).notes) or "the source joins them by nothing that is planned"
+    inputs = f": {read} come from outside" if read else ""
+    return f"{len(firsts)} parts share no tensor{inputs}", f"Between them: {notes}"
 
 
 def find_operators(shown: Shown, text: str) -> list[str]:

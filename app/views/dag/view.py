@@ -6,10 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from bokeh.models import BoxAnnotation, ColumnDataSource, CustomJS, Range1d
+from bokeh.models import (
+    BoxAnnotation,
+    ColumnDataSource,
+    CustomJS,
+    PanTool,
+    Range1d,
+    WheelZoomTool,
+)
 from bokeh.plotting import figure
 
 from app.model.checked_plan import Shown
+from app.stories.pictures import graph_words
 from app.views.dag.groups import (
     HALO,
     LINK_COLUMNS,
@@ -37,12 +45,13 @@ from app.views.dag.scene import (
 )
 from app.views.dag.wish_marks import DROOP, DagWishes
 from app.widgets.films import filled_there
-from app.widgets.glyphs import GlyphLayer, put, tappable, tell
+from app.widgets.glyphs import GlyphLayer, describe, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.palette import Theme, dress, tooltip
 from planners.core.colours import DARK_INK, PLAIN, VERMILLION
 
 LINES = (("name", "text_y", "10.5px"), ("kind", "second_y", "9.5px"))
+TALLEST = 320  # pixels
 READABLE = 36  # columns: with more, each is too narrow for names
 INKS = {"dark": DARK_INK, "light": "#ffffff"}
 INKED_TABS = ("on_dark", "on_light")
@@ -58,7 +67,7 @@ class DagView:
         self.theme = theme
         columns = (*NODE_COLUMNS, *HOVER_COLUMNS, *INKED, MEMBERS)
         self.nodes = ColumnDataSource({n: [] for n in columns})
-        self.curves = ColumnDataSource({n: [] for n in (*CURVE_COLUMNS, ALONG)})
+        self.curves = ColumnDataSource({n: [] for n in (*CURVE_COLUMNS, ALONG, "alpha")})
         self.chosen_curves = filled_there(*CURVE_COLUMNS)
         self.chosen = filled_there("x", "y", "w", "h")
         frame = ("left", "right", "top", "bottom", "block", "text")
@@ -95,6 +104,7 @@ class DagView:
         fit.code = FIT_LABELS
         self.x_range.js_on_change("start", fit)
         self.x_range.js_on_change("end", fit)
+        self.y_range.js_on_change("end", fit)
         plot.js_on_change("inner_width", fit)
         self.nodes.js_on_change("data", fit)
         self.tabs.js_on_change("data", fit)
@@ -130,7 +140,8 @@ class DagView:
         )
         tabs = self._groups(plot)
         curve = {n: n for n in CURVE_COLUMNS}
-        put(plot, "bezier", **curve, source=self.curves, line_color=theme.faint, line_width=1.2)
+        look = {"line_color": theme.faint, "line_width": 1.2, "line_alpha": "alpha"}
+        put(plot, "bezier", **curve, source=self.curves, **look)
         put(
             plot,
             "bezier",
@@ -272,8 +283,9 @@ class DagView:
         self.nodes.data = {**drawn.nodes, **inked, MEMBERS: members}
         place = {name: i for i, name in enumerate(shown.graph.tensors)}
         along = [numbers_text(place[name] for name in names) for names in drawn.curve_tensors]
-        self.curves.data = {**drawn.curves, ALONG: along}
+        self.curves.data = {**drawn.curves, ALONG: along, "alpha": drawn.curve_alpha}
         self.frames.data = drawn.frames
+        describe(self.figure, graph_words(shown, len(drawn.nodes["x"])))
         self._draw_regions(drawn.regions)
         self.where.data = ringed(drawn.steps)
         self._set_ranges(drawn, refit)
@@ -300,7 +312,13 @@ class DagView:
         middle = (top + drawn.bottom) / 2
         half = max(0.6, (drawn.bottom - top) / 2 + 0.12 + HEIGHT / 2 * (not drawn.frames["top"]))
         half += DROOP * self.arcs
-        self.figure.height = round(min(250, max(80, half * 2 * 54 + 8)))
+        wanted = half * 2 * 54 + 8
+        self.figure.height = round(min(TALLEST, max(80, wanted)))
+        ways = "width" if wanted <= TALLEST else "both"  # what is too low for names is zoomed
+        for tool in self.figure.select({"type": PanTool}):
+            tool.dimensions = ways
+        for tool in self.figure.select({"type": WheelZoomTool}):
+            tool.dimensions = ways
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)

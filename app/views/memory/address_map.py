@@ -23,6 +23,7 @@ from app.kinds.strips import Strips
 from app.model.checked_plan import Shown
 from app.model.detail import Sight
 from app.model.stream import ShownRegion
+from app.stories.pictures import map_words
 from app.views.memory.map_columns import COLUMNS, SIDES, map_columns, rectangles, told
 from app.views.memory.moved_by_hand import HandLayer
 from app.views.memory.outlines import Outlines
@@ -32,7 +33,7 @@ from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
 from app.widgets.films import filled_there
-from app.widgets.glyphs import put, tappable, tell
+from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
 from planners.core.colours import DARK_INK, YELLOW
@@ -242,6 +243,7 @@ class AddressMap:
         steps of the pinned plan are moved onto those of this one (`app.model.aligning.ALIGNED`).
         """
         kind = kind_of(shown)
+        describe(self.figure, map_words(shown))
         self.rows = None
         self.limit.location = kind.limit(shown)[0]
         self.outlines.show(shown, pinned, memory, by)

@@ -19,9 +19,10 @@ from bokeh.plotting import figure
 from app.model.aligning import Warp, warp
 from app.model.banks import held_in, room_in, sight
 from app.model.checked_plan import Shown
+from app.stories.pictures import held_words
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
-from app.widgets.glyphs import put, tell
+from app.widgets.glyphs import describe, put, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
@@ -135,6 +136,7 @@ class Occupancy:
         self._redraw()
         highest = max(held, default=0)
         peak = held.index(highest) if held else 0
+        describe(self.figure, held_words(held, *self.whole))
         other = held_in(pinned, memory) if pinned else ()
         limits = [room_in(s, memory) or limit_bytes(s) for s in (shown, pinned) if s]
         self.limit.location = limits[0]

@@ -32,10 +32,11 @@ from app.kinds.registry import kind_of
 from app.kinds.whole import engines_of
 from app.model.checked_plan import Shown
 from app.model.units import seconds_text
+from app.stories.pictures import time_words
 from app.views.time.group_bands import GroupBands, second_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_SECONDS
 from app.widgets.films import filled_there
-from app.widgets.glyphs import put, tappable, tell
+from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import ALIKE, WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
@@ -145,6 +146,7 @@ class TimelineView:
         self.bars, kind = None, kind_of(shown)
         starts, stops = np.array(seconds, float).reshape(-1, 2).T
         self.times.data = {"start": starts, "stop": stops}  # as bytes, not as words
+        describe(self.figure, time_words(shown, trace))
         engines = [lane_name(e) for e in reversed(kind.lanes(shown, trace))]
         self.lanes.factors = [*engines, *([GROUPS] if kind.banded else [])]
         self.groups.show(shown, second_places(shown, serial), {})

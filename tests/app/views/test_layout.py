@@ -6,13 +6,15 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.blocks import BlockTree
 from app.model.checked_plan import Shown
-from app.views.dag.layout import Edge, GraphDrawing, layers, layout
+from app.views.dag.layout import BETWEEN, Edge, GraphDrawing, layers, layout, parts
+from app.views.dag.scene import HEIGHT
 
 
 def crossings(placed: GraphDrawing, edges: Sequence[Edge]) -> int:
@@ -52,6 +54,19 @@ def test_edges_run_to_the_right_and_neighbours_keep_apart(
 
 
 @given(graphs())
+def test_what_nothing_joins_lies_apart(graph: tuple[int, list[tuple[int, int]]]) -> None:
+    count, edges = graph
+    placed = layout(count, edges)
+    part = parts(count, edges)
+    assert all(part[a] == part[b] for a, b in edges)
+    rows: dict[int, list[float]] = {}
+    for node, first in enumerate(part):
+        rows.setdefault(first, []).append(placed.y[node])
+    bands = sorted((min(some), max(some)) for some in rows.values())
+    assert all(low - high > 1 + BETWEEN - 1e-6 for (_, high), (low, _) in pairwise(bands))
+
+
+@given(graphs())
 def test_routes_join_their_ends_layer_by_layer(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, edges = graph
     placed = layout(count, edges)
@@ -64,7 +79,7 @@ def test_routes_join_their_ends_layer_by_layer(graph: tuple[int, list[tuple[int,
 def test_a_chain_is_a_straight_line_and_its_shortcuts_go_around() -> None:
     placed = layout(6, [(i, i + 1) for i in range(5)] + [(1, 4)])
     assert max(placed.y) - min(placed.y) < 0.01
-    assert any(abs(y - placed.y[0]) > 0.9 for _, y in placed.routes[-1])
+    assert any(abs(y - placed.y[0]) > HEIGHT / 2 + 0.2 for _, y in placed.routes[-1])
 
 
 def test_blocks_one_after_the_other_do_not_drift() -> None:
@@ -92,9 +107,9 @@ def test_five_thousand_nodes_take_less_than_a_few_seconds() -> None:
     rng = random.Random(1)
     edges = [(i, i + 1) for i in range(4999)]
     edges += [(i, min(4999, i + rng.randint(2, 6))) for i in range(0, 4990, 3)]
-    began = time.perf_counter()
+    began = time.process_time()
     layout(5000, edges)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 PATHS = ["stem", "body.0.conv", "body.0", "body.1.conv", "body.1", "body.1", "head"]
