@@ -12,7 +12,7 @@ LEAST_TIMES, LEAST_LONG = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repetition:
     """Operators from `start` on: `times` calls of `period` operators each."""
 
     start: int
@@ -38,7 +38,7 @@ def called_apart(tokens: Sequence[tuple[str, str]]) -> list[str]:
     return paths
 
 
-def repeat_in(tokens: Sequence[tuple[str, str]]) -> Repeat | None:
+def repeat_in(tokens: Sequence[tuple[str, str]]) -> Repetition | None:
     """The repetition that covers most operators, given by module path and kind each; of those that
     cover as many, the one of the shortest calls.
 
@@ -48,13 +48,13 @@ def repeat_in(tokens: Sequence[tuple[str, str]]) -> Repeat | None:
         return None
     known: dict[tuple[str, str], int] = {}
     numbers = np.array([known.setdefault(token, len(known)) for token in tokens], np.int32)
-    best: Repeat | None = None
+    best: Repetition | None = None
     for period in range(LEAST_LONG, len(numbers) // LEAST_TIMES + 1):
         same = numbers[:-period] == numbers[period:]
         start, length = _longest(same)
         times = length // period + 1
         if times >= LEAST_TIMES and (best is None or times * period > best.times * best.period):
-            best = Repeat(start, period, times)
+            best = Repetition(start, period, times)
     return best
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.model.blocks import BlockTree
-from app.model.repeats import Repeat, called_apart, repeat_in
+from app.model.repeats import Repetition, called_apart, repeat_in
 
 CALL = [("up.conv", "conv"), ("up.gate", "mul"), ("", "cat"), ("up.conv", "conv"), ("", "add")]
 
@@ -14,7 +14,7 @@ def tokens(times: int) -> list[tuple[str, str]]:
 
 def test_calls_are_found_where_they_are() -> None:
     for times in range(3, 9):
-        assert repeat_in(tokens(times)) == Repeat(2, 5, times)
+        assert repeat_in(tokens(times)) == Repetition(2, 5, times)
 
 
 def test_what_is_called_once_or_twice_is_drawn_as_it_is() -> None:
