@@ -29,8 +29,9 @@ def kind_of_planner(planner: str) -> WholeKind:
 
 
 def known_planners() -> list[str]:
-    """The planners whose plans are of a kind of their own, without the choice among them."""
-    return [name for name, kind in OF_PLANNER.items() if not isinstance(kind, AutoKind)]
+    """The planners of one method each, without those that choose among several or join them."""
+    several = (AutoKind, JoinedKind)
+    return [name for name, kind in OF_PLANNER.items() if not isinstance(kind, several)]
 
 
 def step_story(shown: Shown, step: int) -> list[Sentence]:
