@@ -167,3 +167,18 @@ def test_a_program_of_odd_names_is_refused_in_one_line(change: dict[str, Any]) -
     with own_folder():
         assert is_right("pt2", _pt2_with({}))
         assert not is_right("pt2", _pt2_with(dict(change)))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_pt2_whose_packed_program_is_corrupt_is_refused(method: int) -> None:
+    made = io.BytesIO()
+    (data,) = inputs("pt2")
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(made, "w") as new:
+        for entry in old.infolist():
+            new.writestr(zipfile.ZipInfo(entry.filename), old.read(entry), method)
+        largest = max(new.infolist(), key=lambda one: one.compress_size)
+    packed = bytearray(made.getvalue())
+    for at in range(largest.header_offset + 100, largest.header_offset + largest.compress_size, 7):
+        packed[at] ^= 0xFF
+    with own_folder():
+        assert not is_right("pt2", bytes(packed))

@@ -8,6 +8,7 @@ own loader is not used either, because it unpickles sample inputs and evaluates 
 from __future__ import annotations
 
 import json
+import lzma
 import re
 import zipfile
 import zlib
@@ -57,7 +58,7 @@ def _program_text(path: Path) -> bytes:
         raise BadInput(
             f"{path} is not a .pt2 archive, or is cut short: it is no zip file"
         ) from error
-    except (zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
         raise BadInput(f"{path}: the program in it cannot be unpacked: {error}") from error
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
