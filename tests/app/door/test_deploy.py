@@ -87,6 +87,11 @@ def test_the_image_has_what_it_copies_and_no_root() -> None:
     copied = [word for line in lines if line.startswith("COPY") for word in line.split()[1:-1]]
     assert len(copied) > 5
     assert all((ROOT / name).exists() for name in copied)
+    trees = [ROOT / name for name in copied]
+    links = [path for tree in trees for path in tree.rglob("*") if path.is_symlink()]
+    assert links
+    for path in links:  # what they lead to is in the image too
+        assert any(path.resolve().is_relative_to(tree) for tree in trees), path
     users = [line.split()[1] for line in lines if line.startswith("USER")]
     assert users[-1] == "10001"
     assert (ROOT / "docs/deploy/start.sh").stat().st_mode & stat.S_IXUSR
