@@ -19,6 +19,7 @@ from planners.core.program import Program
 from planners.core.progress import Clock
 from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
+from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
@@ -79,7 +80,7 @@ class JoinedBuilder:
             if all(stretch.fused for stretch in found):
                 continue
             base = self._base(blocks, found)
-            if base is None or self._too_long(base):
+            if base is None or self._too_long(base, 0.0 if seen else GRACE_S):
                 continue
             stream = ParameterStream(self.graph, self.machine, base, self.budget_bytes)
             for slice_bytes in (size, size // 2):
@@ -95,9 +96,9 @@ class JoinedBuilder:
                 except NoRoom:
                     continue
 
-    def _too_long(self, program: Program) -> bool:
+    def _too_long(self, program: Program, grace_s: float = 0.0) -> bool:
         """Whether a program cannot be written and judged in the time that is left."""
-        if size_of(items_of(program)) * EACH_S <= self.clock.left_s:
+        if size_of(items_of(program)) * EACH_S <= self.clock.left_s + grace_s:
             return False
         self.clock.end()
         return True
