@@ -46,13 +46,19 @@ def write_site(
     `say` hears what is done; once `stopped` answers yes the site has the plans made until then, and
     another run makes the others. Raises `BadInput` where the folder has anything else in it.
     """
-    with SiteFolder(Path(folder)) as target:
-        return _write(target, asked, say, stopped)
-
-
-def _write(target: SiteFolder, asked: SiteAsked, say: Say, stopped: Callable[[], bool]) -> Written:
     say("networks")
     cells = cells_of(asked)
+    with SiteFolder(Path(folder)) as target:
+        return _write(target, asked, cells, say, stopped)
+
+
+def _write(
+    target: SiteFolder,
+    asked: SiteAsked,
+    cells: Sequence[SiteCell],
+    say: Say,
+    stopped: Callable[[], bool],
+) -> Written:
     extra = tour_cells(asked.time_limit) if asked.tour else []
     tasks = assignments() if asked.tasks else ()
     site = _Site(target, Maker(target, tasks), say, stopped, len(cells) + len(extra))
