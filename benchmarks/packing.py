@@ -18,7 +18,7 @@ from statistics import geometric_mean, median
 from planners.allocation import Lifetime, check_packing, cp_sat, pack
 from planners.allocation.generate import cut_rectangle, network_like
 from planners.allocation.problem.instance import reduce
-from planners.allocation.skyline.search import search as skyline
+from planners.allocation.skyline import search as skyline
 from planners.core.progress import Clock
 
 Generator = Callable[..., list[Lifetime]]

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 from planners.allocation.problem.instance import Instance
 from planners.core.progress import Clock
 
 Offsets = list[int]
+
+CLOCK_EVERY = 256  # blocks put down between two looks at the clock
 
 
 def neighbours(start: Sequence[int], stop: Sequence[int]) -> list[list[int]]:
@@ -39,20 +42,54 @@ def place(
 
     The blocks of `fixed` lie at their offsets already; `order` holds all the others.
     """
-    taken: list[list[tuple[int, int]]] = [[] for _ in range(len(instance))]
     offsets = [0] * len(instance)
-    for block, offset in (fixed or {}).items():
+    for block, offset in _placing(instance, near, order, best_fit, fixed or {}):
         offsets[block] = offset
+    return offsets
+
+
+def place_within(
+    instance: Instance,
+    near: Sequence[Sequence[int]],
+    order: Sequence[int],
+    best_fit: bool,
+    clock: Clock,
+) -> Offsets | None:
+    """The same where all ends within the capacity; None at the first block that does not.
+
+    Looks at the clock now and then, so that very many blocks end in time.
+    """
+    offsets = [0] * len(instance)
+    placing = _placing(instance, near, order, best_fit, {})
+    for placed, (block, offset) in enumerate(placing, 1):
+        offsets[block] = offset
+        if offset + instance.size[block] > instance.capacity:
+            return None
+        if placed % CLOCK_EVERY == 0 and clock.expired():
+            return None
+    return offsets
+
+
+def _placing(
+    instance: Instance,
+    near: Sequence[Sequence[int]],
+    order: Sequence[int],
+    best_fit: bool,
+    fixed: Mapping[int, int],
+) -> Iterator[tuple[int, int]]:
+    """Each block with its offset, as it is put down; those of `fixed` first."""
+    taken: list[list[tuple[int, int]]] = [[] for _ in range(len(instance))]
+    for block, offset in fixed.items():
+        yield block, offset
         for other in near[block]:
             insort(taken[other], (offset, offset + instance.size[block]))
     for block in order:
         size = instance.size[block]
         offset = _gap(taken[block], size, instance.capacity, best_fit)
-        offsets[block] = offset
+        yield block, offset
         interval = (offset, offset + size)
         for other in near[block]:
             insort(taken[other], interval)
-    return offsets
 
 
 def _gap(taken: Sequence[tuple[int, int]], size: int, capacity: int, best_fit: bool) -> int:
@@ -93,12 +130,25 @@ def list_placement(instance: Instance, clock: Clock) -> Offsets | None:
     near = neighbours(instance.start, instance.stop)
     for order in orders(instance):
         for best_fit in (False, True):
-            offsets = place(instance, near, order, best_fit)
-            if instance.extent(offsets) <= instance.capacity:
+            offsets = place_within(instance, near, order, best_fit, clock)
+            if offsets is not None:
                 return offsets
         if clock.expired():
             return None
     return None
+
+
+def ever_lower(instance: Instance, clock: Clock) -> Iterator[Offsets]:
+    """Packings within capacity, each of a smaller extent than the one before, order by order."""
+    near = neighbours(instance.start, instance.stop)
+    for order in orders(instance):
+        for best_fit in (False, True):
+            offsets = place_within(instance, near, order, best_fit, clock)
+            if offsets is not None:
+                yield offsets
+                instance = replace(instance, capacity=instance.extent(offsets) - 1)
+        if clock.expired():
+            return
 
 
 def promotion(instance: Instance, clock: Clock, rounds: int, seed: int = 0) -> Offsets | None:

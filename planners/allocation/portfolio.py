@@ -77,13 +77,14 @@ def _settle_all(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
 CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one crowded core may take
 CP_SAT_S = 0.5  # with less time than this CP-SAT is not begun: it cannot be stopped at its start
+MOST_BLOCKS = 10_000  # a search holds a set of blocks for each section: more are placed only
 STAGES = ("trivial", "order", "promotion", "crowded", "search", "cp-sat")
 
 
 def settle(instance: Instance, clock: Clock) -> Verdict:
     """Try one part of the portfolio after another on an instance whose load fits."""
     verdict = _quick(instance, clock)
-    if verdict.fits is not None or clock.expired():
+    if verdict.fits is not None or clock.expired() or len(instance) > MOST_BLOCKS:
         return verdict
 
     def solve_core(core: Instance) -> tuple[bool | None, list[int]]:
@@ -107,6 +108,8 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
 def _quick(instance: Instance, clock: Clock) -> Verdict:
     if (offsets := heuristics.list_placement(instance, clock)) is not None:
         return Verdict(True, offsets, "order")
+    if len(instance) > MOST_BLOCKS:
+        return Verdict(None, solver="order")
     offsets = heuristics.promotion(instance, clock.part(0.02), 10)
     return Verdict(None if offsets is None else True, offsets or [], "promotion")
 

@@ -32,16 +32,21 @@ def pack(
     time_limit: TimeLimit = 60.0,
     as_json: AsJson = False,
 ) -> None:
-    """Find an offset for each lifetime (half-open intervals), or what cannot fit together."""
+    """Find an offset for each lifetime (half-open intervals), or what cannot fit together.
+
+    Without a capacity and a machine: in the least memory found, with a proven bound.
+    """
     from planners.allocation.csv_io import read_rows
 
-    if (capacity is None) == (machine is None):
+    if capacity is not None and machine is not None:
         raise BadInput("give either --capacity, for one memory, or --machine, for several")
     rows = read_rows(lifetimes, ("alignment", TOUCHED))
     items = [row.lifetime for row in rows]
-    with Reporter(as_json, f"packing {len(items)} lifetimes"):
-        if machine is None:
-            status, facts, lines = _in_one(items, sp.parse_size(capacity or ""), time_limit)
+    with Reporter(as_json, f"packing {len(items)} lifetimes") as reporter:
+        if capacity is not None:
+            status, facts, lines = _in_one(items, sp.parse_size(capacity), time_limit)
+        elif machine is None:
+            status, facts, lines = _in_least(items, time_limit, reporter)
         else:
             status, facts, lines = _in_several(rows, machine, time_limit)
     if facts["conflict"]:
@@ -69,6 +74,27 @@ def _in_one(items: Sequence[Any], capacity_bytes: int, time_limit: float) -> Fou
     }
     lines = [f"status,{packing.status}", *(f"{id},{at}" for id, at in packing.offsets.items())]
     return packing.status, facts, lines
+
+
+def _in_least(items: Sequence[Any], time_limit: float, reporter: Reporter) -> Found:
+    from planners.allocation.tightest import pack_tightest
+
+    found = pack_tightest(items, time_limit_s=time_limit, progress=reporter.progress)
+    extent, bound = found.extent_bytes, found.bound_bytes
+    gap = extent / bound - 1 if bound else 0.0
+    facts: dict[str, Any] = {
+        "status": "packed",
+        "proven": extent == bound,
+        "offsets": dict(found.offsets),
+        "extent_bytes": extent,
+        "bound_bytes": bound,
+        "gap": gap,
+        "conflict": [],
+    }
+    proof = "no packing has less" if extent == bound else f"none has less than {bound}"
+    lines = ["status,packed", f"extent,{extent},{proof} (gap {gap:.2%})"]
+    lines += [f"{id},{at}" for id, at in found.offsets.items()]
+    return "packed", facts, lines
 
 
 def _in_several(rows: Sequence[Any], machine: str, time_limit: float) -> Found:

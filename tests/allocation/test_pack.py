@@ -10,13 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planners.allocation import Lifetime, check_packing, cp_sat, load_lower_bound, pack
+from planners.allocation import (
+    Lifetime,
+    best_fit_arena,
+    check_packing,
+    cp_sat,
+    load_lower_bound,
+    pack,
+    portfolio,
+    tightest,
+)
 from planners.allocation.generate import cut_rectangle, network_like
 from planners.allocation.problem.instance import reduce
 from planners.allocation.skyline import search as skyline
 from planners.allocation.skyline.search import SkylineSearch, Strategy
+from planners.allocation.tightest import pack_tightest
 from planners.core.errors import BadInput, InvalidPlan
-from planners.core.progress import Clock
+from planners.core.progress import Clock, Progress
 from tests.cases import cases
 
 
@@ -215,3 +225,21 @@ def test_check_says_what_is_wrong(offsets: dict[str, int], why: str) -> None:
     check_packing(lifetimes, {"a": 0, "b": 4}, 10)
     with pytest.raises(InvalidPlan, match=why):
         check_packing(lifetimes, offsets, 10)
+
+
+def test_many_lifetimes_are_placed_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portfolio, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(tightest, "MOST_BLOCKS", 20)
+    monkeypatch.setattr(skyline, "solve", None)  # A search would fail.
+    full = cut_rectangle(60, seed=3)
+    assert pack(full, 1 << 12).status == "unknown"
+    seen: list[Progress] = []
+    found = pack_tightest(full, progress=seen.append)
+    check_packing(full, found.offsets, found.extent_bytes)
+    quick = best_fit_arena(full)
+    quick_extent = max(quick[item.id] + item.size_bytes for item in full)
+    assert found.bound_bytes == 1 << 12 <= found.extent_bytes < quick_extent
+    assert (seen[0].incumbent_bytes, seen[0].bound_bytes) == (quick_extent, 1 << 12)
+    assert pack_tightest(full, time_limit_s=0).extent_bytes == quick_extent
+    chain = [Lifetime(f"t{i}", i, i + 2, 10) for i in range(30)]
+    assert pack(chain, 20).status == "packed"

@@ -140,6 +140,9 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
     short = spillway("pack", file, "--capacity", "6", "--json")
     assert short.code == 3
     assert set(short.json["conflict"]) == {"a", "b"}
+    least = spillway("pack", file, "--json").json
+    assert (least["extent_bytes"], least["bound_bytes"], least["proven"]) == (7, 7, True)
+    assert "extent,7,no packing has less (gap 0.00%)" in spillway("pack", file).out
 
 
 def test_pack_into_the_memories_of_a_machine(spillway: Any, tmp_path: Path) -> None:
