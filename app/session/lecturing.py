@@ -169,13 +169,15 @@ class Lecturing(SessionPart, param.Parameterized):
         self._collect()
 
     def _collect(self) -> None:
+        work = self.models.work
         if not self._missing:
-            self.models.work.notice = ""
+            work.param.update(notice="", exporting="")
             self.plans = {**self._found, "": None}
             return
         count = len(self._missing)
         self._asked = self._missing.popleft()
-        self.models.work.notice = f"The handout: {count} plan{'s' * (count > 1)} to go."
+        line = f"The handout: {count} plan{'s' * (count > 1)} to go."
+        work.param.update(notice=line, exporting=line)
         self._plan.ask(self._request(Item("", self._asked)))
 
     def _take(self, answer: Answer) -> None:

@@ -28,26 +28,27 @@ def verdict(shown: Shown, budgets: Mapping[str, Any], manner: str) -> str:
     need = budgets.get("MR", 0)
     if need > shown.plan.budget_bytes:
         whole = f"{name} does not fit {budget} as whole tensors"
-        return f"{whole}; {manner} it does{_cost(shown, ', ')}."
-    return f"{name} fits {budget} {manner}{_cost(shown, ', ')}."
+        return f"{whole}; {manner} it does{_cost(shown, ', for ', ', in ')}."
+    return f"{name} fits {budget} {manner}{_cost(shown, ', for ', ', in ')}."
 
 
 def _spills(shown: Shown, budgets: Mapping[str, Any]) -> str:
     """What has to leave the chip for want of memory, and what a little more would do."""
     spilled = shown.report.noncompulsory_bytes
     if not spilled:
-        return ", and nothing has to leave the chip for want of memory" + _cost(shown, ": ")
+        cost = _cost(shown, "; it takes ", "; it takes ")
+        return ", and nothing has to leave the chip for want of memory" + cost
     peak = budgets.get("MP", 0)
     more = f"; from {format_bytes(peak)} on nothing has to" if peak else ""
     return f", though {format_bytes(spilled)} leave the chip or come back for want of it{more}"
 
 
-def _cost(shown: Shown, before: str) -> str:
+def _cost(shown: Shown, more_by: str, least_by: str) -> str:
     """How much longer it takes than it could with any amount of memory, at most."""
     floor = latency_floor_s(shown.plan)
     if not floor:
         return ""
     more = shown.trace.makespan_s / floor - 1
     if more < EXACT:
-        return f"{before}in the least time that any amount of memory allows"
-    return f"{before}for at most {more:.0%} more time than with any amount of memory"
+        return f"{least_by}the least time that any amount of memory allows"
+    return f"{more_by}at most {more:.0%} more time than with any amount of memory"

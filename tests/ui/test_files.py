@@ -145,6 +145,9 @@ CORRUPT = [
 
 def test_a_corrupt_file_of_each_kind_is_said_and_the_plan_stays(page: Page, own: Server) -> None:
     visit(page, own.address)
+    middle = page.evaluate_handle("document.elementFromPoint(700, 500)")  # anywhere on the page
+    page.evaluate(DROP, [middle, "dropped.png", "not a picture"])
+    expect(page.locator(".message")).to_contain_text("not JSON", timeout=PATIENCE_MS)
     for name, data, line in CORRUPT:
         bring(page, name, data)
         expect(page.locator(".message")).to_contain_text(line, timeout=PATIENCE_MS)

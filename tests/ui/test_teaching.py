@@ -1,11 +1,13 @@
 """Teaching in a real browser.
 
 The tour from its button to its end, by keys and from a link · a term explained by pointer and key ·
-a hall: a layout, play and pause, the next move, a remote control · the glossary in the help.
+a hall: a layout, play and pause, the next move, a remote control, a lecture dropped and given ·
+the glossary in the help.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -124,6 +126,32 @@ def fill_the_screen(page: Page, *names: str) -> None:
     assert places[-1][1] > 600
 
 
+LECTURE = {
+    "format": "spillway-lecture",
+    "version": 1,
+    "title": "Memory",
+    "items": [
+        {
+            "title": "One <b>step</b>",
+            "link": "?model=squeezenet1_1&step=3",
+            "note": "Why?",
+            "steps": 1,
+        },
+        {"title": "Time", "link": "https://else.where/main?model=squeezenet1_1&presenting=time"},
+    ],
+}
+DROP = """([name, text]) => {
+  const dataTransfer = new DataTransfer();
+  if (name) dataTransfer.items.add(new File([text], name));
+  else dataTransfer.setData('text/plain', text);
+  const kind = { bubbles: true, composed: true, cancelable: true };
+  const at = { ...kind, clientX: 700, clientY: 500, dataTransfer };
+  const on = document.elementFromPoint(700, 500);
+  for (const name of ['dragenter', 'dragover', 'drop']) on.dispatchEvent(new DragEvent(name, at));
+}"""
+"""A file, or a text, dropped in the middle of the page."""
+
+
 def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> None:
     page = open_page()
     small = page.locator(".story").evaluate(LETTERS)
@@ -165,6 +193,22 @@ def test_a_hall_sees_plays_pauses_and_goes_to_the_next_move(open_page: Any) -> N
     expect(page.locator(".story.large")).to_have_count(0)
     expect(page.locator(".presenter-bar")).to_have_count(0)
     expect(page.locator(".model input")).to_be_visible()
-    page.locator(".lanes").scroll_into_view_if_needed()
-    page.locator(".present-time button").click()
+    page.evaluate(DROP, ["mine.json", json.dumps(LECTURE)])
+    expect(page.locator(".message")).to_contain_text("“Memory”: 2 items", timeout=PATIENCE_MS)
+    page.locator(".present-memory button").click()
+    head, now = page.locator(".presenter-bar h2"), page.locator(".step-title .now")
+    page.keyboard.press("PageDown")
+    expect(head).to_have_text("One <b>step</b>", timeout=PATIENCE_MS)
+    expect(now).to_contain_text("Step 4 of 38", timeout=PATIENCE_MS)
+    page.keyboard.press("PageDown")
+    expect(now).to_contain_text("Step 5 of 38", timeout=PATIENCE_MS)
+    page.keyboard.press("PageDown")
+    expect(head).to_have_text("Time", timeout=PATIENCE_MS)
     fill_the_screen(page, "presenter-bar", "stepper", "lanes")
+    page.keyboard.press("Escape")
+    page.locator(".header-button.lecture button").click()
+    expect(page.locator(".lecture-items section")).to_have_count(2)
+    for name, inside in (("handout", "Why?"), ("save", "spillway-lecture")):
+        with page.expect_download(timeout=PATIENCE_MS) as saved:
+            page.locator(f".lecture-{name} button").click()
+        assert inside in saved.value.path().read_text("utf-8")
