@@ -5,8 +5,9 @@ Pure functions over plans; no Panel here. Whether a moved plan is valid is for `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import planners as sp
 from planners.core.details import MovedByHand
@@ -58,9 +59,23 @@ def why_fixed(plan: sp.Plan, stay: sp.Residency) -> str:
     return ""
 
 
+def fixed_stays(plan: sp.Plan, stays: Sequence[sp.Residency]) -> list[bool]:
+    """Which of many stays cannot be moved alone. The program is read once, and not for each."""
+    circular = {memory.name for memory in plan.program.memories if memory.circular}
+    if plan.details.pool or not circular:
+        return [bool(plan.details.pool)] * len(stays)
+    firsts = {stay.start_instruction for stay in stays}
+    items = {n: item for n, item in enumerate(plan.program.instructions) if n in firsts}
+    return [_region(items[stay.start_instruction], stay).memory in circular for stay in stays]
+
+
 def placed_at(plan: sp.Plan, stay: sp.Residency) -> Region:
     """The region that a stay's first instruction gives it."""
-    item = tuple(plan.program.instructions)[stay.start_instruction]
+    first = stay.start_instruction
+    return _region(next(islice(plan.program.instructions, first, None)), stay)
+
+
+def _region(item: Instruction, stay: sp.Residency) -> Region:
     if isinstance(item, Load):
         return item.target
     writes = item.writes if isinstance(item, Compute) else ()

@@ -101,12 +101,18 @@ class Served:
     def end(self) -> list[str]:
         """Ask the server to end; what it left behind: processes, and temporary files."""
         self.process.terminate()
-        self.process.wait(60)
+        hung = []
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            hung = ["the server itself, which did not end"]
+            self.process.kill()
+            self.process.wait()
         end = time.monotonic() + LEFT_BEHIND_S
         while (pids := self.pids()) and time.monotonic() < end:
             time.sleep(0.5)
         self.log.close()
-        left = [f"process {pid}" for pid in pids]
+        left = [*hung, *(f"process {pid}" for pid in pids)]
         files = [path for path in self.temporary.rglob("*") if path.is_file()]
         unfinished = [p for p in self.cache.rglob("*") if p.suffix in (".new", ".part", ".tmp")]
         return left + [str(path.relative_to(self.folder)) for path in (*files, *unfinished)]

@@ -9,6 +9,7 @@ import base64
 import gzip
 import io
 import json
+import lzma
 import re
 import zipfile
 import zlib
@@ -306,6 +307,7 @@ def mutated(loader: str, data: bytes, rng: Random) -> bytes:
             UnicodeError,
             AttributeError,
             TypeError,
+            lzma.LZMAError,
             NotImplementedError,  # a version or a method of a ZIP archive
         ):
             data = bits(data, rng)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.model.checked_plan import Shown
-from app.model.moved_by_hand import room_of, why_fixed
+from app.model.moved_by_hand import fixed_stays, room_of
 
 
 def stays_data(shown: Shown) -> list[dict[str, Any]]:
@@ -17,8 +17,8 @@ def stays_data(shown: Shown) -> list[dict[str, Any]]:
     onchip = [stay for stay in stays if stay.memory == shown.memories[0]]
     whole = range(plan.budget_bytes)
     if len(onchip) != len(stays) or any(
-        why_fixed(plan, stay) or len(stay.spans) != 1 or room_of(plan, stay) != whole
-        for stay in onchip
+        fixed or len(stay.spans) != 1 or room_of(plan, stay) != whole
+        for fixed, stay in zip(fixed_stays(plan, stays), stays, strict=True)
     ):
         return []
     return [

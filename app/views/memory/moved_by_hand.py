@@ -14,7 +14,7 @@ from bokeh.plotting import figure
 import planners as sp
 from app.model.banks import room_in
 from app.model.checked_plan import Shown
-from app.model.moved_by_hand import alignment_of, at_text, last_of, why_fixed
+from app.model.moved_by_hand import alignment_of, at_text, fixed_stays, last_of, why_fixed
 from app.session.session import Session
 from app.widgets.address_field import Address
 from app.widgets.buttons import button
@@ -196,11 +196,12 @@ class HandLayer:
 def stay_rows(shown: Shown, memory: str) -> list[dict[str, Any]]:
     """A row for each span of each stay: its place in the drawing, and the instructions it spans."""
     rows = []
-    for number, stay in enumerate(shown.report.residencies):
+    residencies = shown.report.residencies
+    firm = fixed_stays(shown.plan, residencies)
+    for number, (stay, fixed) in enumerate(zip(residencies, firm, strict=True)):
         if stay.memory != memory:
             continue
         left, right = shown.columns(stay)
-        fixed = bool(why_fixed(shown.plan, stay))
         for span in stay.spans:
             place = (left, right, span.start, span.stop)
             when = (stay.start_instruction, min(last_of(stay), EXACT))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.model.checked_plan import Shown
-from app.model.moved_by_hand import free_places, in_the_way
+from app.model.moved_by_hand import fixed_stays, free_places, in_the_way, why_fixed
 from app.page import press
 from app.session.session import Session
 from app.views.memory.moved_by_hand import HandBar, refused_columns, stay_rows
@@ -157,3 +159,30 @@ def test_a_moved_plan_is_compared_with_the_planners_and_loaded_again(
     session.moving.back()
     settle(session, until)
     assert not session.work.shown.moved
+
+
+class Counted:
+    """Instructions that are written anew for each reader, as those of loops are."""
+
+    def __init__(self, items: tuple[Any, ...]) -> None:
+        self.items, self.readers = items, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.readers += 1
+        return iter(self.items)
+
+
+def test_a_program_is_read_once_for_all_its_stays(session: Session) -> None:
+    """It was read for each: the server stood still for hours on a program of many loops."""
+    shown = session.work.shown
+    first, *others = shown.plan.program.memories
+    circled = tuple(replace(memory, circular=memory.addressed) for memory in (first, *others))
+    counted = Counted(tuple(shown.plan.program.instructions))
+    program = replace(shown.plan.program, memories=circled, instructions=counted)
+    plan, stays = replace(shown.plan, program=program), shown.report.residencies
+    assert fixed_stays(plan, stays) == [bool(why_fixed(plan, stay)) for stay in stays]
+    assert any(fixed_stays(plan, stays))
+    counted.readers = 0
+    fixed_stays(plan, stays)
+    assert counted.readers == 1
+    assert not any(fixed_stays(shown.plan, stays))
