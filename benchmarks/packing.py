@@ -1,10 +1,10 @@
 """How long packing takes, by instance size, and our search against CP-SAT in the same run.
 
 Every instance is feasible by construction with no byte to spare (`cut`: a rectangle of time ×
-memory cut in two again and again; `net`: tensors of few sizes in execution order), so an answer
-other than `packed` means that time ended.
+memory cut in two again and again; `few`: the same with few sizes, the hardest; `net`: tensors of
+few sizes in execution order), so an answer other than `packed` means that time ended.
 
-    python benchmarks/packing.py                      # about ten minutes
+    python benchmarks/packing.py                      # about a quarter of an hour
     python benchmarks/packing.py --boxes 100 --seeds 2 --limit 5
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from statistics import geometric_mean, median
 
 from planners.allocation import Lifetime, check_packing, cp_sat, pack
@@ -21,9 +22,12 @@ from planners.allocation.problem.instance import reduce
 from planners.allocation.skyline import search as skyline
 from planners.core.progress import Clock
 
+FEW_BYTES = 1 << 8  # of capacity, so that few sizes differ
+
 Generator = Callable[..., list[Lifetime]]
 KINDS: dict[str, tuple[Generator, int]] = {
     "cut": (cut_rectangle, 1 << 12),
+    "few": (partial(cut_rectangle, capacity_bytes=FEW_BYTES, times=400), FEW_BYTES),
     "net": (network_like, 1 << 10),
 }
 
