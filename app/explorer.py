@@ -36,6 +36,7 @@ from app.views.panels.compare_panel import Comparison, differing
 from app.views.panels.corner import Corner
 from app.views.panels.live_solver import LiveSolver
 from app.views.panels.status import Status
+from app.views.time.step_range import RangeMarks
 from app.views.time.stepper import Stepper
 from app.views.time.timeline import TimelineView, timeline_title
 from app.widgets.buttons import alone
@@ -114,6 +115,13 @@ class Explorer(pn.viewable.Viewer):
         )
         self.legend, self.lanes_legend = map_legend(), timeline_legend()
         self.corner = Corner(session, lambda key: self._choose(key))
+        self.ranges = RangeMarks(
+            theme,
+            [self.map.figure, self.occupancy.figure],
+            [self.timeline.figure],
+            (lambda: session.work.shown, lambda: session.look.serial),
+            lambda span: session.look.param.update(selection=span.selection, panel="details"),
+        )
         self._follow()
         above = self.map, self.occupancy, self.timeline  # the split view draws after them
         self.split = SplitView(session, theme, above, self.cursor.compare)
@@ -132,6 +140,7 @@ class Explorer(pn.viewable.Viewer):
         follow(work, ["points", "infeasible"], lambda: draw(self.pareto, self.session))
         follow(look, ["metric", "across"], lambda: draw(self.pareto, self.session))
         follow(look, ["selection", "presenting", "step"], lambda: self._seek())
+        follow(look, ["selection", "serial"], lambda: self.ranges.mark(look.selection))
         follow(look, ["expanded", "colour"], lambda: self._show_dag(refit=False))
         follow(look, ["memory", "aligned"], lambda: self._show_memory())
         follow(look, "by_hand", lambda: self._show_by_hand())
@@ -181,6 +190,7 @@ class Explorer(pn.viewable.Viewer):
         self._show_memory()
         self._show_dag(refit=True)
         self._show_timeline()
+        self.ranges.mark(self.session.look.selection)
         draw(self.pareto, self.session)
 
     def _show_pinned(self) -> None:

@@ -79,6 +79,7 @@ Words with a dotted underline tell what they mean: rest the pointer on one, or g
   bytes, **its place up and down is its address**. ▲ leaves the chip and comes back at ▼. Tap one to
   select it and to bring the cursor there.
 * **Occupancy**: bytes held in each step; the dashed line is the budget.
+  A drag over steps tells what moves, waits and peaks in them.
 * **Timeline**: what each engine does; hatched is waiting, hover tells for what.
 * **Pareto**: each point is a plan; faint ones are beaten by another. Tap one to see it.
 

@@ -3,7 +3,7 @@ export function render({ model, view }) {
   const named = (view) => {
     const { model } = view, kind = (model.css_classes || [])[0] || '';
     const told = (model.tooltip || model.description || {}).content || model.description;
-    const at = view.button_el || view.input_el, words = kind.replaceAll('-', ' ');
+    const at = view.button_el || view.input_el || view.checkbox_el, words = kind.replaceAll('-', ' ');
     const about = told || (view.button_el ? '' : model.placeholder || words);
     const seen = model.label || model.title || '';
     if (at && !/[A-Za-z]{2}/.test(seen) && about && typeof about === 'string')

@@ -109,7 +109,7 @@ class Look(param.Parameterized):
 
     step = param.Integer(0, bounds=(0, None), doc="The timestep under the cursor.")
     selection = param.String(
-        "", doc="'tensor:', 'operator:', 'group:' with a NAME, 'run:A+B', or ''."
+        "", doc="'tensor:', 'operator:', 'group:' with a NAME, 'run:A+B', 'steps:3-9', or ''."
     )
     expanded = param.List(default=[], item_type=str, doc="Blocks of the model that are opened.")
     colour: param.Selector[str] = param.Selector(

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.kinds.facts import operator_facts, tensor_facts
 from app.kinds.kind import Row, fact, link
+from app.kinds.range_rows import range_rows
 from app.kinds.registry import kind_of, step_story
 from app.model.banks import several
 from app.model.checked_plan import Shown, holes
@@ -18,6 +19,7 @@ from app.model.state import (
     selected_operators,
     tensor_selection,
 )
+from app.model.step_ranges import range_of
 from app.views.fronts.tried_rows import tried_rows
 from planners.core.colours import BLUE, GREY, STAYS, ink_on
 from planners.core.units import format_bytes
@@ -81,6 +83,8 @@ def detail_rows(shown: Shown, selection: str, why: Mapping[str, Any] | None = No
     graph, kind = shown.graph, kind_of(shown)
     if not selection:
         return [*tried_rows(shown), *kind.largest(shown)]
+    if (span := range_of(selection, shown.steps)) is not None:
+        return range_rows(shown, span)
     if (rows := kind.of_part(shown, selection, why or {})) is not None:
         return rows
     if selection.startswith(TENSOR):

@@ -1,0 +1,94 @@
+"""A range of steps, dragged over in a view of steps or of time, and marked in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bokeh.events import SelectionGeometry
+from bokeh.models import BoxAnnotation, BoxSelectTool
+from bokeh.plotting import figure
+
+from app.model.checked_plan import Shown
+from app.model.step_ranges import StepRange, between, range_of
+from app.widgets.palette import Theme
+
+Take = Callable[[StepRange], None]
+
+
+class RangeMarks:
+    """The tool of each view, and the band that marks the selected range in it.
+
+    `ask` gives the plan on screen, and whether its times are one after the other. In the last of
+    the views of steps a plain drag selects.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        by_step: list[figure],
+        by_time: list[figure],
+        ask: tuple[Callable[[], Shown | None], Callable[[], bool]],
+        take: Take,
+    ) -> None:
+        self.shown, self.serial = ask
+        self.take = take
+        self.by_step = [self._prepare(plot, theme, timed=False) for plot in by_step]
+        self.by_time = [self._prepare(plot, theme, timed=True) for plot in by_time]
+        tools = by_step[-1].select({"type": BoxSelectTool})
+        by_step[-1].toolbar.active_drag = next(iter(tools))  # others are panned by a drag
+
+    def _prepare(self, plot: figure, theme: Theme, *, timed: bool) -> BoxAnnotation:
+        tool = BoxSelectTool(
+            dimensions="width",
+            renderers=[],
+            persistent=False,
+            description="drag over steps: what moves, waits and peaks in them",
+        )
+        plot.add_tools(tool)
+        band = BoxAnnotation(
+            left=0,
+            right=0,
+            visible=False,
+            fill_color=theme.accent,
+            fill_alpha=0.12,
+            line_color=theme.accent,
+            line_width=1.5,
+            level="overlay",
+            propagate_hover=True,
+        )
+        plot.add_layout(band)
+        plot.on_event(SelectionGeometry, lambda event: self._dragged(event, timed=timed))
+        return band
+
+    def _dragged(self, event: SelectionGeometry, *, timed: bool) -> None:
+        shown, where = self.shown(), event.geometry
+        if shown is None or where.get("type") != "rect" or not event.final:
+            return
+        start, stop = float(where["x0"]), float(where["x1"])
+        if timed:
+            start, stop = steps_at(shown, start, stop, serial=self.serial())
+        if (span := between(start, stop, shown.steps)) is not None:
+            self.take(span)
+
+    def mark(self, selection: str) -> None:
+        """Show the range that is selected, or none."""
+        shown = self.shown()
+        span = range_of(selection, shown.steps) if shown else None
+        for band in [*self.by_step, *self.by_time]:
+            band.visible = span is not None
+        if shown is None or span is None:
+            return
+        seconds = shown.serial_step_seconds if self.serial() else shown.step_seconds
+        inside = seconds[span.start : span.stop]
+        for band in self.by_step:
+            band.update(left=span.start, right=span.stop)
+        for band in self.by_time:
+            band.update(left=min(a for a, _ in inside), right=max(b for _, b in inside))
+
+
+def steps_at(shown: Shown, start: float, stop: float, *, serial: bool) -> tuple[float, float]:
+    """The first and the last step that run between two times, as places on the axis of steps."""
+    seconds = shown.serial_step_seconds if serial else shown.step_seconds
+    low, high = sorted((start, stop))
+    inside = [step for step, (a, b) in enumerate(seconds) if b > low and a < high]
+    return (min(inside), max(inside) + 1) if inside else (0.0, 0.0)
