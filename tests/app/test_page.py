@@ -40,7 +40,7 @@ def test_workers_are_heard_when_the_browser_has_built_the_page(
     """A view that is connected and not yet rendered fails where its model changes."""
     watch = Watch()
     monkeypatch.setattr(pn.state, "add_periodic_callback", lambda *_a, **_k: watch)
-    monkeypatch.setattr(page, "from_query", lambda _given: ({"budget": "MH"}, {}, []))
+    monkeypatch.setattr(page, "from_query", lambda *_given: ({"budget": "MH"}, {}, []))
     with set_curdoc(visited):
         page.template().server_doc(visited)
         go_on(visited)

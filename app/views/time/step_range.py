@@ -12,7 +12,7 @@ from app.model.checked_plan import Shown
 from app.model.step_ranges import StepRange, between, range_of
 from app.widgets.palette import Theme
 
-Take = Callable[[StepRange], None]
+Take = Callable[[StepRange], object]
 
 
 class RangeMarks:
