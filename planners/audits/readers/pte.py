@@ -9,7 +9,8 @@ end, state all along; what a delegate does within is one instruction. Numbers of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
@@ -70,7 +71,8 @@ def read_pte(path: str | Path) -> ForeignPlan:
     instructions = tuple(_instructions(method))
     sizes = method.numbers(8, "q")
     spans = _spans(method, tensors, lists, instructions)
-    aliases = _aliases(tensors, instructions)
+    there = [number for number, span in spans.items() if span[0] == 0]
+    aliases = _aliases(tensors, lists, instructions, there)
     names = _names(tensors, instructions)
     notes = []
     if len(methods) > 1:
@@ -221,20 +223,58 @@ def _spans(
 
 
 def _aliases(
-    tensors: Mapping[int, _Planned], instructions: Sequence[_Instruction]
+    tensors: Mapping[int, _Planned],
+    lists: Mapping[int, Sequence[int]],
+    instructions: Sequence[_Instruction],
+    there: Collection[int],
 ) -> dict[int, str]:
-    """Views of a tensor are its bytes: one name for all of them."""
+    """Views of a tensor are its bytes: one name for all of them. `there` is from the beginning."""
     root: dict[int, int] = {}
-    for instruction in instructions:
-        if instruction.name != _VIEW or len(instruction.values) < 2:
-            continue
-        source, made = instruction.values[0], instruction.values[-1]
+    for source, made in chain(_views(instructions), _elided(tensors, lists, instructions, there)):
         if source in tensors and made in tensors and source != made:
             one, other = tensors[source], tensors[made]
             if (one.memory, one.offset) == (other.memory, other.offset):
                 root.setdefault(source, source)
                 root[made] = root[source]
     return {number: f"bytes of {base}" for number, base in root.items()}
+
+
+def _views(instructions: Sequence[_Instruction]) -> Iterator[tuple[int, int]]:
+    """What a view is of, and the view, where an instruction makes it."""
+    for instruction in instructions:
+        if instruction.name == _VIEW and len(instruction.values) > 1:
+            yield instruction.values[0], instruction.values[-1]
+
+
+def _elided(
+    tensors: Mapping[int, _Planned],
+    lists: Mapping[int, Sequence[int]],
+    instructions: Sequence[_Instruction],
+    there: Collection[int],
+) -> Iterator[tuple[int, int]]:
+    """The same of views for which there is no instruction: the exporter leaves those of fixed shape
+    out.
+
+    Such a tensor is read before anything has written it: the first kernel that names it has it
+    once, where it names what it writes twice or last.
+    """
+    latest: dict[tuple[int, int, int], int] = {}
+    seen = set(there)
+    for instruction in instructions:
+        named = [n for v in instruction.values for n in (v, *lists.get(v, ())) if n in tensors]
+        is_kernel = instruction.name != _VIEW and not instruction.name.startswith("delegate")
+        fresh = Counter(n for n in named if n not in seen) if is_kernel else Counter[int]()
+        for number, times in fresh.items():
+            place = _place(tensors[number])
+            if times == 1 and number != instruction.values[-1] and place in latest:
+                yield latest[place], number
+        for number in named:
+            latest[_place(tensors[number])] = number
+        seen.update(named)
+
+
+def _place(tensor: _Planned) -> tuple[int, int, int]:
+    return tensor.memory, tensor.offset, tensor.size_bytes
 
 
 def _names(tensors: Mapping[int, _Planned], instructions: Sequence[_Instruction]) -> dict[int, str]:

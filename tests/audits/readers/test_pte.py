@@ -88,6 +88,25 @@ def test_views_are_no_conflict(tmp_path: Path) -> None:
     assert [(t.lower, t.upper) for t in merged] == [(0, 4), (3, 5)]
 
 
+def test_views_that_no_instruction_makes_are_no_conflict(tmp_path: Path) -> None:
+    """A kernel reads one of them, named once, before anything has written it."""
+    w = PteWriter(sizes=[0, 64])
+    x, made, flat = w.value((2, 2), (1, 32)), w.value((2, 2), (1, 0)), w.value((4,), (1, 0))
+    y, z, over = w.value((4,), (1, 16)), w.value((4,), (1, 48)), w.value((4,), (1, 0))
+    w.call("aten::abs", x, made, made)
+    w.call("aten::exp", flat, y, y)
+    w.call("aten::add", made, y, z, z)
+    w.call("aten::neg", z, over, over)  # It is written there: `made` is over.
+    w.inputs, w.outputs = [x], [over]
+    plan = read(w, tmp_path)
+    merged = plan.inside("memory 1")
+    assert conflicts(merged) == []
+    assert {t.alias for t in plan.tensors if t.offset == 0} == {f"bytes of {made}", ""}
+    w.call("aten::mul", made, over, z, z)  # Now it is not.
+    again = read(w, tmp_path)
+    assert len(conflicts(again.inside("memory 1"))) == 1
+
+
 def test_state_is_live_all_along(tmp_path: Path) -> None:
     w = PteWriter(sizes=[0, 64])
     x, cache = w.value((4,), (1, 0)), w.value((4,), (1, 16), name="cache")
