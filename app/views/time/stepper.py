@@ -17,6 +17,7 @@ from app.widgets.style import BOX, PLAIN, TIP
 ONE_LINE = """
 :host { white-space: nowrap; width: max-content !important; min-width: 105px;
   padding-right: 10px; flex: none !important; }
+.words { width: max-content !important; }
 """
 
 
