@@ -245,3 +245,15 @@ def _move_stay(plan: Plan, stay: Residency, offset: int) -> list[Instruction]:
         elif isinstance(item, Release) and item.piece == stay.piece:
             items[i] = replace(item, region=move(item.region))
     return items
+
+
+def test_a_memory_that_is_none_is_named() -> None:
+    plan = sp.plan(random_graph(1, 9, largest=30), budget="MR")
+    items = list(plan.program.instructions)
+    place = next(n for n, item in enumerate(items) if isinstance(item, Compute))
+    first, *others = items[place].writes
+    nowhere = Operand(first.piece, first.region._replace(memory="nowhere"))
+    items[place] = replace(items[place], writes=(nowhere, *others))
+    broken = replace(plan, program=replace(plan.program, instructions=tuple(items)))
+    with pytest.raises(sp.InvalidPlan, match="there is no memory 'nowhere'"):
+        sp.check(broken)
