@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planners.core.access import share_of_macs
-from planners.core.boxes import common
+from planners.core.boxes import common, meet
 from planners.core.graph import Graph, Operator
 from planners.core.machine import Machine
 from planners.core.program import (
@@ -198,8 +198,20 @@ class ParameterStream:
         """A place for all parameters, in front of the instruction from which on it is free."""
         taken, own = self._taken(instructions), np.zeros((0, 4), dtype=np.int64)
         placed: list[ParameterPlace] = []
+        there: dict[str, list[tuple[Box, int]]] = {}
         not_before = 0
         for wanted in self._wanted(instructions):
+            pieces = [piece for transfer in wanted.transfers for piece in transfer]
+            # What is there for an operator before goes first: a piece is nowhere twice.
+            before = (
+                last
+                for piece in pieces
+                for box, last in there.get(piece.tensor, ())
+                if meet(box, piece.box)
+            )
+            not_before = max(not_before, max(before, default=-1) + 1)
+            for piece in pieces:
+                there.setdefault(piece.tensor, []).append((piece.box, wanted.last))
             taken, own = (rows[rows[:, 3] >= not_before] for rows in (taken, own))
             near = np.concatenate((taken[taken[:, 2] <= wanted.last], own))
             offset, not_before = self.place(wanted, near, not_before)

@@ -28,6 +28,22 @@ class Narrowing(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+class Shared(nn.Module):
+    """One layer three times in a row, and once more behind others."""
+
+    def __init__(self, channels: int = 6) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels, 3, padding=1)
+        self.again = nn.Conv2d(channels, channels, 3, padding=1)
+        self.scale = nn.Parameter(torch.ones(1, 1, 1, 1) * 0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.relu(self.stem(x))
+        for _ in range(3):
+            x = torch.relu(self.again(x))
+        return self.again(torch.max_pool2d(x, 2) * self.scale) * self.scale
+
+
 def narrowing(seed: int = 0, side: int = 24) -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
     """A module with random weights, and its input."""
     torch.manual_seed(seed)

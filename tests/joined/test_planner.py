@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 import planners as sp
 from planners.core.program import Compute, Load
 from planners.core.weights import weights_of
 from tests.cases import cases
-from tests.joined.networks import graph_of, narrowing
+from tests.joined.networks import Shared, graph_of, narrowing
 from tests.random_modules import random_case
 
 ALONE = {"others": False, "weights": "counted"}
@@ -61,6 +62,15 @@ def test_wide_maps_fused_and_heavy_parameters_streamed(monkeypatch: pytest.Monke
         assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
         assert plan.details.latency is not None
         assert plan.details.latency.seconds == sp.simulate(plan).makespan_s
+
+
+def test_shared_parameters_are_nowhere_twice() -> None:
+    torch.manual_seed(0)
+    module, inputs = Shared().eval(), (torch.randn(1, 3, 12, 12),)
+    graph = sp.from_torch(module, inputs)
+    for budget in (1800, 2500, 20_000):
+        plan = sp.plan(graph, "joined", budget, time_limit=3, **ALONE)
+        assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
 
 
 def test_in_the_pool_nothing_crosses_twice() -> None:
