@@ -177,8 +177,9 @@ class Lecturing(SessionPart, param.Parameterized):
         count = len(self._missing)
         self._asked = self._missing.popleft()
         line = f"The handout: {count} plan{'s' * (count > 1)} to go."
-        work.param.update(notice=line, exporting=line)
         self._plan.ask(self._request(Item("", self._asked)))
+        # The page listens to workers once this changes while they have something to do.
+        work.param.update(notice=line, exporting=line)
 
     def _take(self, answer: Answer) -> None:
         if answer.name == "plan":

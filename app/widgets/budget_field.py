@@ -22,8 +22,9 @@ from planners.audits.shown import of_allocation
 from planners.core.units import format_bytes, parse_size
 
 TICKS_OF = ("least", "MR", "MH", "MP")
-WORDS_OF = {"MR": "just fits", "MH": "halfway", "MP": "all stays"}
-"""What a named budget is called where nobody has read the papers."""
+BUDGET_TERMS = {"just fits": "MR", "halfway": "MH", "all stays": "MP"}
+"""The field's terms, by what named budgets are called where nobody has read the papers."""
+WORDS_OF = {name: words for words, name in BUDGET_TERMS.items()}
 ABOUT = {
     "MR": "MR, the largest operator: no plan exists below",
     "MH": "MH, halfway between MR and MP",

@@ -88,7 +88,7 @@ def test_what_others_rule_out_is_refused_with_the_reason(name: str) -> None:
         else:
             assert options.of(given) == made
             assert made.unusual() == given
-    assert refused or name in ("auto",)
+    assert refused or name in ("auto", "joined")
 
 
 def test_an_unknown_option_names_those_there_are() -> None:

@@ -277,7 +277,7 @@ def test_a_sweep_fills_the_chart_and_a_point_loads_its_plan(open_page: Any) -> N
 
 
 def test_the_page_is_dark_where_asked_and_searches_by_key(open_page: Any) -> None:
-    page = open_page("?theme=dark")
+    page = open_page("?v=1&model=vit_b_16&theme=dark")
     colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
     assert colour == "rgb(18, 22, 26)"
     page.keyboard.press("/")

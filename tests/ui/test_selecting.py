@@ -210,7 +210,11 @@ def test_runs_of_a_pool_are_selected_without_the_server(held_page: Any) -> None:
 
 
 def test_what_sentences_name_is_outlined_with_the_step_while_it_presents(held_page: Any) -> None:
-    page = held_page(f"{SMALL}&presenting=memory", "squeezenet1_1")
+    page = held_page(SMALL, "squeezenet1_1")
+    page.evaluate("release()")
+    page.keyboard.press("p")
+    expect(page.locator(".story.large")).to_be_visible()
+    page.evaluate("held = true")
     page.keyboard.press("Home")
     before = page.evaluate("JSON.stringify(m('chosen_rects').data)")
     assert page.evaluate("outlines().rects") > 0

@@ -60,7 +60,7 @@ def save(page: Page, button: str, folder: Path) -> Path:
 def test_a_plan_leaves_as_a_page_that_needs_nothing(
     open_page: Any, offline: Page, tmp_path: Path
 ) -> None:
-    page = open_page("?v=1&step=20")
+    page = open_page("?v=1&model=vit_b_16&step=20")
     page.locator(".export button").click()
     file = save(page, ".export-page button", tmp_path)
     assert file.name == "vit_b_16-756480.html"
