@@ -148,7 +148,11 @@ class LiveGroups(SessionPart):
 
     def _take_preview(self, answer: Answer) -> None:
         work = self.models.work
-        if answer.name == "preview" and (work.under or work.planning):
+        if answer.name != "preview":
+            return
+        # The plan may be there already, while its job has not ended.
+        there = work.shown is not None and work.shown.plan.budget_bytes == answer["budget_bytes"]
+        if work.under or (work.planning and not there):
             work.preview = dict(answer.data)
 
     def _failed(self, why: str) -> None:
