@@ -201,7 +201,7 @@ def test_a_typed_budget_has_its_groups_before_its_program(visit: Session) -> Non
     (job,) = pool.asked("preview")
     assert job.request.more["budget_bytes"] == 2**18
     assert not visit.work.under
-    answer(job, "preview", **PARTITION, status="optimal")
+    answer(job, "preview", **{**PARTITION, "budget_bytes": 2**18}, status="optimal")
     visit.poll()
     assert visit.work.preview["traffic_bytes"] == PARTITION["traffic_bytes"]
     answer(pool.asked("plan")[0], "error", text="it failed")
