@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from app.outputs.site.stays import stays_data
-from app.outputs.site.tasks import task_data
 
 import planners as sp
 from app.model.checked_plan import Shown, show
 from app.model.moved_by_hand import moved_plan
 from app.model.places import ASSETS
+from app.outputs.site.stays import stays_data
+from app.outputs.site.tasks import task_data
 from planners.assignments import Exercise, assignments, judge, solution
 from planners.assignments.assignment import Goal
 from planners.assignments.ten import small_graph
