@@ -7,6 +7,7 @@ another child goes on behind it.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import resource
 import select
@@ -157,7 +158,8 @@ def _warm(loader: str) -> None:
 
 
 def _bound(more_bytes: int) -> None:
-    """Let this process take so much more memory than it has."""
+    """Let this process take so much more memory than it has, once what nobody holds is given back."""
+    gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + more_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
