@@ -158,7 +158,7 @@ def _warm(loader: str) -> None:
 
 
 def _bound(more_bytes: int) -> None:
-    """Let this process take so much more memory than it has, once what nobody holds is given back."""
+    """Let this process take so much more memory than it has, when garbage is given back."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + more_bytes
