@@ -1,8 +1,9 @@
-"""Joined plans beside those of `fusion` and `cosma` by latency, weights counted.
+"""Joined plans beside those of other planners by latency, weights counted or read in place.
 
     python benchmarks/joined.py --limit 6 mobilenet_v2:262144 resnet18:MR
+    python benchmarks/joined.py --weights in-place mobilenet_v2:131072
 
-Each cell is a network and a budget (bytes, or MR, MH, MP with parameters). Printed for each: the
+Each cell is a network and a budget (bytes, or MR, MH, MP of these weights). Printed for each: the
 floor of the problem, and of each planner alone, with all of the limit, the milliseconds of its
 plan, the bytes that it moves and the processor seconds that it took, check and timing included.
 Then the geometric mean of joined over the better of the others, and over the floor.
@@ -17,21 +18,19 @@ from math import exp, log
 import planners as sp
 from planners.core.floors import ProblemFloors
 from planners.core.machine import Machine, load_machine, with_scratchpad
-from planners.core.weights import COUNTED
+from planners.core.weights import COUNTED, IN_PLACE
 
-PLANNERS = {
-    "joined": {"others": False},
-    "fusion": {},
-    "cosma": {},
-}
+OTHERS = {COUNTED: ("fusion", "cosma"), IN_PLACE: ("overlap", "cosma")}
 
 
 def asked(
-    graph: sp.Graph, planner: str, budget: int, machine: Machine, limit_s: float
+    graph: sp.Graph, planner: str, budget: int, machine: Machine, limit_s: float, weights: str
 ) -> float | None:
     """The milliseconds of a planner's plan, told with its bytes; None where it has none."""
     began = time.process_time()
-    options = {"objective": "latency", "weights": COUNTED, **PLANNERS[planner]}
+    options: dict[str, object] = {"objective": "latency", "weights": weights}
+    if planner == "joined":
+        options["others"] = False
     try:
         plan = sp.plan(graph, planner, budget, machine=machine, time_limit=limit_s, **options)
     except sp.SpillwayError as error:
@@ -54,18 +53,24 @@ def main() -> None:
     parser.add_argument("cells", nargs="+", metavar="MODEL:BUDGET")
     parser.add_argument("--limit", type=float, default=6.0, help="seconds for each plan")
     parser.add_argument("--machine", default="npu_small")
+    parser.add_argument("--weights", choices=OTHERS, default=COUNTED)
     chosen = parser.parse_args()
+    counted = chosen.weights == COUNTED
     beside, above = [], []
     for cell in chosen.cells:
         name, _, budget = cell.rpartition(":")
         graph = sp.load(name)
-        size = (
-            int(budget) if budget.isdigit() else getattr(sp.budgets(graph, parameters=True), budget)
-        )
+        if budget.isdigit():
+            size = int(budget)
+        else:
+            size = getattr(sp.budgets(graph, parameters=counted), budget)
         machine = with_scratchpad(load_machine(chosen.machine), size)
-        floor = 1e3 * ProblemFloors(graph, machine, COUNTED).latency_s
+        floor = 1e3 * ProblemFloors(graph, machine, chosen.weights).latency_s
         print(f"{name} {size:,} bytes: floor {floor:.4f} ms")
-        took = {p: asked(graph, p, size, machine, chosen.limit) for p in PLANNERS}
+        took = {
+            planner: asked(graph, planner, size, machine, chosen.limit, chosen.weights)
+            for planner in ("joined", *OTHERS[chosen.weights])
+        }
         own = took.pop("joined")
         others = [value for value in took.values() if value is not None]
         if own is not None:

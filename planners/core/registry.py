@@ -92,7 +92,7 @@ OURS = (
     (FUSION, "Optimus: fused groups", "FusionOptions", (COUNTED,)),
     (OVERLAP, "vMCU: outputs over dying inputs", "OverlapOptions", (LEFT_OUT, IN_PLACE)),
     (STREAMING, "Demand Layering: parameters layer by layer", "StreamingOptions", (COUNTED,)),
-    (JOINED, "all four methods in one plan", "JoinedOptions", (COUNTED,)),
+    (JOINED, "all four methods in one plan", "JoinedOptions", (COUNTED, IN_PLACE)),
     (AUTO, "the best of all planners", "AutoOptions", WEIGHTS),
 )
 DEFAULT = COSMA  # where none is named

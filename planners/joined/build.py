@@ -21,6 +21,7 @@ from planners.core.registry import FUSION
 from planners.core.registry import planner as find_planner
 from planners.core.writing import GRACE_S
 from planners.joined.consecutive import consecutive
+from planners.joined.in_place import read_in_place
 from planners.joined.part import part_of
 from planners.joined.pool import KnownLevels, RoomyBlocks, emitted
 from planners.joined.streamed import NoRoom, ParameterStream
@@ -41,7 +42,7 @@ OBJECTIVE = {"latency": "latency", "energy": "traffic", "traffic": "traffic"}
 
 @dataclass(frozen=True, slots=True)
 class JoinedProgram:
-    """A program and how it was made: its stretches, the slices in bytes."""
+    """A program and how it was made: its stretches, the slices in bytes (0: read in place)."""
 
     program: Program
     stretches: tuple[Stretch, ...]
@@ -57,24 +58,44 @@ class JoinedBuilder:
     budget_bytes: int
     objective: str
     clock: Clock
+    in_place: bool = False
     fused: dict[tuple[int, int], Program] = field(default_factory=dict)
     levels: KnownLevels = field(default_factory=dict)
 
     def programs(self) -> Iterator[JoinedProgram]:
         """Programs that differ in their stretches or slices, until the time is over."""
+        if self.in_place:
+            yield from self._in_place()
+        else:
+            yield from self._counted()
+
+    def _in_place(self) -> Iterator[JoinedProgram]:
+        """The program of the best stretches, its parameters read at their home."""
+        blocks = self._blocks(0)
+        found = tuple(stretches(blocks, list(blocks.ways())))
+        base = self._base(blocks, found)
+        if base is not None and not self._too_long(base, GRACE_S):
+            yield JoinedProgram(read_in_place(self.graph, self.machine, base), found, 0)
+
+    def _blocks(self, slice_bytes: int) -> RoomyBlocks:
+        return RoomyBlocks(
+            self.graph,
+            self.machine,
+            self.budget_bytes,
+            slice_bytes,
+            self.clock.share(BLOCKS_SHARE),
+            self.levels,
+            in_place=self.in_place,
+        )
+
+    def _counted(self) -> Iterator[JoinedProgram]:
+        """Programs whose parameters stream, in slices of several sizes."""
         seen: set[tuple[object, ...]] = set()
         graph = self.graph
         whole = sum(graph.size_bytes(t) for op in graph.operators for t in op.parameters)
         for share in SLICES:
             size = max(self.budget_bytes // share, whole // MOST_SLICES)
-            blocks = RoomyBlocks(
-                self.graph,
-                self.machine,
-                self.budget_bytes,
-                size,
-                self.clock.share(BLOCKS_SHARE),
-                self.levels,
-            )
+            blocks = self._blocks(size)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")
             found = tuple(stretches(blocks, list(blocks.ways())))
             if all(stretch.fused for stretch in found):

@@ -34,7 +34,7 @@ from planners.core.progress import Clock, ProgressCallback
 from planners.core.registry import JOINED
 from planners.core.services import BEST_OF_PLANNERS
 from planners.core.units import format_bytes, format_quantity
-from planners.core.weights import COUNTED
+from planners.core.weights import COUNTED, IN_PLACE, instead_of
 from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
 from planners.simulator.account import account
@@ -45,6 +45,7 @@ OWN_SHARE = 0.5
 """Of the time, for joined programs, where the other planners are asked too."""
 SOLVER = "pool, groups, streams"
 SCOPE = "all plans of the problem"
+HONOURED = (COUNTED, IN_PLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +69,18 @@ def plan(
     Options: `objective` (`latency` in seconds on the machine's scoreboard, `traffic` off chip in
     bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
     is returned, so that it is never worse than what they find in their share of the time),
-    `time_limit` in seconds. Parameters count. Raises `BudgetTooSmall` where no planner has a plan
-    in the budget, and `BadInput` for several memories, and without `others` where no block of the
-    network fits the pool.
+    `time_limit` in seconds. Parameters count, or are read in place where `weights` says so. Raises
+    `BudgetTooSmall` where no planner has a plan in the budget, and `BadInput` for several memories,
+    and without `others` where no block of the network fits the pool.
     """
     chosen = JoinedOptions.of(refused(options, graph, JOINED))
     graph.assert_whole_bytes(JOINED)
     if machine.slower:
         names = " and ".join(level.name for level in machine.banks)
         raise BadInput(f"joined plans in one memory, not in {names}: use planner='cosma'")
+    weights = instead_of(chosen.weights, HONOURED)
     clock = Clock(chosen.time_limit, progress)
-    aim = Aim(chosen.objective, ProblemFloors(graph, machine, COUNTED))
+    aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights))
     part = clock.share(OWN_SHARE if chosen.others else 1.0)
     own = _best(graph, machine, budget_bytes, aim, chosen, part)
     if not chosen.others:
@@ -99,7 +101,12 @@ def _best(
     """The best of the joined programs."""
     best: Judged | None = None
     builder = JoinedBuilder(
-        graph, with_scratchpad(machine, budget_bytes), budget_bytes, chosen.objective, clock
+        graph,
+        with_scratchpad(machine, budget_bytes),
+        budget_bytes,
+        chosen.objective,
+        clock,
+        in_place=aim.floors.weights == IN_PLACE,
     )
     for made in builder.programs():
         judged = _judged(graph, builder.machine, budget_bytes, made, aim, chosen, clock)
@@ -156,10 +163,12 @@ def _notes(graph: Graph, made: JoinedProgram) -> tuple[str, ...]:
         how = "fused groups" if stretch.fused else "pool"
         first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
         told.append(f"{how}: {first} to {last}" if first != last else f"{how}: {first}")
+    streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
     return (
-        f"parameters counted, {graph.width_words}, granularity {graph.granularity}",
+        f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
+        f"granularity {graph.granularity}",
         f"joined of {len(made.stretches)} stretches ({'; '.join(told)})",
-        f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most",
+        *([streamed] if made.slice_bytes else []),
     )
 
 
@@ -182,7 +191,7 @@ def _better(
     """The better of the joined plan and of the best of the other planners."""
     try:
         theirs = BEST_OF_PLANNERS.function()(
-            graph, machine, budget_bytes, chosen.objective, COUNTED, clock, but=(JOINED,)
+            graph, machine, budget_bytes, chosen.objective, aim.floors.weights, clock, but=(JOINED,)
         )
     except SpillwayError:
         if own is None:

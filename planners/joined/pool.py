@@ -42,10 +42,16 @@ class RoomyBlocks(BlockSplits):
         slice_bytes: int,
         clock: Clock,
         levels: KnownLevels,
+        *,
+        in_place: bool = False,
     ) -> None:
-        """`levels` are those of ranges of operators without room, shared by searches."""
-        super().__init__(graph, budget_bytes, Cost(graph, machine, False), clock)
+        """`levels` are those of ranges of operators without room, shared by searches.
+
+        `in_place`: parameters are read at their home, which takes seconds and no room.
+        """
+        super().__init__(graph, budget_bytes, Cost(graph, machine, in_place), clock)
         self.machine, self.slice_bytes, self.levels = machine, slice_bytes, levels
+        self.in_place = in_place
         self._alone: Coarse | None = None
 
     def _levels(self, first: int, stop: int) -> Levels:
@@ -71,6 +77,8 @@ class RoomyBlocks(BlockSplits):
         return sum(self._room(position, at_once) for position in positions)
 
     def _room(self, position: int, at_once: bool) -> int:
+        if self.in_place:
+            return 0
         size = sum(map(self.graph.size_bytes, self.graph.operators[position].parameters))
         if at_once and size > self.slice_bytes and self.sliced(position):
             one = least_slice_bytes(self.graph, self.graph.operators[position])
@@ -82,7 +90,11 @@ class RoomyBlocks(BlockSplits):
         """Whether an operator that runs at once runs in slices of its parameters."""
         op = self.graph.operators[position]
         size = sum(map(self.graph.size_bytes, op.parameters))
-        return size > self.slice_bytes and least_slice_bytes(self.graph, op) is not None
+        return (
+            not self.in_place
+            and size > self.slice_bytes
+            and least_slice_bytes(self.graph, op) is not None
+        )
 
     def least_s(self, first: int, stop: int) -> float:
         """Seconds, about, of operators one after the other, each at once."""

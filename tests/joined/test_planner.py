@@ -48,6 +48,41 @@ def test_plans_of_random_modules_compute_what_these_compute(seed: int) -> None:
                 assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
 
 
+@pytest.mark.parametrize("seed", range(cases(6)))
+def test_random_modules_with_parameters_read_in_place(seed: int) -> None:
+    case = random_case(seed)
+    graph = sp.from_torch(case.module, case.inputs)
+    if not graph.operators:
+        return
+    asked = {"others": False, "weights": "in-place", "objective": "latency", "time_limit": 1}
+    for budget in (least_of(graph), 1 << 20):
+        try:
+            plan = sp.plan(graph, "joined", budget, **asked)
+        except sp.BadInput:  # Nothing of it runs in the pool or in fused groups.
+            continue
+        assert sp.check(plan).peak_bytes <= budget
+        assert weights_of(graph, plan.program) in (None, "in-place")
+        if all(tensor.dtype != "complex64" for tensor in graph.tensors.values()):
+            assert sp.execute(plan, case.module, case.inputs).max_abs_error < 1e-4
+
+
+def test_in_place_where_the_pool_alone_does_not_fit() -> None:
+    """The wide maps as fused groups, the rest in the pool: overlap has no plan in these bytes."""
+    module, inputs = narrowing(side=64)
+    graph, asked = sp.from_torch(module, inputs), {"weights": "in-place", "time_limit": 6}
+    with pytest.raises(sp.BudgetTooSmall):
+        sp.plan(graph, "overlap", 9000, **asked)
+    plan = sp.plan(graph, "joined", 9000, others=False, **asked)
+    assert "(fused groups: conv2d" in plan.notes[1]
+    assert "pool: " in plan.notes[1]
+    assert weights_of(graph, plan.program) == "in-place"
+    parameters = {name for op in graph.operators for name in op.parameters}
+    moved = {item.piece.tensor for item in plan.program.instructions if isinstance(item, Load)}
+    assert moved
+    assert not moved & parameters
+    assert sp.execute(plan, module, inputs).max_abs_error < 1e-4
+
+
 def test_wide_maps_fused_and_heavy_parameters_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first maps are larger than the memory; what follows runs in the pool wherever it fits."""
     monkeypatch.setattr("planners.joined.stretches.SLOWER", 50.0)
@@ -126,7 +161,7 @@ def test_what_cannot_be_is_said() -> None:
         sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
     with pytest.raises(sp.BadInput, match="in one memory"):
         sp.plan(graph, "joined", 9000, machine="stm32h743_psram", time_limit=1, parameters=True)
-    plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="in-place")
+    plan = sp.plan(graph, "joined", 9000, time_limit=2, others=False, weights="left-out")
     assert "counted" in plan.notes[-1]
 
 
