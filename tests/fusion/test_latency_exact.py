@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import planners as sp
+from planners.core.progress import Clock
 from planners.fusion.cost.group import GroupModel
 from planners.fusion.emit.program import LaidGroup, emit
 from planners.fusion.latency.exact import Enumeration
@@ -91,6 +92,7 @@ def compared(wanted: int) -> int:
         budget = max(singles) + seed % 5
         seed += 1
         every = Enumeration(model, budget, double_buffer=True)
+        assert every.lay(Clock(600.0))
         listed = some_plans(every)
         if not listed:
             continue
@@ -111,6 +113,19 @@ def compared(wanted: int) -> int:
 
 def test_small_problems_take_what_the_best_of_all_plans_takes() -> None:
     assert compared(cases(8))
+
+
+def test_no_place_is_looked_at_when_the_time_is_over() -> None:
+    """A group of many tiles takes long to write: one at a time, while there is time."""
+    graph = small_net(0)
+    every = Enumeration(
+        GroupModel(graph, MACHINES[next(iter(MACHINES))], {}), 1 << 20, double_buffer=True
+    )
+    assert every.few
+    found = every.best(float("inf"), Clock(0.0))
+    assert (found.best, found.complete, every.laid) == (None, False, {})
+    assert every.best(float("inf"), Clock(600.0)).best is not None
+    assert every.laid
 
 
 @pytest.mark.long

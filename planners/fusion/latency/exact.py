@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from planners.core.floors import ProblemFloors
 from planners.core.masks import bits
@@ -47,17 +46,20 @@ class Enumeration:
         self.machine, self.double_buffer = model.machine, double_buffer
         self.dag = Dag.of(model.graph)
         self.timed = 0
+        self.laid: dict[int, list[LaidGroup]] = {}
         floors = ProblemFloors(self.graph, self.machine, COUNTED, self.machine.parameters)
         self._compute_s = [floors.compute_s(op) for op in self.graph.operators]
 
-    @cached_property
-    def laid(self) -> dict[int, list[LaidGroup]]:
-        """Each group in each of its ways and places; of those with one program the first."""
-        found = {}
+    def lay(self, clock: Clock) -> bool:
+        """Each group in each of its ways and places; of those with one program the first. Whether
+        these are all: the time may end before."""
+        self.laid.clear()
         for mask in self._groups():
-            if places := list(self._places(mask)):
-                found[mask] = places
-        return found
+            for place in self._places(mask):
+                if clock.expired():
+                    return False
+                self.laid.setdefault(mask, []).append(place)
+        return True
 
     def _groups(self) -> Iterator[int]:
         for mask in range(1, self.dag.everything + 1):
@@ -76,7 +78,7 @@ class Enumeration:
 
     def best(self, known_s: float, clock: Clock) -> Enumerated:
         """The quickest plan of less than so many seconds."""
-        if not self.few:
+        if not self.few or not self.lay(clock):
             return Enumerated(None, complete=False)
         found = Enumerated(None, complete=True)
         self._extend((), 0, known_s, found, clock)
