@@ -6,21 +6,22 @@ import planners as sp
 from app.kinds.allocation import AllocationKind
 from app.kinds.banks import BanksKind
 from app.kinds.fusion import GroupKind
+from app.kinds.joined import JoinedKind
 from app.kinds.overlap import PoolKind
 from app.kinds.streaming import StreamKind
-from app.kinds.whole import AutoKind, CosmaKind, JoinedKind, WholeKind
+from app.kinds.whole import AutoKind, CosmaKind, WholeKind
 from app.model.checked_plan import Shown
 from app.stories.sentence import Sentence
 
 WHOLE, ALLOCATION, BANKS = WholeKind(), AllocationKind(), BanksKind()
-GROUPS, POOL, STREAM = GroupKind(), PoolKind(), StreamKind()
+GROUPS, POOL, STREAM, JOINED = GroupKind(), PoolKind(), StreamKind(), JoinedKind()
 KINDS: tuple[WholeKind, ...] = (GROUPS, POOL, STREAM)
-OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), JoinedKind(), AutoKind(), *KINDS)}
+OF_PLANNER = {kind.planner: kind for kind in (CosmaKind(), JOINED, AutoKind(), *KINDS)}
 
 
 def kind_of(shown: Shown) -> WholeKind:
     """The kind of a plan."""
-    return next((kind for kind in (*KINDS, ALLOCATION, BANKS) if kind.made(shown)), WHOLE)
+    return next((kind for kind in (JOINED, *KINDS, ALLOCATION, BANKS) if kind.made(shown)), WHOLE)
 
 
 def kind_of_planner(planner: str) -> WholeKind:

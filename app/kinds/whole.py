@@ -207,17 +207,6 @@ class CosmaKind(WholeKind):
     )
 
 
-class JoinedKind(WholeKind):
-    """A description of the planner that joins the others' methods; its plans are plain ones."""
-
-    planner = "joined"
-    about = (
-        "Joins the methods in one plan: blocks run in a circular pool with outputs over dying"
-        " inputs, or as fused groups where they do not fit, and weights stream into the bytes"
-        " that are free. Best for little memory and weights that count."
-    )
-
-
 class AutoKind(WholeKind):
     """The choice of asking every planner; its plans are of their own planner's kind."""
 

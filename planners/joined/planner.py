@@ -19,12 +19,13 @@ problem (`planners.core.floors`), whatever the method. Between floor and plan no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from planners.constraints.language import refused
-from planners.core.details import LatencyClaim
+from planners.core.details import Details, LatencyClaim
+from planners.core.details.joined import FUSED, POOL, JoinedStretch
 from planners.core.errors import BadInput, SpillwayError
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
@@ -37,6 +38,7 @@ from planners.core.units import format_bytes, format_quantity
 from planners.core.weights import COUNTED, IN_PLACE, instead_of
 from planners.joined.build import JoinedBuilder, JoinedProgram
 from planners.joined.options import JoinedOptions
+from planners.joined.stretches import Stretch
 from planners.simulator.account import account
 from planners.simulator.aim import Aim
 from planners.simulator.simulate import simulate
@@ -136,6 +138,7 @@ def _judged(
     floor = min(aim.floors.compulsory_bytes, moved.traffic_bytes)
     proven = chosen.objective == "traffic"
     claims = moved.claims(moved.traffic_bytes, floor, SOLVER, clock.part(clock.left_s), proven)
+    told = tuple(_told(graph, stretch) for stretch in made.stretches)
     plan = Plan(
         planner=JOINED,
         graph=graph,
@@ -144,7 +147,8 @@ def _judged(
         program=made.program,
         claims=claims,
         options=chosen.values(),
-        notes=_notes(graph, made),
+        notes=_notes(graph, made, told),
+        details=Details(stretches=told),
     )
     trace = simulate(plan)
     if chosen.objective == "latency":
@@ -155,19 +159,37 @@ def _judged(
     return Judged(plan, aim.value(plan, trace), made)
 
 
-def _notes(graph: Graph, made: JoinedProgram) -> tuple[str, ...]:
-    """What runs how."""
+def _told(graph: Graph, stretch: Stretch) -> JoinedStretch:
+    """How a stretch runs, and why so."""
     ops = graph.operators
-    told: list[str] = []
-    for stretch in made.stretches:
-        how = "fused groups" if stretch.fused else "pool"
-        first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
-        told.append(f"{how}: {first} to {last}" if first != last else f"{how}: {first}")
+    first, last = ops[stretch.first].name, ops[stretch.stop - 1].name
+    if not stretch.fused:
+        why = "a way in the pool was found within the budget: its maps stay on chip"
+        return JoinedStretch(first, last, POOL, why)
+    blocks = f"{stretch.blocks} block{'s' if stretch.blocks != 1 else ''}"
+    if stretch.unfit == stretch.blocks:
+        why = f"no way in the pool was found within the budget ({blocks})"
+    elif stretch.unfit:
+        why = (
+            f"for {stretch.unfit} of {blocks} no way in the pool was found within the budget, and "
+            "what lies between would cross twice more"
+        )
+    else:
+        why = f"estimated quicker than in the pool ({blocks})"
+    return JoinedStretch(first, last, FUSED, why)
+
+
+def _notes(graph: Graph, made: JoinedProgram, told: Sequence[JoinedStretch]) -> tuple[str, ...]:
+    """What runs how."""
+    runs = (
+        f"{s.how}: {s.first} to {s.last}" if s.first != s.last else f"{s.how}: {s.first}"
+        for s in told
+    )
     streamed = f"the pool's parameters stream in slices of {format_bytes(made.slice_bytes)} at most"
     return (
         f"parameters {'counted' if made.slice_bytes else 'read in place'}, {graph.width_words}, "
         f"granularity {graph.granularity}",
-        f"joined of {len(made.stretches)} stretches ({'; '.join(told)})",
+        f"joined of {len(told)} stretches ({'; '.join(runs)})",
         *([streamed] if made.slice_bytes else []),
     )
 

@@ -9,7 +9,7 @@ where is a shortest path over the blocks, in estimated seconds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planners.core.graph import Graph
 from planners.core.machine import Machine
@@ -22,11 +22,16 @@ SLOWER = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups."""
+    """Operators `[first, stop)` of the default order: ways in the pool; none for fused groups.
+
+    So many `blocks`, of which some are `unfit`: no way of theirs in the pool was found.
+    """
 
     first: int
     stop: int
     ways: tuple[ChainWay, ...] = ()
+    blocks: int = 0
+    unfit: int = 0
 
     @property
     def fused(self) -> bool:
@@ -81,7 +86,15 @@ def stretches(blocks: RoomyBlocks, ways: Sequence[ChainWay]) -> list[Stretch]:
                 if known is None or seconds < known.seconds:
                     best[stop, False] = _Path(seconds, before, way, (way.first, stop))
     ends = [path for fused in (False, True) if (path := best.get((marks[-1], fused)))]
-    return _joined(min(ends, key=lambda path: path.seconds))
+    found = _joined(min(ends, key=lambda path: path.seconds))
+    return [_counted(stretch, marks, ways) for stretch in found]
+
+
+def _counted(stretch: Stretch, marks: Sequence[int], ways: Sequence[ChainWay]) -> Stretch:
+    """With its blocks, and those of them that no way has."""
+    begun = [mark for mark in marks if stretch.first <= mark < stretch.stop]
+    unfit = [m for m in begun if not any(way.first <= m < way.stop for way in ways)]
+    return replace(stretch, blocks=len(begun), unfit=len(unfit))
 
 
 def _joined(path: _Path) -> list[Stretch]:

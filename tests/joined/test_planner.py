@@ -75,6 +75,10 @@ def test_in_place_where_the_pool_alone_does_not_fit() -> None:
     plan = sp.plan(graph, "joined", 9000, others=False, **asked)
     assert "(fused groups: conv2d" in plan.notes[1]
     assert "pool: " in plan.notes[1]
+    told = plan.details.stretches
+    assert [stretch.how for stretch in told[:2]] == ["fused groups", "pool"]
+    assert "no way in the pool was found within the budget" in told[0].why
+    assert sp.Plan.from_json(plan.to_json()).details.stretches == told
     assert weights_of(graph, plan.program) == "in-place"
     parameters = {name for op in graph.operators for name in op.parameters}
     moved = {item.piece.tensor for item in plan.program.instructions if isinstance(item, Load)}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from planners.core.details.joined import JoinedStretch
 from planners.core.details.pool import CircularPool
 from planners.core.details.streamed import StreamedParameters
 from planners.core.errors import BadInput
@@ -15,9 +16,10 @@ Carried: TypeAlias = CircularPool | StreamedParameters
 POOL = ("layout", "front", "modulos")
 STREAMING, TRIED, MOVES, LATENCY = "streaming", "auto", "by_hand", "latency"
 BEST = "best_of_all"
+STRETCHES = "stretches"
 SECONDS = "seconds"  # The times in older plans: `planners.core.times`.
 ROUNDING = 1e-9
-OWN = (POOL[0], STREAMING, TRIED, BEST, MOVES, LATENCY, SECONDS)
+OWN = (POOL[0], STREAMING, TRIED, BEST, MOVES, LATENCY, SECONDS, STRETCHES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,9 @@ class Details:
 
     `carried` is what its kind of plan needs; whole tensors and fused groups need nothing but
     their program. `tried` are the planners that `auto` tried, `best` what is known of the best of
-    them, `moves` what was moved by hand, `latency` what is claimed where latency was minimised. A
-    planner from elsewhere puts what it likes into `extra`: plain data under names of its own.
+    them, `moves` what was moved by hand, `latency` what is claimed where latency was minimised,
+    `stretches` which operators of a joined plan run how. A planner from elsewhere puts what it
+    likes into `extra`: plain data under names of its own.
     """
 
     carried: Carried | None = None
@@ -124,6 +127,7 @@ class Details:
     extra: Mapping[str, Any] = field(default_factory=dict)
     latency: LatencyClaim | None = None
     best: BestOfForms | None = None
+    stretches: tuple[JoinedStretch, ...] = ()
 
     def __post_init__(self) -> None:
         if taken := self.extra.keys() & {*OWN, *(POOL if self.pool else ())}:
@@ -146,7 +150,13 @@ class Details:
             data |= plain(self.pool)
         if self.streamed:
             data[STREAMING] = plain(self.streamed)
-        more = {TRIED: self.tried, BEST: self.best, MOVES: self.moves, LATENCY: self.latency}
+        more = {
+            TRIED: self.tried,
+            BEST: self.best,
+            MOVES: self.moves,
+            LATENCY: self.latency,
+            STRETCHES: self.stretches,
+        }
         return data | {name: plain(value) for name, value in more.items() if value}
 
     @staticmethod
@@ -177,4 +187,5 @@ def _details(data: Any) -> Details:
         extra={str(name): value for name, value in data.items() if name not in taken},
         latency=read_value(LatencyClaim, data[LATENCY], LATENCY) if LATENCY in data else None,
         best=read_value(BestOfForms, data[BEST], BEST) if BEST in data else None,
+        stretches=read_value(tuple[JoinedStretch, ...], data.get(STRETCHES, ()), STRETCHES),
     )
