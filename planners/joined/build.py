@@ -94,6 +94,8 @@ class JoinedBuilder:
         graph = self.graph
         whole = sum(graph.size_bytes(t) for op in graph.operators for t in op.parameters)
         for share in SLICES:
+            if share != SLICES[0] and self.clock.expired():
+                return
             size = max(self.budget_bytes // share, whole // MOST_SLICES)
             blocks = self._blocks(size)
             self.clock.report(f"blocks in the pool, slices of {size} bytes")

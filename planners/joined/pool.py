@@ -7,7 +7,8 @@ makes rows after rows, a slice of them where output channels can be made one aft
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ from planners.overlap.kernels.levels import Cost, Levels
 from planners.overlap.model.rows import TensorRows
 from planners.overlap.search.chain import MOST_OPERATORS, ChainWay
 from planners.overlap.search.coarse import Coarse
-from planners.overlap.search.coarse_blocks import BlockSplits
+from planners.overlap.search.coarse_blocks import NOTHING, BlockSplits
 from planners.overlap.search.join_layouts import turned
 
 KnownLevels: TypeAlias = dict[tuple[int, int], Levels]
@@ -69,8 +70,16 @@ class RoomyBlocks(BlockSplits):
             large = [p for a, b in marks if b - a > MOST_OPERATORS for p in range(a, b)]
             room = max((self.room((p,), True) for p in large), default=0)
             order = range(len(self.graph.operators))
-            self._alone = Coarse(self.graph, order, self.budget - room, self.may_share)
+            self._alone = TimedCoarse(self.graph, order, self.budget - room, self.clock)
         return self._alone
+
+    def large(self) -> Iterator[ChainWay]:
+        """As any blocks', while there is time."""
+        with suppress(TimeIsOver):
+            yield from super().large()
+
+    def _block(self, first: int, stop: int) -> ChainWay | None:
+        return None if self.clock.expired() else super()._block(first, stop)
 
     def room(self, positions: Sequence[int], at_once: bool) -> int:
         """Bytes for the parameters that operators need to be there together."""
@@ -108,6 +117,23 @@ class RoomyBlocks(BlockSplits):
             for run in layout.runs
         )
         return replace(layout, runs=runs)
+
+
+class TimeIsOver(Exception):
+    """Segments were not chosen for all operators in the time."""
+
+
+class TimedCoarse(Coarse):
+    """Operators in the default order, each at once or by rows; raises `TimeIsOver`."""
+
+    def __init__(self, graph: Graph, order: Sequence[int], budget_bytes: int, clock: Clock) -> None:
+        self.clock = clock
+        super().__init__(graph, order, budget_bytes, NOTHING)
+
+    def _coarsest(self, number: int) -> int:
+        if self.clock.expired():
+            raise TimeIsOver
+        return super()._coarsest(number)
 
 
 class RoomyLevels(Levels):

@@ -6,8 +6,11 @@ import pytest
 import torch
 
 import planners as sp
+from planners.core.machine import load_machine, with_scratchpad
 from planners.core.program import Compute, Load
+from planners.core.progress import Clock
 from planners.core.weights import weights_of
+from planners.joined.pool import RoomyBlocks
 from tests.cases import cases
 from tests.joined.networks import Shared, graph_of, narrowing
 from tests.random_modules import random_case
@@ -173,3 +176,17 @@ def test_the_best_of_all_asks_it_too() -> None:
     graph = graph_of()
     best = sp.plan(graph, "auto", 5000, objective="latency", weights="counted", time_limit=8)
     assert "joined" in {row.planner for row in best.details.tried}
+
+
+def test_blocks_of_many_operators_are_not_begun_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, machine = graph_of(), with_scratchpad(load_machine("npu_small"), 20_000)
+    for module in ("coarse_blocks", "chain"):
+        monkeypatch.setattr(f"planners.overlap.search.{module}.MOST_OPERATORS", 0)
+
+    def large(limit_s: float) -> list[object]:
+        return list(RoomyBlocks(graph, machine, 20_000, 500, Clock(limit_s), {}).large())
+
+    assert large(0.0) == []
+    assert large(600.0)
