@@ -169,8 +169,11 @@
     led = true;
     remember();
     if (detail.top > 0 && view.map_plot)
-      for (const { y_range: range } of [view.map_plot, view.held_plot])
+      for (const { y_range: range, center } of [view.map_plot, view.held_plot]) {
         range.setv({ start: 0, end: detail.top, reset_end: detail.top });
+        for (const mark of center)
+          if (mark.tags[0] === 'far-limit') mark.visible = mark.tags[1] > detail.top;
+      }
   }
 
   // ---- what can be taken away --------------------------------------------------------------

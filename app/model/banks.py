@@ -11,9 +11,6 @@ from app.model.checked_plan import Shown
 from app.model.stream import ShownRegion
 from planners.core.units import format_bytes
 
-MOSTLY_EMPTY, ABOVE = 3, 1.25
-"""Of a memory so many times as large as what it holds, the map begins with a part."""
-
 
 @dataclass(frozen=True, slots=True)
 class BankUse:
@@ -23,17 +20,6 @@ class BankUse:
     size_bytes: int
     extent_bytes: int
     touched_bytes: int
-
-    @property
-    def sight_bytes(self) -> int:
-        """How far its addresses are drawn at first."""
-        return sight(self.extent_bytes, self.size_bytes)
-
-
-def sight(used_bytes: int, size_bytes: int) -> int:
-    """How much of a memory is drawn at first: all of it, or the part that is used."""
-    empty = used_bytes * MOSTLY_EMPTY < size_bytes
-    return round(used_bytes * ABOVE) if used_bytes and empty else size_bytes
 
 
 def several(shown: Shown) -> bool:
@@ -59,7 +45,7 @@ def banks_of(shown: Shown) -> tuple[BankUse, ...]:
 def regions_of(shown: Shown) -> tuple[ShownRegion, ...]:
     """The memories as the address map shows them."""
     return tuple(
-        ShownRegion(bank.name, bank.name, bank.name, 0, bank.size_bytes, bank.sight_bytes)
+        ShownRegion(bank.name, bank.name, bank.name, 0, bank.size_bytes, bank.extent_bytes)
         for bank in banks_of(shown)
     )
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import planners as sp
 from planners.core.details.streamed import Ring, StreamedLayer, StreamedParameters
+from planners.core.far_limit import drawn_bytes
 from planners.core.program import Compute, Instruction, Load
 
 Kind = Literal["read", "copy", "kernel"]
@@ -62,7 +63,7 @@ class RingOf:
 class ShownRegion:
     """A part of a memory that the address map can show; `key` is what a link calls it.
 
-    `sight_bytes` are those that it begins with, where that is not all.
+    `used_bytes` are those up to its highest address in use, where that may be far below its end.
     """
 
     key: str
@@ -70,7 +71,12 @@ class ShownRegion:
     memory: str
     base: int
     size_bytes: int
-    sight_bytes: int = 0
+    used_bytes: int = 0
+
+    @property
+    def drawn_bytes(self) -> int:
+        """How far its addresses are drawn at first."""
+        return drawn_bytes(self.used_bytes, self.size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

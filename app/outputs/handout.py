@@ -10,6 +10,7 @@ from app.model.checked_plan import Shown
 from app.model.lecture import Item, Lecture
 from app.model.units import seconds_text
 from app.stories.verdict import verdict
+from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
 WIDE, HIGH, MOST = 680, 150, 400
@@ -65,7 +66,8 @@ def map_svg(shown: Shown, step: int) -> str:
     own = [stay for stay in shown.report.residencies if stay.memory == shown.memories[0]]
     area = {id(s): s.size_bytes * (s.stop_step - s.start_step) for s in own}
     stays = sorted(own, key=lambda stay: -area[id(stay)])[:MOST]
-    end, top = max(1, shown.steps), max(1, shown.plan.budget_bytes)
+    used, budget = shown.report.extent_bytes, shown.plan.budget_bytes
+    end, top = max(1, shown.steps), max(1, drawn_bytes(used, budget))
     across, up = WIDE / end, (HIGH - 12) / top
     rects = [
         f'<rect x="{s.start_step * across:.1f}" y="{HIGH - span.stop * up:.1f}"'
@@ -79,12 +81,15 @@ def map_svg(shown: Shown, step: int) -> str:
     rest = f", the {MOST} largest of {left_out + MOST}" if left_out else ""
     about = f"address map: {len(stays)} stays{rest}, up to {format_bytes(top)}"
     limit = f'<path d="M0 {HIGH - top * up:.1f}H{WIDE}" stroke="#16202a" stroke-dasharray="4 3"/>'
+    words = format_bytes(top)
+    if top < budget:
+        limit, words = "", f"↑ {free_above(used, budget)}"
     here = (
         f'<path d="M{(step + 0.5) * across:.1f} 0V{HIGH}" stroke="#16202a" stroke-width="1.5"'
         ' stroke-opacity=".6"/>'
     )
     return (
         f'<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{about}">'
-        f'{"".join(rects)}{limit}{here}<text x="4" y="9" font-size="9">{format_bytes(top)}</text>'
+        f'{"".join(rects)}{limit}{here}<text x="4" y="9" font-size="9">{words}</text>'
         "</svg>"
     )

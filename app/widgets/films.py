@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 from bokeh.model import Model
-from bokeh.models import ColumnDataSource, Label, Plot, Range1d, Span
+from bokeh.models import BoxAnnotation, ColumnDataSource, Label, Plot, Range1d, Span
 
 PROPERTIES: dict[type[Model], tuple[str, ...]] = {
     ColumnDataSource: ("data",),
     Label: ("x", "y", "text", "visible"),
+    BoxAnnotation: ("visible",),
     Span: ("location", "visible"),
     Range1d: ("start", "end", "reset_start", "reset_end"),
     Plot: ("height",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import holoviews as hv
@@ -9,6 +10,7 @@ import numpy as np
 
 from planners.core.colours import BLUE, STAYS, stay_of
 from planners.core.errors import BadInput
+from planners.core.far_limit import above_peak, drawn_bytes, free_above
 from planners.core.plan import Plan
 from planners.core.units import format_bytes
 from planners.plots.style import (
@@ -34,7 +36,8 @@ from planners.simulator.residencies import Residencies
 def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
     """Which bytes of a memory hold which tensor during which steps: a rectangle a stay.
 
-    Steps count from 0 along x, addresses in bytes along y; the budget is a dashed line. `memory`
+    Steps count from 0 along x, addresses in bytes along y; the budget is a dashed line, or
+    words where it is far above. `memory`
     is the on-chip one, or another of the program. Columns of the rectangles: tensor, what becomes
     of it, size. Raises `BadInput` for a memory that holds nothing, `InvalidPlan`.
     """
@@ -71,7 +74,9 @@ def address_map(plan: Plan, memory: str | None = None) -> hv.Overlay:
         tools=["hover"],
         hover_tooltips=tips(("tensor", "tensor"), ("", "what"), ("size", "size")),
     )
-    return _framed(styled, _size(plan, name), plan, int(own.span_stop.max(initial=0)))
+    used, size = int(own.span_stop.max(initial=0)), _size(plan, name)
+    whose = "the budget" if name == plan.machine.onchip else name
+    return _framed(styled, (used, size), plan, free_above(used, size, whose))
 
 
 def occupancy(plan: Plan, memory: str | None = None) -> hv.Overlay:
@@ -95,7 +100,8 @@ def occupancy(plan: Plan, memory: str | None = None) -> hv.Overlay:
         label=f"{plan.graph.name}: {name}",
     )
     styled = dressed(bars, color=BLUE, line_color=None, tools=["hover"])
-    return _framed(styled, limit, plan, max(held, default=0))
+    peak, of = max(held, default=0), "the budget" if memory is None else memory
+    return _framed(styled, (peak, limit), plan, above_peak(peak, limit, of))
 
 
 def _held_in(plan: Plan, report: CheckReport, name: str) -> tuple[int, ...]:
@@ -120,11 +126,15 @@ def _size(plan: Plan, name: str) -> int:
     return plan.budget_bytes if name == plan.machine.onchip else sizes.get(name) or 0
 
 
-def _framed(view: Any, limit_bytes: int, plan: Plan, used_bytes: int) -> hv.Overlay:
-    line = hv.HLine(limit_bytes)
-    mostly_empty = bool(plan.slow_memories) and 3 * used_bytes < limit_bytes
-    line = dressed(line, color="grey", line_dash="dashed", line_width=1.5)
+def _framed(view: Any, sizes: Sequence[int], plan: Plan, far: str) -> hv.Overlay:
+    """A view with its limit: a line, or the words `far` at the top of an axis that ends below."""
+    used, limit = sizes
+    top, end = max(1, 1.05 * drawn_bytes(used, limit)), len(plan.program.steps)
+    line = dressed(hv.HLine(limit), color="grey", line_dash="dashed", line_width=1.5)
     framed = view * line
+    if limit > top:
+        words = hv.Text(0.01 * end, top, f"↑ {far}", fontsize=9, halign="left", valign="top")
+        framed *= dressed(words, text_color="grey")
     return dressed(
         framed.relabel(view.label),
         show_legend=False,
@@ -133,6 +143,6 @@ def _framed(view: Any, limit_bytes: int, plan: Plan, used_bytes: int) -> hv.Over
         yformatter=FORMAT_BYTES,
         yticks=KIB_TICKER,
         xlabel="step",
-        xlim=(0, len(plan.program.steps)),
-        ylim=(0, max(1, 1.05 * (used_bytes if mostly_empty else limit_bytes))),
+        xlim=(0, end),
+        ylim=(0, top),
     )

@@ -10,6 +10,7 @@ import pytest
 from bokeh.plotting import figure
 
 import planners as sp
+from planners.core.units import format_bytes
 from planners.plots.style import MOST, largest
 
 
@@ -41,6 +42,20 @@ def test_rectangles_are_the_stays(plan: sp.Plan) -> None:
     made = drawn(view)
     assert made.yaxis[0].axis_label == "address (bytes)"
     assert made.y_range.end == pytest.approx(1.05 * plan.budget_bytes)
+    assert not view.traverse(lambda text: text, [hv.Text])
+
+
+def test_a_budget_far_above_is_said_at_the_top() -> None:
+    plan = sp.plan(sp.load("squeezenet1_1"), budget="64MiB")
+    report = sp.check(plan)
+    for view, used in (
+        (sp.plots.address_map(plan), report.extent_bytes),
+        (sp.plots.occupancy(plan), report.peak_bytes),
+    ):
+        assert used < drawn(view).y_range.end < 1.5 * used
+        (words,) = view.traverse(lambda text: text.data[2], [hv.Text])
+        assert format_bytes(plan.budget_bytes - used) in words
+        assert "the budget of 64 MiB" in words
 
 
 def test_a_long_plan_says_what_is_left_out(fused: sp.Plan) -> None:

@@ -25,6 +25,7 @@ from app.outputs.notebook.svg import (
     text,
 )
 from planners.core.colours import BLUE, STAYS, VERMILLION, group_colour
+from planners.core.far_limit import drawn_bytes, free_above
 from planners.core.units import format_bytes
 
 MOST = 1200  # rectangles, and how many of them have full hovers: limits the size of outputs
@@ -48,11 +49,12 @@ def memory_html(shown: Shown, paints: Paints) -> str:
         told = told or "pieces are bundled"
     steps = Scale(0, shown.steps, LEFT, EDGE)
     top = BAND if kind.banded else 4
+    frame = MapFrame(top, MAP, *kind.limit(shown), shown.report.extent_bytes)
     drawn = drawing(
         (WIDTH, top + MAP + HELD + 34),
         f"Address map of {shown.graph.name}: {len(rows)} stays in {shown.steps} steps",
         _bands(shown, steps) if kind.banded else "",
-        _map(shown, rows, (steps, paints), MapFrame(top, MAP, *kind.limit(shown))),
+        _map(shown, rows, (steps, paints), frame),
         held_svg(shown.report.occupancy, shown.plan.program.steps, steps, top + MAP + 18, shown),
         cursor(shown.opening_step, steps, top, top + MAP + 18 + HELD),
         kind="sw-memory",
@@ -64,13 +66,13 @@ def memory_html(shown: Shown, paints: Paints) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MapFrame:
-    """Where a map is drawn, its limit with its name, and how far its addresses go at least."""
+    """Where a map is drawn, its limit with its name, and the highest address in use."""
 
     top: float
     height: float
     limit_bytes: int
     name: str
-    sight_bytes: int | None = None
+    used_bytes: int
 
 
 def _several_html(shown: Shown, paints: Paints) -> str:
@@ -83,7 +85,7 @@ def _several_html(shown: Shown, paints: Paints) -> str:
         rows, left_out = largest(
             kind_of(shown).rows(shown, bank.name).rows(0, shown.steps), 2 * TOLD
         )
-        frame = MapFrame(at, ONE_OF_SEVERAL, bank.size_bytes, bank.name, bank.sight_bytes)
+        frame = MapFrame(at, ONE_OF_SEVERAL, bank.size_bytes, bank.name, bank.extent_bytes)
         parts.append(_map(shown, rows, (steps, paints), frame))
         at += ONE_OF_SEVERAL + BAND
         every += rows
@@ -114,7 +116,7 @@ def largest(rows: Sequence[Row], most: int) -> tuple[list[Row], str]:
 def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame: MapFrame) -> str:
     steps, paints = across
     limit, name = frame.limit_bytes, frame.name
-    high = max([frame.sight_bytes or limit, *(row["top"] for row in rows)])
+    high = max([drawn_bytes(frame.used_bytes, limit), *(row["top"] for row in rows)])
     bytes_ = Scale(0, high * 1.03, frame.top + frame.height, frame.top)
     parts = [byte_axis(bytes_, EDGE)]
     by_look: dict[tuple[str, str, str], list[str]] = {}
@@ -132,9 +134,13 @@ def _map(shown: Shown, rows: Sequence[Row], across: tuple[Scale, Paints], frame:
     parts += [_label(row, steps, bytes_) for row in rows]
     parts += [_mark(row, steps, bytes_) for row in rows]
     y = bytes_(limit) if limit <= high else frame.top
+    words = f"{name} {format_bytes(limit)}"
     if limit <= high:
         parts.append(line(LEFT, y, EDGE, y, "sw-limit"))
-    parts.append(text(EDGE - 3, y + 11, f"{name} {format_bytes(limit)}", "sw-over", "end"))
+    else:
+        of = f"the {name}" if name == "budget" else name
+        words = f"↑ {free_above(frame.used_bytes, limit, of)}"
+    parts.append(text(EDGE - 3, y + 11, words, "sw-over", "end"))
     return f'<g class="sw-map">{"".join(parts)}</g>'
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from app.model.checked_plan import Shown
 from app.model.compare import KINDS, differences, totals
 from app.model.units import joules_text, seconds_text
+from planners.core.far_limit import drawn_bytes
 from planners.core.units import format_bytes
 
 TEXTS = {"B": format_bytes, "s": seconds_text, "J": joules_text}
@@ -38,8 +39,13 @@ def pairs_data(plans: Sequence[tuple[str, Shown]]) -> dict[str, Any]:
                 for item in found[:MOST]
             ],
         }
-    tops = {name: max(shown.report.extent_bytes, shown.plan.budget_bytes) for name, shown in plans}
+    tops = {name: _top(shown) for name, shown in plans}
     return {"tensors": list(tensors), "pairs": pairs, "tops": tops}
+
+
+def _top(shown: Shown) -> int:
+    used = shown.report.extent_bytes
+    return max(used, drawn_bytes(used, shown.plan.budget_bytes))
 
 
 def _total(name: str, here: float, there: float, unit: str) -> list[Any]:

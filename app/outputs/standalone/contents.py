@@ -98,7 +98,9 @@ def _regions(shown: Shown, look: Look, figures: Figures) -> Film | None:
     memory = figures.map
     drawn = [memory.source, memory.words, memory.marks, memory.limit, memory.y_range, memory.note]
     held = figures.occupancy
-    drawn += [held.source, held.limit, held.y_range, held.peak] if several(shown) else []
+    drawn += memory.far.models
+    if several(shown):
+        drawn += [held.source, held.limit, held.y_range, held.peak, *held.far.models]
     film = Film([*drawn, memory.bands.line, *memory.bands.names])
     for region in regions:
         figures.show_memory(shown, region.key)

@@ -32,13 +32,16 @@ from app.views.memory.stream_bands import StreamBands
 from app.views.memory.wish_marks import MapWishes
 from app.views.time.group_bands import GroupBands, step_places
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.far_limit import FarLimit
 from app.widgets.films import filled_there
 from app.widgets.glyphs import describe, put, tappable, tell
 from app.widgets.in_sight import WhenStill, sight_of
 from app.widgets.palette import Theme, cursor_band, dress
 from planners.core.colours import DARK_INK, YELLOW
+from planners.core.far_limit import drawn_bytes, free_above
 
 FINE, SMALL = 400, 2500  # from so many rectangles on, their outlines are faint, or left out
+GROUPS = 0.935, 0.995  # where the names of fused groups are, in shares of the frame
 LABELS = ("label_x", "label_y", "label")
 STAND = "const apart = null; let at = 0;"
 APART = """
@@ -153,10 +156,11 @@ class AddressMap:
         self.limit.line_color = theme.text
         self.strip = Range1d(0, 1)
         plot.extra_y_ranges = {"strip": self.strip}
-        across = {"bottom": 0.935, "top": 0.995, "y_range_name": "strip"}
+        across = {"bottom": GROUPS[0], "top": GROUPS[1], "y_range_name": "strip"}
         self.groups.draw(plot, theme, x_range, across, 0.965)
         for item in (self.limit, self.cursor, self.note):
             plot.add_layout(item)
+        self.far = FarLimit(plot, theme, 0.035)
         self._keep_labels_fitting(plot, x_range)
         self.pool = PoolLayer(plot, theme, APART + FIT_LABELS)
         self.bands = StreamBands(plot, theme)
@@ -247,16 +251,20 @@ class AddressMap:
         self.rows = None
         self.limit.location = kind.limit(shown)[0]
         self.outlines.show(shown, pinned, memory, by)
-        tops = [max(limit_bytes(s), s.report.extent_bytes) for s in (shown, pinned) if s]
+        every = [s for s in (shown, pinned) if s]
+        used = max(s.report.extent_bytes for s in every)
+        top = max(used, drawn_bytes(used, max(map(limit_bytes, every))))
         self.pool.show(shown)
         self.groups.show(shown, step_places(shown), {})
         self.bands.show(shown, region)
-        low, high = 0.0, max(tops) * (1.1 if kind.banded else 1.04)
+        low, high = 0.0, top * (1.1 if kind.banded else 1.04)
         if region is not None and region.key:
             low = region.base
-            high = low + (region.sight_bytes or region.size_bytes) * 1.02
+            high = low + region.drawn_bytes * 1.02
             self.limit.location = region.base + region.size_bytes
         self.y_range.update(start=low, end=high, reset_start=low, reset_end=high)
+        above = far_limit(shown, region, self.figure.y_range.end)
+        self.far.say(*above, GROUPS[0] - 0.01 if kind.banded else 1.0)
         self.open(kind.rows(shown, memory))
 
     def open(self, pieces: Pieces) -> None:
@@ -339,6 +347,18 @@ def edge_alpha(rectangles: int, strips: bool) -> float:
 def is_parameter(shown: Shown, name: str) -> bool:
     """Whether a tensor of that name is a parameter."""
     return name in shown.graph.tensors and shown.graph.tensors[name].kind == "parameter"
+
+
+def far_limit(shown: Shown, region: ShownRegion | None, high: float) -> tuple[str, int]:
+    """What lies above an axis that ends at `high`, and where that ends, in bytes; no words where
+    all is on it."""
+    if region is not None and region.key:
+        far = region.base + region.size_bytes > high
+        used, room = region.used_bytes, region.size_bytes
+        return (free_above(used, room, region.name) if far else "", room)
+    limit, budget = limit_bytes(shown), shown.plan.budget_bytes
+    used = limit if limit < budget else shown.report.extent_bytes
+    return (free_above(used, budget) if budget > high else "", budget)
 
 
 def limit_bytes(shown: Shown) -> int:

@@ -17,16 +17,18 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from app.model.aligning import Warp, warp
-from app.model.banks import held_in, room_in, sight
+from app.model.banks import held_in, room_in
 from app.model.checked_plan import Shown
 from app.stories.pictures import held_words
 from app.views.memory.address_map import limit_bytes
 from app.widgets.axes import AXIS_WIDTH, FORMAT_ADDRESS, KIB_TICKS
+from app.widgets.far_limit import FarLimit
 from app.widgets.glyphs import describe, put, tell
 from app.widgets.hatched import hatched
 from app.widgets.in_sight import WhenStill
 from app.widgets.palette import Theme, cursor_band, dress, tooltip
 from planners.core.colours import BLUE, PLAIN, SKY, VERMILLION
+from planners.core.far_limit import above_peak, drawn_bytes
 from planners.core.units import format_bytes
 
 MOST = 600  # bars in sight: more are thinner than a pixel
@@ -115,6 +117,7 @@ class Occupancy:
         tell(plot, bars, about, mode="vline")
         for item in (self.limit, self.peak, self.cursor):
             plot.add_layout(item)
+        self.far = FarLimit(plot, theme, 0.07)
         return plot
 
     def show(
@@ -140,9 +143,12 @@ class Occupancy:
         other = held_in(pinned, memory) if pinned else ()
         limits = [room_in(s, memory) or limit_bytes(s) for s in (shown, pinned) if s]
         self.limit.location = limits[0]
-        tops = [sight(highest, limits[0]), *other] if room else limits
-        top = 1.28 * max(tops)
+        most = max([highest, *other])
+        end = max(most, drawn_bytes(most, max(limits)))
+        top = end * (1.28 if end >= max(self.whole[0], limits[0]) else 1.5)  # room for two lines
         self.y_range.update(start=0, end=top, reset_start=0, reset_end=top)
+        far = self.whole[0] > self.figure.y_range.end
+        self.far.say(above_peak(highest, *self.whole) if far else "", self.whole[0])
         there = warp(shown, pinned, by) if pinned else Warp()
         self.pinned.data = {"x": [there(step) for step in range(len(other))], "y": list(other)}
         right_half = peak > len(held) / 2

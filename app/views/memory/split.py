@@ -177,7 +177,9 @@ class SplitView(pn.viewable.Viewer):
         key = kind_of(there).memory(there, look.memory)
         below.show_moved(there, moved, key)
         below.y_range.update(start=0, end=high)
-        below.limit.location = room_in(there, key) or below.limit.location
+        if room := room_in(there, key):
+            below.limit.location = room
+            below.far.say("", room)
         held.show(there, moved=moved, memory=key)
         lanes.show(there, look.serial)
         self._same_time(here, there, timeline.x_range)

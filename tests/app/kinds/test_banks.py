@@ -10,7 +10,7 @@ import pytest
 import planners as sp
 from app.explorer import Explorer
 from app.kinds.registry import kind_of, step_story
-from app.model.banks import banks_of, held_in, sight
+from app.model.banks import banks_of, held_in
 from app.model.checked_plan import Shown, show
 from app.model.wire import from_wire, to_wire
 from app.outputs.export import lifetimes_csv
@@ -54,12 +54,6 @@ def test_uses_are_those_of_the_simulator() -> None:
         assert bank.extent_bytes == max(ends) <= bank.size_bytes
 
 
-def test_of_a_mostly_empty_memory_a_part_is_drawn() -> None:
-    assert sight(100, 300) == 300
-    assert sight(100, 301) == 125
-    assert sight(0, 64) == 64
-
-
 def test_cards_say_what_goes_through_each_slow_memory() -> None:
     plan = shown()
     fast, *slow = banks_of(plan)
@@ -101,6 +95,8 @@ def test_the_map_and_occupancy_show_the_memory_that_is_chosen(name: str) -> None
     bank = next(bank for bank in banks_of(plan) if bank.name == name)
     assert explorer.map.limit.location == explorer.occupancy.limit.location == bank.size_bytes
     assert explorer.map.y_range.end >= bank.extent_bytes
+    far = bank.size_bytes > explorer.map.y_range.end
+    assert far == explorer.map.far.words.visible == ("up to " + name in explorer.map.far.words.text)
     assert max(explorer.occupancy.source.data["top"]) == max(held_in(plan, name))
     assert explorer.occupancy.source.data["share"][0].endswith(f"of {name}")
 
@@ -128,7 +124,8 @@ def test_a_file_of_the_page_has_each_memory() -> None:
 def test_the_notebook_draws_each_memory() -> None:
     html = shown().plan._repr_html_()
     for bank in banks_of(shown()):
-        assert f"{bank.name} {format_bytes(bank.size_bytes)}" in html
+        size = format_bytes(bank.size_bytes)
+        assert f">{bank.name} {size}" in html or f"above, up to {bank.name} of {size}" in html
 
 
 def test_plots_of_a_memory_have_its_size() -> None:

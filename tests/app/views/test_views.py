@@ -44,6 +44,7 @@ from app.widgets.budget_field import place_of, slider_sizes, ticks_html
 from app.widgets.glyphs import GlyphLayer
 from app.widgets.palette import DARK, LIGHT, sequential
 from planners.core.colours import contrast, family_of, ink_on
+from planners.core.units import format_bytes
 
 
 @pytest.fixture
@@ -362,6 +363,30 @@ def test_the_graph_stays_where_one_looks_until_another_plan_comes(explorer: Expl
     session.work.param.trigger("shown")
     assert seen.start < 0 < seen.end == READABLE - 0.4
     assert seen.end - seen.start == pytest.approx(READABLE + 0.2)
+
+
+def test_axes_fit_what_is_used_and_say_how_far_above_the_budget_is(explorer: Explorer) -> None:
+    session, views = explorer.session, (explorer.map, explorer.occupancy)
+    small, graph = session.work.shown, session.work.shown.graph
+    roomy = show(json.dumps(sp.plan(graph, "cosma", "64MiB").to_json()))
+    used = (roomy.report.extent_bytes, roomy.report.peak_bytes)
+    assert 2 * max(used) < 2**26
+    assert not any(view.far.words.visible for view in views)
+    session.show(roomy)
+    for view, size in zip(views, used, strict=True):
+        assert size < view.y_range.end == view.y_range.reset_end < 2 * size
+        assert view.far.words.visible == view.far.waves.visible
+        assert format_bytes(2**26 - size) in view.far.words.text
+    session.pins.keep(small, {})
+    assert all(view.far.words.visible for view in views)
+    session.look.split = True
+    memory, held, _ = explorer.split.views
+    assert not memory.far.words.visible  # its own budget is on the axis
+    assert not held.far.words.visible
+    session.show(small)
+    session.pins.keep(roomy, {})
+    assert not any(view.far.words.visible for view in views)
+    assert all(view.far.words.visible for view in explorer.split.views[:2])
 
 
 def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
