@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from planners.allocation import cp_sat, heuristics
 from planners.allocation.aligned import Settled, by_themselves, settle_aligned
-from planners.allocation.crowded import crowded_first
+from planners.allocation.crowded import crowded_first, large_first
 from planners.allocation.explain import overload, shrink
 from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.problem.model import Lifetime, Packing, live_peak
@@ -75,10 +75,10 @@ def _settle_all(lifetimes: Sequence[Lifetime], capacity_bytes: int, clock: Clock
 
 
 SEARCH_SHARE = 0.6  # of the time left: what a search has not found by then CP-SAT may
-CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one crowded core may take
+CORE_S, CORE_SHARE = 0.3, 0.05  # the most that one core may take
 CP_SAT_S = 0.5  # with less time than this CP-SAT is not begun: it cannot be stopped at its start
 MOST_BLOCKS = 10_000  # a search holds a set of blocks for each section: more are placed only
-STAGES = ("trivial", "order", "promotion", "crowded", "search", "cp-sat")
+STAGES = ("trivial", "order", "promotion", "large", "crowded", "search", "cp-sat")
 
 
 def settle(instance: Instance, clock: Clock) -> Verdict:
@@ -93,9 +93,17 @@ def settle(instance: Instance, clock: Clock) -> Verdict:
             return True, quick.offsets
         return skyline.solve(core, clock.part(min(CORE_S, CORE_SHARE * clock.left_s)))
 
-    fits, offsets = crowded_first(instance, solve_core)
-    if fits is not None or clock.expired():
-        return Verdict(fits, offsets, "crowded")
+    def solve_large(core: Instance) -> tuple[bool | None, list[int]]:
+        fits, offsets = crowded_first(core, solve_core)
+        return (fits, offsets) if fits is not None else solve_core(core)
+
+    for core_first, solve, name in (
+        (large_first, solve_large, "large"),
+        (crowded_first, solve_core, "crowded"),
+    ):
+        fits, offsets = core_first(instance, solve)
+        if fits is not None or clock.expired():
+            return Verdict(fits, offsets, name)
     second_opinion = cp_sat.available() and clock.left_s > CP_SAT_S
     share = SEARCH_SHARE if second_opinion else 1.0
     fits, offsets = skyline.solve(instance, clock.part(share * clock.left_s))

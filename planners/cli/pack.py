@@ -25,7 +25,7 @@ Memories = Annotated[
 @app.command()
 def pack(
     lifetimes: Annotated[
-        Path, typer.Argument(help="CSV with id,lower,upper,size[,alignment][,touched]")
+        Path, typer.Argument(help="CSV with id,lower,upper,size[,alignment][,touched][,offset]")
     ],
     capacity: Capacity = None,
     machine: Memories = None,
@@ -34,13 +34,14 @@ def pack(
 ) -> None:
     """Find an offset for each lifetime (half-open intervals), or what cannot fit together.
 
-    Without a capacity and a machine: in the least memory found, with a proven bound.
+    Without a capacity and a machine: in the least memory found, with a proven bound. Offsets that
+    the file has already are left aside; `spillway audit` looks at them.
     """
     from planners.allocation.csv_io import read_rows
 
     if capacity is not None and machine is not None:
         raise BadInput("give either --capacity, for one memory, or --machine, for several")
-    rows = read_rows(lifetimes, ("alignment", TOUCHED))
+    rows = read_rows(lifetimes, ("alignment", TOUCHED, "offset"))
     items = [row.lifetime for row in rows]
     with Reporter(as_json, f"packing {len(items)} lifetimes") as reporter:
         if capacity is not None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planners.allocation import (
@@ -15,13 +15,14 @@ from planners.allocation import (
     best_fit_arena,
     check_packing,
     cp_sat,
+    crowded,
     load_lower_bound,
     pack,
     portfolio,
     tightest,
 )
 from planners.allocation.generate import cut_rectangle, network_like
-from planners.allocation.problem.instance import reduce
+from planners.allocation.problem.instance import Instance, reduce
 from planners.allocation.skyline import search as skyline
 from planners.allocation.skyline.search import SkylineSearch, Strategy
 from planners.allocation.tightest import pack_tightest
@@ -125,6 +126,44 @@ def test_the_search_alone_agrees_with_trying_all_offsets(
             return
         offsets |= instance.in_bytes(search.offsets)
     check_packing(solid, offsets, capacity)
+
+
+@settings(max_examples=cases(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(question=questions())
+def test_the_large_ones_first_agree_with_trying_all_offsets(
+    question: tuple[list[Lifetime], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowded, "PARTS", (2, 3, 4))
+    lifetimes, capacity = question
+    solid = [item for item in lifetimes if item.size_bytes]
+    for instance in reduce(solid, capacity) if solid else []:
+        answer, offsets = crowded.large_first(instance, searched)
+        group = [item for item in solid if item.id in instance.ids]
+        if answer:
+            check_packing(group, instance.in_bytes(offsets), capacity)
+        if answer is False:
+            assert not fits(group, capacity)
+
+
+def searched(core: Instance) -> tuple[bool | None, list[int]]:
+    return skyline.solve(core, Clock(60))
+
+
+def test_small_ones_go_around_large_ones_that_are_packed_first() -> None:
+    """A puzzle of large boxes, small ones during it and for as long after it."""
+    random, times = Random(1), 1 << 11
+    lifetimes = [replace(b, size_bytes=b.size_bytes << 10) for b in cut_rectangle(100, seed=1)]
+    for k in range(300):
+        lower = random.randrange(times)
+        upper = lower + random.choice((3, 5, 8, times // 3))
+        lifetimes.append(Lifetime(f"small{k}", lower, upper, random.choice((1, 4, 16, 256))))
+    lifetimes.append(Lifetime("bridge", times // 2 - 9, times, 4))
+    load = load_lower_bound(lifetimes)
+    (instance,) = reduce(lifetimes, load)
+    answer, offsets = crowded.large_first(instance, searched)
+    assert answer
+    check_packing(lifetimes, instance.in_bytes(offsets), load)
+    assert not portfolio._quick(instance, Clock(0)).fits  # no order gives it
 
 
 # Never more than 5 bytes are live, and yet they do not fit into 5; without any one they do.

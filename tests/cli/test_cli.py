@@ -143,6 +143,8 @@ def test_pack(spillway: Any, tmp_path: Path) -> None:
     least = spillway("pack", file, "--json").json
     assert (least["extent_bytes"], least["bound_bytes"], least["proven"]) == (7, 7, True)
     assert "extent,7,no packing has less (gap 0.00%)" in spillway("pack", file).out
+    file.write_text("id,lower,upper,size,offset\na,0,2,3,90\nb,1,3,4,50\n")
+    assert spillway("pack", file, "--json").json["extent_bytes"] == 7  # offsets anew
 
 
 def test_pack_into_the_memories_of_a_machine(spillway: Any, tmp_path: Path) -> None:
