@@ -130,8 +130,9 @@ class TfliteWriter:
     def _tensor(self, b: Any, number: int, tensor: Mapping[str, Any]) -> int:
         more = {}
         if "scale" in tensor:
-            scales = b.CreateNumpyVector(np.array([tensor["scale"]], np.float32))
-            zeros = b.CreateNumpyVector(np.array([tensor.get("zero", 0)], np.int64))
+            each = np.atleast_1d(np.array(tensor["scale"], np.float32))  # several: along axis 0
+            scales = b.CreateNumpyVector(each)
+            zeros = b.CreateNumpyVector(np.full(each.shape, tensor.get("zero", 0), np.int64))
             quantised = _table(b, "QuantizationParameters", Scale=scales, ZeroPoint=zeros)
             more["Quantization"] = quantised
         if tensor.get("variable"):

@@ -22,7 +22,11 @@ from planners.importers.tflite.values import TfliteNode
 from planners.importers.tflite.words import fuses
 from planners.importers.torch.said import Aten
 
-_WEIGHT_AXES = {"CONV_2D": (0, 3, 1, 2), "DEPTHWISE_CONV_2D": (3, 0, 1, 2)}
+_WEIGHT_AXES = {
+    "CONV_2D": (0, 3, 1, 2),
+    "DEPTHWISE_CONV_2D": (3, 0, 1, 2),
+    "TRANSPOSE_CONV": (3, 0, 1, 2),
+}
 """How the weight of an operator is turned for PyTorch's words."""
 
 

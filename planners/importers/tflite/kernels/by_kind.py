@@ -15,6 +15,7 @@ from planners.importers.tflite.kernels.elements import Made
 KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "CONV_2D": windows.convolution,
     "DEPTHWISE_CONV_2D": windows.depthwise,
+    "TRANSPOSE_CONV": windows.transposed,
     "FULLY_CONNECTED": windows.linear,
     "MAX_POOL_2D": windows.largest,
     "AVERAGE_POOL_2D": windows.average,

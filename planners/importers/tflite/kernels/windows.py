@@ -7,6 +7,7 @@ product after the other, so that they are rounded as it rounds them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +94,50 @@ def _products(total: Real, data: Real, weight: Real) -> None:
     """Add (…, in) times (out, in) to (…, out), channel after channel."""
     for channel in range(weight.shape[1]):
         total += data[..., channel, None] * weight[:, channel]
+
+
+def transposed(call: KernelCall) -> list[NDArray[Any]]:
+    """TRANSPOSE_CONV of a shape, filters (out, rows, columns, in), data, and a bias or none."""
+    places = (2, 1, 3)
+    call = replace(
+        call,
+        inputs=tuple(call.maybe(place) for place in places),
+        given=(call.of(2), call.of(1), call.given[3] if len(call.given) > 3 else None),
+    )
+    data: NDArray[Any] = call.array(0)
+    weight, whole = call.array(1), call.whole()
+    if whole:
+        data, weight = call.centred(0).astype(np.float64), weight.astype(np.float64)
+    total = np.zeros(call.out.shape, data.dtype)
+    # What an element gets comes from the rows of the data in order: from the filters' last tap on.
+    spans = [list(reversed(_scattered(call, axis))) for axis in range(2)]
+    for r, under, above in spans[0]:
+        for c, left, right in spans[1]:
+            view, read = total[:, above, right], data[:, under, left]
+            if whole:
+                view += read @ weight[:, r, c].T
+            else:
+                _products(view, read, weight[:, r, c])
+    return [finished(call, total.astype(np.int64) if whole else total)]
+
+
+def _scattered(call: KernelCall, axis: int) -> list[tuple[int, slice, slice]]:
+    """For each tap along rows or columns: where data are read, and where they are added up."""
+    taps, n = call.array(1).shape[1 + axis], call.array(0).shape[1 + axis]
+    made = call.out.shape[1 + axis]
+    step = int(call.get(f"Stride{'HW'[axis]}", 1)) or 1
+    before = 0
+    if call.get("Padding", 0) == tflite.Padding.SAME:
+        before = max(0, (-(-made // step) - 1) * step + taps - made) // 2
+    spans = []
+    for tap in range(taps):
+        first = max(0, -((tap - before) // step))
+        last = min(n - 1, (made - 1 + before - tap) // step)
+        if first <= last:
+            at = first * step - before + tap
+            stop = at + (last - first) * step + 1
+            spans.append((tap, slice(first, last + 1), slice(at, stop, step)))
+    return spans
 
 
 def depthwise(call: KernelCall) -> list[NDArray[Any]]:

@@ -1,0 +1,75 @@
+"""Kernels that none of the networks here has, one operator a file: the runtime's bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import planners as sp
+from tests.audits.cure.networks import SAME, VALID
+from tests.audits.cure.runtime import of_package, ran
+from tests.audits.cure.test_executed import computed, digest
+from tests.importers.tflite_models import TfliteWriter
+
+WAYS = [  # taps, steps, padding, maps made, whether there is a bias
+    ((3, 3), (2, 2), SAME, 5, True),
+    ((2, 2), (2, 2), VALID, 4, False),
+    ((4, 3), (3, 2), SAME, 3, True),
+    ((5, 2), (1, 3), VALID, 6, True),
+    ((1, 1), (2, 1), SAME, 2, True),
+]
+TYPES = ["int8", "int16", "float32"]
+
+
+@pytest.fixture(autouse=True)
+def runtime() -> None:
+    of_package("tflite_micro", "")
+
+
+def scaled(kind: str, scale: float) -> dict[str, object]:
+    """How a tensor of this type is quantised."""
+    if kind == "float32":
+        return {}
+    return {"scale": scale, "zero": 3} if kind == "int8" else {"scale": scale / 256}
+
+
+def transposed(
+    kind: str, way: tuple[tuple[int, int], tuple[int, int], int, int, bool]
+) -> TfliteWriter:
+    """One TRANSPOSE_CONV, with a scale for each map that it makes."""
+    taps, steps, padding, made, has_bias = way
+    w, rng, sides = TfliteWriter(), np.random.default_rng(made), (6, 5)
+    x = w.tensor((1, *sides, 4), kind, **scaled(kind, 0.05))
+    words = "float32" if kind == "float32" else "int8"
+    weight = rng.integers(-127, 128, (made, *taps, 4)).astype(words)
+    scales = {"scale": [0.01 + 0.003 * k for k in range(made)]} if kind != "float32" else {}
+    out = [
+        n * step if padding == SAME else (n - 1) * step + tap
+        for n, step, tap in zip(sides, steps, taps, strict=True)
+    ]
+    inputs = [w.numbers([1, *out, made]), w.tensor(weight.shape, words, weight, **scales), x]
+    if has_bias:
+        sums = {"int8": "int32", "int16": "int64", "float32": "float32"}[kind]
+        inputs.append(w.tensor((made,), sums, rng.integers(-900, 900, made).astype(sums)))
+    y = w.tensor((1, *out, made), kind, **scaled(kind, 1.5))
+    given = {"Padding": padding, "StrideH": steps[0], "StrideW": steps[1]}
+    w.inputs = [x]
+    w.outputs = [w.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", **given)]
+    return w
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_transposed_convolutions(kind: str, tmp_path: Path) -> None:
+    paths = [transposed(kind, way).save(tmp_path / f"{k}.tflite") for k, way in enumerate(WAYS)]
+    for path, told in zip(paths, ran(*paths, inputs=4), strict=True):
+        assert computed(path, 4) == told["outputs"], path.name
+
+
+@pytest.mark.parametrize("planner", ["cosma", "fusion"])
+def test_a_plan_of_one(planner: str, tmp_path: Path) -> None:
+    path = transposed("int8", WAYS[0]).save(tmp_path / "net.tflite")
+    plan = sp.plan(sp.load(path), planner, "1KiB", time_limit=2)
+    (told,) = ran(path, inputs=1)
+    assert digest(list(sp.execute(plan, path).outputs)) == told["outputs"][0]
