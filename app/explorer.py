@@ -69,6 +69,10 @@ class Explorer(pn.viewable.Viewer):
         self.session, self.theme = session, theme
         self.steps = Range1d(0, 1)
         self.dag = DagView(theme)
+        small = pn.pane.Bokeh(
+            self.dag.overview.figure, margin=0, sizing_mode="stretch_width"
+        )  # a pane of a figure cannot be hidden by itself
+        self.overview = pn.Column(small, visible=False, margin=0, sizing_mode="stretch_width")
         self.map = AddressMap(
             theme, self.steps, lambda number, offset: session.moving.drop(number, offset)
         )
@@ -232,6 +236,7 @@ class Explorer(pn.viewable.Viewer):
         shown, look = self.session.work.shown, self.session.look
         self.dag.differs = differing(self.session)
         self.dag.show(shown, look.expanded, look.colour, refit=refit)
+        self.overview.visible = self.dag.overview.wanted
         self.dag.tell(shown, self.session.work.why)
         self._show_breaks()
         self._show_wishes()
@@ -328,7 +333,7 @@ class Explorer(pn.viewable.Viewer):
             AuditBar(session),
             self.planners,
             self.compare,
-            pn.Column(graph_bar, plot(self.dag), **box("graph-box")),
+            seen(pn.Column, graph_bar, plot(self.dag), self.overview, **box("graph-box")),
             self.pool,
             self.stream,
             pn.Row(left, right, css_classes=["views"], margin=0, **wide),

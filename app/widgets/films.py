@@ -19,7 +19,7 @@ PROPERTIES: dict[type[Model], tuple[str, ...]] = {
     BoxAnnotation: ("visible",),
     Span: ("location", "visible"),
     Range1d: ("start", "end", "reset_start", "reset_end"),
-    Plot: ("height",),
+    Plot: ("height", "visible"),
 }
 
 State = dict[str, Any]

@@ -77,6 +77,8 @@ def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[int, Film]:
     opened, where that differs."""
     dag = figures.dag
     drawn = [dag.nodes, dag.curves, dag.frames, dag.regions, dag.links, dag.tabs, dag.where]
+    small = dag.overview
+    drawn += [small.x_range, small.y_range, small.figure]
     film = Film([*drawn, dag.x_range, dag.y_range, dag.figure])
     every = sorted(shown.tree.everything())
     ways = [look.expanded, every] if set(look.expanded) != set(every) else [every]
@@ -85,8 +87,10 @@ def _scenes(shown: Shown, look: Look, figures: Figures) -> tuple[int, Film]:
         blocks: list[bool] = dag.nodes.data["is_block"]
         opens = OPEN_ALL if expanded != every else SELECT
         dag.nodes.data["hint"] = [opens if block else SELECT for block in blocks]
+        small.figure.visible = small.wanted
         film.shoot()
     dag.show(shown, look.expanded, look.colour, refit=True)
+    small.figure.visible = small.wanted
     return len(ways), film
 
 

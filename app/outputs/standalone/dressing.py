@@ -61,7 +61,8 @@ def _models(figures: Figures) -> list[Model]:
 
 
 def _plots(figures: Figures) -> Iterable[Model]:
-    views = ("dag", "map", "occupancy", "timeline", "ring", "bars", "ram", "delay", "pareto")
+    views = ["dag", "overview", "map", "occupancy", "timeline", "ring"]
+    views += ["bars", "ram", "delay", "pareto"]
     return [getattr(figures, name).figure for name in views]
 
 

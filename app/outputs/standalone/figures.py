@@ -39,6 +39,7 @@ class Figures:
     def __init__(self, theme: Theme) -> None:
         self.steps = Range1d(0, 1)
         self.dag = DagView(theme)
+        self.overview = self.dag.overview
         self.map = AddressMap(theme, self.steps, most=BUNDLED)
         self.occupancy = Occupancy(theme, self.steps, most=BUNDLED)
         self.timeline = TimelineView(theme)
@@ -46,8 +47,8 @@ class Figures:
         self.ram = RamFront(theme, _nothing)
         self.delay = DelayFront(theme, _nothing)
         self.pareto = Pareto(theme, _nothing)
-        charts = (self.dag, self.map, self.occupancy, self.timeline, self.ring, self.bars)
-        for view in (*charts, self.ram, self.delay, self.pareto):
+        charts = (self.dag, self.overview, self.map, self.occupancy, self.timeline)
+        for view in (*charts, self.ring, self.bars, self.ram, self.delay, self.pareto):
             Layers.of(view.figure).settle(every=True)  # the page's script fills some of them
 
     def show(
@@ -94,6 +95,8 @@ class Figures:
             "occupancy": self.occupancy.figure,
             "timeline": self.timeline.figure,
         }
+        if self.overview.ever:
+            figures["overview"] = self.overview.figure
         if shown.pool is not None:
             figures |= {"ring": self.ring.figure, "bars": self.bars.figure, "ram": self.ram.figure}
         if shown.stream is not None and fronts:

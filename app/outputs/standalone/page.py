@@ -174,7 +174,8 @@ def _dag(shown: Shown, parts: Parts) -> str:
     more = parts.data["scenes"] > 1
     button = '<button id="blocks" aria-pressed="false" title="e">All blocks</button>'
     about = f"{len(shown.graph.operators):,} operators"
-    return _bar(_title("Graph", about), button if more else "") + _plot("dag", parts)
+    bar = _bar(_title("Graph", about), button if more else "")
+    return bar + _plot("dag", parts) + _plot("overview", parts)
 
 
 def _own(shown: Shown, parts: Parts) -> str:

@@ -21,11 +21,15 @@ const cut = (s, letters) => letters < 3 ? '' : s.length <= letters ? s
 const brief = (s, letters) => s.length <= letters ? s  // max_pool2d is a pool, conv2d a conv
   : cut(/^[a-z0-9_]+$/.test(s) ? s.split('_').at(-1).replace(/[0-9]+d?$/, '') || s
     : s.replace(/ operators?$/, ' ops'), letters);
+const call = (s, letters) => s.replace(/^.*call ([0-9]+) of ([0-9]+)$/,
+  (_, k, n) => k.length + n.length < letters ? k + '/' + n : k);
+const named = (s, letters) => s.length <= letters ? s : cut(call(s, letters), letters);
 const data = source.data;
 const on = (words, dark, size, fit) =>
   words.map((s, i) => data.dark[i] === dark && high >= (size > 5.5 ? 11 : 24)
     ? fit(s, room(size)) : '');
-data.name_dark = on(data.full, true, 5.9, cut); data.name_light = on(data.full, false, 5.9, cut);
+data.name_dark = on(data.full, true, 5.9, named);
+data.name_light = on(data.full, false, 5.9, named);
 data.kind_dark = on(data.second, true, 5.1, brief);
 data.kind_light = on(data.second, false, 5.1, brief);
 source.change.emit();
@@ -35,7 +39,7 @@ names.on_dark = names.name.map((s, i) => names.dark[i] ? fits(s, i) : '');
 names.on_light = names.name.map((s, i) => names.dark[i] ? '' : fits(s, i));
 tabs.change.emit();
 const around = frames.data;
-around.text = around.block.map((s, i) =>
-  cut('⊟ ' + s, Math.floor(((around.right[i] - around.left[i]) * px / 0.80 - 6) / 5.6)));
+around.text = around.block.map((s, i) => high < 8 ? ''  // it would lie under the boxes
+  : cut('⊟ ' + s, Math.floor(((around.right[i] - around.left[i]) * px / 0.80 - 6) / 5.6)));
 frames.change.emit();
 """

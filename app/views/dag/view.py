@@ -28,6 +28,7 @@ from app.views.dag.groups import (
     regions,
 )
 from app.views.dag.labels import FIT_LABELS
+from app.views.dag.overview import Overview
 from app.views.dag.scene import (
     BLOCK,
     CURVE_COLUMNS,
@@ -83,6 +84,8 @@ class DagView:
         self.arcs = False
         self.differs: Mapping[str, str] | None = None
         self.figure = self._figure(theme)
+        ranges = self.x_range, self.y_range
+        self.overview = Overview(theme, ranges, self.nodes, self.chosen, self.ring)
 
     def _figure(self, theme: Theme) -> figure:
         plot = figure(
@@ -322,6 +325,7 @@ class DagView:
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)
+        self.overview.show(drawn.columns, (middle - half, middle + half), READABLE)
         if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 

@@ -389,6 +389,21 @@ def test_axes_fit_what_is_used_and_say_how_far_above_the_budget_is(explorer: Exp
     assert all(view.far.words.visible for view in explorer.split.views[:2])
 
 
+def test_a_graph_that_cannot_be_read_at_once_has_an_overview(explorer: Explorer) -> None:
+    session, small = explorer.session, explorer.dag.overview
+    session.look.expanded = []
+    assert not explorer.overview.visible
+    session.look.expanded = sorted(session.work.shown.tree.everything())
+    assert explorer.overview.visible
+    assert explorer.dag.x_range.end < small.x_range.end == explorer.dag.x_range.reset_end
+    xs = explorer.dag.nodes.data["x"]
+    assert small.x_range.start < min(xs) < max(xs) < small.x_range.end
+    assert {renderer.data_source for renderer in small.figure.renderers} == {
+        explorer.dag.nodes,
+        explorer.dag.chosen,
+    }
+
+
 def test_while_planning_the_page_says_that_what_is_below_is_of_the_former_choice() -> None:
     session = Session(None)
     explorer = Explorer(session, LIGHT)
