@@ -67,6 +67,42 @@ def test_transposed_convolutions(kind: str, tmp_path: Path) -> None:
         assert computed(path, 4) == told["outputs"], path.name
 
 
+PAIRS = [  # shapes, whether each is transposed, and whether the second is a weight
+    ((3, 6), (6, 5), False, False, False),
+    ((2, 4, 7), (2, 7, 3), False, False, False),
+    ((2, 7, 4), (2, 3, 7), True, True, False),
+    ((1, 3, 4, 7), (1, 3, 5, 7), False, True, False),
+    ((2, 1, 4, 6), (1, 3, 6, 5), False, False, False),  # stretched
+    ((2, 3, 5), (5, 4), False, False, True),
+    ((1, 2, 6, 4), (1, 2, 6, 5), True, False, True),
+]
+
+
+def matrices(
+    kind: str, way: tuple[tuple[int, ...], tuple[int, ...], bool, bool, bool]
+) -> TfliteWriter:
+    """One BATCH_MATMUL."""
+    left, right, adj_x, adj_y, is_weight = way
+    w, rng = TfliteWriter(), np.random.default_rng(len(left))
+    data = rng.integers(-127, 128, right).astype(kind) if is_weight else None
+    x = w.tensor(left, kind, **scaled(kind, 0.05))
+    y = w.tensor(right, kind, data, **scaled(kind, 0.07))
+    front = np.broadcast_shapes(left[:-2], right[:-2])
+    shape = (*front, left[-1] if adj_x else left[-2], right[-2] if adj_y else right[-1])
+    z = w.tensor(shape, kind, **scaled(kind, 1.5))
+    given = {"AdjX": adj_x, "AdjY": adj_y, "AsymmetricQuantizeInputs": False}
+    w.inputs = [x] if is_weight else [x, y]
+    w.outputs = [w.operator("BATCH_MATMUL", [x, y], [z], "BatchMatMulOptions", **given)]
+    return w
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_products_of_matrices(kind: str, tmp_path: Path) -> None:
+    paths = [matrices(kind, way).save(tmp_path / f"{k}.tflite") for k, way in enumerate(PAIRS)]
+    for path, told in zip(paths, ran(*paths, inputs=4), strict=True):
+        assert computed(path, 4) == told["outputs"], path.name
+
+
 @pytest.mark.parametrize("planner", ["cosma", "fusion"])
 def test_a_plan_of_one(planner: str, tmp_path: Path) -> None:
     path = transposed("int8", WAYS[0]).save(tmp_path / "net.tflite")

@@ -17,6 +17,7 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "DEPTHWISE_CONV_2D": windows.depthwise,
     "TRANSPOSE_CONV": windows.transposed,
     "FULLY_CONNECTED": windows.linear,
+    "BATCH_MATMUL": windows.matrices,
     "MAX_POOL_2D": windows.largest,
     "AVERAGE_POOL_2D": windows.average,
     "ADD": elements.summed(1),

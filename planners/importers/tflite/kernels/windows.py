@@ -171,6 +171,24 @@ def multiplied(call: KernelCall) -> NDArray[Any]:
     return total
 
 
+def matrices(call: KernelCall) -> list[NDArray[Any]]:
+    """BATCH_MATMUL: products of the last two axes, those in front stretched."""
+    if call.of(0).dtype != call.of(1).dtype:
+        raise Unsupported(f"{call.of(0).dtype} times {call.of(1).dtype}")
+    whole = call.whole()
+    a, b = (call.centred(k) if whole else call.array(k) for k in range(2))
+    a = np.swapaxes(a, -1, -2) if call.get("AdjX", False) else a
+    b = np.swapaxes(b, -1, -2) if call.get("AdjY", False) else b
+    if whole:
+        both = float(np.float32(call.of(0).scale) * np.float32(call.of(1).scale))
+        times = scaled_wide if call.out.dtype == "int16" else scaled
+        return [call.out.clamped(times(a @ b, *multiplier(both / call.out.scale)))]
+    total = np.zeros(call.out.shape, np.float32)
+    for k in range(a.shape[-1]):
+        total += a[..., k, None] * b[..., k, None, :]
+    return [total]
+
+
 def finished(call: KernelCall, sums: NDArray[Any]) -> NDArray[Any]:
     """Sums as elements: bias, the factor of each channel, zero point."""
     bias = call.maybe(2)
