@@ -103,6 +103,19 @@ def test_products_of_matrices(kind: str, tmp_path: Path) -> None:
         assert computed(path, 4) == told["outputs"], path.name
 
 
+@pytest.mark.parametrize("scale", [0.0003, 0.001, 2.0**-12, 0.00004])
+def test_softmax_of_16_bits(scale: float, tmp_path: Path) -> None:
+    paths = []
+    for shape in ((64, 9), (3, 5, 2), (1, 400), (7, 1)):
+        w = TfliteWriter()
+        x, y = w.tensor(shape, "int16", scale=scale), w.tensor(shape, "int16", scale=2.0**-15)
+        w.inputs = [x]
+        w.outputs = [w.operator("SOFTMAX", [x], [y], "SoftmaxOptions", Beta=1.0)]
+        paths.append(w.save(tmp_path / f"{len(paths)}.tflite"))
+    for path, told in zip(paths, ran(*paths, inputs=5), strict=True):
+        assert computed(path, 5) == told["outputs"], path.name
+
+
 @pytest.mark.parametrize("planner", ["cosma", "fusion"])
 def test_a_plan_of_one(planner: str, tmp_path: Path) -> None:
     path = transposed("int8", WAYS[0]).save(tmp_path / "net.tflite")

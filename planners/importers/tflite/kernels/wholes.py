@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.importers.tflite.kernels import fixed_point
+from planners.importers.tflite.kernels import fixed_point, tables
 from planners.importers.tflite.kernels.call import KernelCall, Unsupported
 from planners.importers.tflite.kernels.elements import Made, exponential
 from planners.importers.tflite.kernels.fixed_point import divided, multiplier, scaled
@@ -22,8 +22,8 @@ def softmax(call: KernelCall) -> Made:
         e = exponential((x - x.max(axis=-1, keepdims=True)) * np.float32(beta))
         total = np.add.accumulate(e, axis=-1)[..., -1:]  # one after the other
         return [e / total]
-    if call.out.dtype != "int8":
-        raise Unsupported(call.out.dtype)
+    if call.out.dtype == "int16":
+        return [tables.softmax(x.astype(np.int64), call.of(0).scale * beta)]
     real = min(beta * call.of(0).scale * (1 << (31 - EXPONENT_BITS)), 2.0**31 - 1)
     factor, shift = multiplier(real)
     least = -int((2**EXPONENT_BITS - 1) * 2.0 ** (31 - EXPONENT_BITS) / 2.0**shift)
