@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from planners.importers.tflite.kernels.elements import exponential
 from planners.importers.tflite.kernels.fixed_point import Integers, multiplier, scaled
 
 Real: TypeAlias = NDArray[np.float32]
@@ -30,17 +31,22 @@ def softmax(x: Integers, scale: float) -> NDArray[np.int16]:
     one_over = _looked_up(_reciprocal(), np.clip(part - (1 << 15) - (1 << 16), LEAST, MOST))
     right = 31 - zeros
     made = (powers * one_over + (np.int64(1) << (right - 1))) >> right
-    return np.clip(made, 0, MOST).astype(np.int16)
+    shares: NDArray[np.int16] = np.clip(made, 0, MOST).astype(np.int16)
+    return shares
 
 
 @cache
 def _exponential() -> Integers:
-    return _table(lambda x: np.exp(x.astype(np.float64)).astype(np.float32), -10.0, 0.0)
+    return _table(exponential, -10.0, 0.0)
 
 
 @cache
 def _reciprocal() -> Integers:
-    return _table(lambda x: np.float32(1) / (np.float32(1) + x), 0.0, 1.0)
+    def over_one_more(x: Real) -> Real:
+        made: Real = np.float32(1) / (np.float32(1) + x)
+        return made
+
+    return _table(over_one_more, 0.0, 1.0)
 
 
 def _table(function: Callable[[Real], Real], first: float, last: float) -> Integers:
@@ -51,8 +57,9 @@ def _table(function: Callable[[Real], Real], first: float, last: float) -> Integ
     value, middle = function(place) * one, function(place[:-1] + step / np.float32(2)) * one
     between = _rounded((value[1:] + _rounded(value[:-1])) / np.float32(2))
     bias = _rounded((between - _rounded(middle)) / np.float32(2))
-    places = np.append(_rounded(value[:-1]) - bias, _rounded(function(np.float32([last])) * one))
-    return np.clip(places, LEAST, MOST).astype(np.int64)
+    places = np.append(_rounded(value[:-1]) - bias, _rounded(value[-1:]))
+    made: Integers = np.clip(places, LEAST, MOST).astype(np.int64)
+    return made
 
 
 def _rounded(x: Real) -> Real:
