@@ -124,7 +124,7 @@ def _best(
     but: Collection[str],
 ) -> Plan:
     """The best plan, with what it won against."""
-    aim = Aim(chosen.objective, ProblemFloors(graph, machine, chosen.weights))
+    aim = Aim(chosen.objective, ProblemFloors(graph, machine, chosen.weights), budget_bytes)
     every = [form for form in forms(chosen.objective, chosen.weights) if form.planner not in but]
     asked, apart = _of_the_problem(every, chosen.weights)
     race = Race(asked, aim, chosen.time_limit, max(1, len(workers)))

@@ -14,7 +14,8 @@ The whole method, in the order in which it decides:
 4. With `others`, the four planners are asked for the rest of the time; the best plan is returned.
 
 What it claims: bytes are bounded by the compulsory ones, seconds and joules by the floor of the
-problem (`planners.core.floors`), whatever the method. Between floor and plan nothing is proven.
+problem (`planners.core.floors`) and by loads that come late (`planners.core.late_loads`), whatever
+the method. Between these and the plan nothing is proven.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def plan(
         raise BadInput(f"joined plans in one memory, not in {names}: use planner='cosma'")
     weights = instead_of(chosen.weights, HONOURED)
     clock = Clock(chosen.time_limit, progress)
-    aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights))
+    aim = Aim(chosen.objective, ProblemFloors(graph, machine, weights), budget_bytes)
     part = clock.share(OWN_SHARE if chosen.others else 1.0)
     own = _best(graph, machine, budget_bytes, aim, chosen, part)
     if not chosen.others:

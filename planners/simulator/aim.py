@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from planners.core.floors import ProblemFloors
+from planners.core.late_loads import late_loads_s
 from planners.core.plan import Plan
 from planners.core.weights import IN_PLACE
 from planners.simulator.simulate import Trace
@@ -19,10 +20,14 @@ CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class Aim:
-    """An objective on a problem. Values are seconds, bytes or joules: less is better."""
+    """An objective on a problem. Values are seconds, bytes or joules: less is better.
+
+    `budget_bytes`: of one memory on chip, where that is the problem's only one; else None.
+    """
 
     objective: str
     floors: ProblemFloors
+    budget_bytes: int | None = None
 
     @property
     def unit(self) -> str:
@@ -46,7 +51,7 @@ class Aim:
             # What is read in place, the first time or again, is no transfer.
             if self.floors.weights == IN_PLACE:
                 return self.floors.latency_s
-            return self.floors.latency_of(moved_bytes)
+            return max(self.floors.latency_of(moved_bytes), self._late_s)
         if self.objective == "energy":
             more = max(0, moved_bytes - self.floors.compulsory_bytes)
             return self.floors.energy_j + more * self._cheapest_pj * 1e-12
@@ -64,6 +69,13 @@ class Aim:
     def better(self, value: float, than: float) -> bool:
         """Whether a value is less, by more than rounding."""
         return value < than * (1 - CLOSE)
+
+    @cached_property
+    def _late_s(self) -> float:
+        """Seconds for want of memory: what is read last cannot all have come before."""
+        if self.budget_bytes is None or self.floors.machine.slower:
+            return 0.0
+        return late_loads_s(self.floors, self.budget_bytes)
 
     @property
     def _cheapest_pj(self) -> float:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
+from planners.core.late_loads import late_loads_s
 from planners.core.machine import with_scratchpad
 from planners.core.progress import Clock
 from planners.core.weights import COUNTED
@@ -201,7 +202,8 @@ class _QuickerGroups:
             known.least = best_partition(self.model, self.graph, self.budget, part)
         least = known.least
         self.bound_bytes = least.bound_bytes
-        self.bound_s = self.floors.latency_of(least.bound_bytes)
+        late_s = late_loads_s(self.floors, self.budget)
+        self.bound_s = max(self.floors.latency_of(least.bound_bytes), late_s)
         return least
 
     def _look_beside(self, least: Partition, first: float | None) -> float | None:

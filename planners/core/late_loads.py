@@ -1,0 +1,139 @@
+"""Seconds of any plan within a budget: what is read last cannot all have come before.
+
+Some operators cannot begin, not even with a part of a sum, before others are done: a classifier
+behind a global pooling reads nothing that does not depend on all of what lies in front of it. At
+the moment at which those are done, the parameters of these have not been read; no more of them than
+the budget holds are on chip, and the rest comes after. One engine computes, so that
+
+    makespan >= (computing all that is done before) + (loading what is read behind, less the budget)
+
+Which operators these are follows from what `check` asks to be there for each element, with ranges
+of summed channels as small as one. Where it is not known that all of a box is read, nothing is said
+(windows that step over elements, calls that state their own relations unless all is touched).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from planners.core.access import detailed, needs, reduced
+from planners.core.boxes import Box, volume
+from planners.core.floors import ProblemFloors
+from planners.core.graph import Graph, Operator
+from planners.core.relations import full
+from planners.core.touched import touched_bytes
+from planners.core.weights import COUNTED
+
+MOST_ELEMENTS = 4096
+"""Of a tensor, for it to be asked of each of them what it waits for."""
+FEW_ELEMENTS = 64
+"""Of a box that is looked at element by element, where parts of it may read less than all of it."""
+Done = frozenset[int]
+NONE: Done = frozenset()
+
+
+def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
+    """Seconds that no plan with weights counted takes less than in so many bytes of scratchpad.
+
+    Zero where nothing is known: parameters that do not count, or none behind all others.
+    """
+    if floors.weights != COUNTED:
+        return 0.0
+    graph, known = floors.graph, _Waits(floors.graph)
+    waits = {op.name: known.of(op) for op in graph.operators if op.parameters}
+    least = 0.0
+    for done in {each for each in waits.values() if each}:
+        names = {
+            (name, touched_bytes(graph, op, name))
+            for op in graph.operators
+            if done <= waits.get(op.name, NONE)
+            for name in op.parameters
+        }
+        sizes: dict[str, int] = {}
+        for name, size in names:
+            sizes[name] = max(size, sizes.get(name, 0))
+        after = sum(sizes.values()) - budget_bytes
+        before_s = sum(floors.compute_s(graph.operators[at]) for at in done)
+        if after > 0:
+            least = max(least, before_s + floors.load_s(after))
+    return least
+
+
+@dataclass
+class _Waits:
+    """The operators, by number, that are done before others begin."""
+
+    graph: Graph
+    known: dict[tuple[str, Box], Done] = field(default_factory=dict)
+
+    def of(self, op: Operator) -> Done:
+        """What is done before any part of an operator runs: what each of the least parts waits
+        for."""
+        done: Done | None = None
+        for output in op.outputs:
+            for read in self._least_parts(op, output):
+                one = NONE.union(*(self.before(name, box) for name, box in read))
+                done = one if done is None else done & one
+                if not done:
+                    return NONE
+        return done or NONE
+
+    def _least_parts(self, op: Operator, output: str) -> Iterator[list[tuple[str, Box]]]:
+        """What the least parts of an operator read: an element each, of the output, or of the data
+        where products may be summed in parts. One that reads nothing where these are too many."""
+        graph = self.graph
+        summed = reduced(graph, op) is not None
+        if summed and not (op.kind == "linear" or not any(op.padding)):
+            yield []  # A part may read what is padded alone.
+            return
+        tensor = graph.tensors[op.inputs[0] if summed else output]
+        if tensor.elements > MOST_ELEMENTS:
+            yield []
+            return
+        for place in elements_of(full(tensor.shape)):
+            if summed:
+                yield [(tensor.name, place)]
+            else:
+                read = needs(graph, op, output, place)
+                yield [(name, box) for name, box in read if name in op.inputs]
+
+    def before(self, tensor: str, box: Box) -> Done:
+        """What is done once a box of a tensor is finished."""
+        if (tensor, box) not in self.known:
+            self.known[tensor, box] = self._before(tensor, box)
+        return self.known[tensor, box]
+
+    def _before(self, tensor: str, box: Box) -> Done:
+        graph = self.graph
+        at = graph.producer.get(tensor)
+        if at is None or len(graph.operators[at].outputs) != 1:
+            return NONE
+        op = graph.operators[at]
+        if box == full(graph.tensors[tensor].shape):
+            all_of = [
+                self.before(name, full(graph.tensors[name].shape))
+                for name in op.inputs
+                if touched_bytes(graph, op, name) == graph.size_bytes(name)
+            ]
+            return frozenset([at]).union(*all_of)
+        if not detailed(op) and _reads_all(op):
+            boxes = [box]
+        elif volume([box]) <= FEW_ELEMENTS:
+            boxes = [*elements_of(box)]
+        else:
+            return NONE
+        read = [each for part in boxes for each in needs(graph, op, tensor, part)]
+        return NONE.union(*(self.before(name, part) for name, part in read if name in op.inputs))
+
+
+def elements_of(box: Box) -> Iterator[Box]:
+    """The boxes of its elements."""
+    return product(*([(at, at + 1) for at in range(*side)] for side in box))
+
+
+def _reads_all(op: Operator) -> bool:
+    """Whether windows that follow one another leave nothing out between them."""
+    steps = zip(op.kernel, op.stride, strict=False)
+    return all(kernel >= stride for kernel, stride in steps) and not any(d > 1 for d in op.dilation)
