@@ -28,6 +28,8 @@ from planners.core.weights import COUNTED
 
 MOST_ELEMENTS = 4096
 """Of a tensor, for it to be asked of each of them what it waits for."""
+IN_ALL = 8192
+"""Elements that are asked about, from the last operators on; of the others nothing is said."""
 FEW_ELEMENTS = 64
 """Of a box that is looked at element by element, where parts of it may read less than all of it."""
 Done = frozenset[int]
@@ -39,10 +41,12 @@ def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
 
     Zero where nothing is known: parameters that do not count, or none behind all others.
     """
-    if floors.weights != COUNTED:
+    graph = floors.graph
+    whole = sum(graph.size_bytes(t) for t in graph.tensors if graph.tensors[t].kind == "parameter")
+    if floors.weights != COUNTED or whole <= budget_bytes:
         return 0.0
-    graph, known = floors.graph, _Waits(floors.graph)
-    waits = {op.name: known.of(op) for op in graph.operators if op.parameters}
+    known = _Waits(graph)
+    waits = {op.name: known.of(op) for op in reversed(graph.operators) if op.parameters}
     least = 0.0
     for done in {each for each in waits.values() if each}:
         names = {
@@ -67,6 +71,7 @@ class _Waits:
 
     graph: Graph
     known: dict[tuple[str, Box], Done] = field(default_factory=dict)
+    asked: int = 0
 
     def of(self, op: Operator) -> Done:
         """What is done before any part of an operator runs: what each of the least parts waits
@@ -89,10 +94,11 @@ class _Waits:
             yield []  # A part may read what is padded alone.
             return
         tensor = graph.tensors[op.inputs[0] if summed else output]
-        if tensor.elements > MOST_ELEMENTS:
+        if tensor.elements > MOST_ELEMENTS or self.asked > IN_ALL:
             yield []
             return
         for place in elements_of(full(tensor.shape)):
+            self.asked += 1
             if summed:
                 yield [(tensor.name, place)]
             else:
