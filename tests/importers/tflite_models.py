@@ -137,6 +137,8 @@ class TfliteWriter:
             more["Quantization"] = quantised
         if tensor.get("variable"):
             more["IsVariable"] = True
+        if "sparsity" in tensor:
+            more["Sparsity"] = _sparsity(b, *tensor["sparsity"])
         return _table(
             b,
             "Tensor",
@@ -179,6 +181,23 @@ def _table(b: Any, kind: str, **fields: Any) -> int:
     for name, value in fields.items():
         getattr(module, f"Add{name}")(b, value)
     return int(module.End(b))
+
+
+def _sparsity(b: Any, order: Sequence[int], blocks: Sequence[int], levels: Sequence[Any]) -> int:
+    """Levels are a count of places, or segments and indices of a width that differs."""
+    made = []
+    for number, level in enumerate(levels):
+        if isinstance(level, int):
+            made.append(_table(b, "DimensionMetadata", Format=0, DenseSize=level))
+            continue
+        fields: dict[str, int] = {"Format": 1}
+        for name, values in zip(("ArraySegments", "ArrayIndices"), level, strict=True):
+            width, kind = [("Int32", 1), ("Uint16", 2), ("Uint8", 3)][number % 3]
+            vector = b.CreateNumpyVector(np.array(values, width.lower()))
+            fields |= {f"{name}Type": kind, name: _table(b, f"{width}Vector", Values=vector)}
+        made.append(_table(b, "DimensionMetadata", **fields))
+    vectors = {"TraversalOrder": _ints(b, order), "BlockMap": _ints(b, blocks)}
+    return _table(b, "SparsityParameters", **vectors, DimMetadata=_offsets(b, made))
 
 
 def _ints(b: Any, values: Sequence[int]) -> int:

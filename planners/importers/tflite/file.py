@@ -54,7 +54,7 @@ class TfliteTensor:
     """A tensor of a subgraph: its axes in the file's order, its type as torch names it.
 
     `data` are the bytes in the file of a constant, from and to; `scales` and `zeros` quantise it,
-    along `axis` where they are several.
+    along `axis` where they are several. `sparsity` is the file's table of one that is stored so.
     """
 
     number: int
@@ -63,7 +63,7 @@ class TfliteTensor:
     dtype: str
     data: tuple[int, int] | None
     variable: bool
-    sparse: bool
+    sparsity: Any = None
     scales: tuple[float, ...] = ()
     zeros: tuple[int, ...] = ()
     axis: int = 0
@@ -129,16 +129,29 @@ class TfliteFile:
     def numbers(self, tensor: TfliteTensor) -> NDArray[Any] | None:
         """The numbers of a constant; None where it is none, or of a type that is no number's."""
         kind = _ARRAYS.get(tensor.dtype)
-        if tensor.data is None or kind is None or tensor.sparse:
+        if tensor.data is None or kind is None:
             return None
         start, stop = tensor.data
         own = np.dtype(kind).newbyteorder("<")
+        if tensor.sparsity is not None:
+            return self._dense(tensor, np.frombuffer(self.data[start:stop], own))
         if stop - start != tensor.elements * own.itemsize:
             raise BadInput(
                 f"{self.path}: tensor {tensor.name!r:.80} has {stop - start} bytes for "
                 f"{tensor.elements} elements of {tensor.dtype}"
             )
         return np.frombuffer(self.data[start:stop], own).reshape(tensor.shape)
+
+    def _dense(self, tensor: TfliteTensor, values: NDArray[Any]) -> NDArray[Any]:
+        from planners.importers.tflite.sparse import dense, sparsity_of
+
+        try:
+            return dense(values, tensor.shape, sparsity_of(tensor.sparsity))
+        except BROKEN as error:
+            raise BadInput(
+                f"{self.path}: tensor {tensor.name!r:.80} is sparse in a way that is broken: "
+                f"{error!s:.80}"
+            ) from error
 
 
 def read_tflite(path: str | Path) -> TfliteFile:
@@ -259,7 +272,7 @@ class _Reader:
             DTYPES.get(tensor.Type(), f"type {tensor.Type()}"),
             data,
             bool(tensor.IsVariable()),
-            tensor.Sparsity() is not None,
+            tensor.Sparsity(),
             scales,
             zeros,
             axis,

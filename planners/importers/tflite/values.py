@@ -67,7 +67,8 @@ def values_of(file: TfliteFile, graph: TfliteSubgraph) -> TfliteValues:
         values.tensors[name] = tensor
         if tensor.data is not None and not tensor.variable and tensor.dtype not in SIZELESS:
             values.parameters.add(name)
-            if tensor.elements <= MOST_NUMBERS and (array := file.numbers(tensor)) is not None:
+            few = tensor.elements <= MOST_NUMBERS and tensor.sparsity is None
+            if few and (array := file.numbers(tensor)) is not None:
                 values.arrays[name] = array
     read = {n for op in graph.operators for n in op.inputs} | {*graph.outputs}
     values.used = frozenset(values.names[n] for n in read if n >= 0)

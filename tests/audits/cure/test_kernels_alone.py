@@ -116,6 +116,19 @@ def test_softmax_of_16_bits(scale: float, tmp_path: Path) -> None:
         assert computed(path, 5) == told["outputs"], path.name
 
 
+@pytest.mark.parametrize("kind", ["int8", "float32"])
+def test_pixels_and_channels(kind: str, tmp_path: Path) -> None:
+    paths, deep, flat = [], (1, 3, 4, 12), (1, 6, 8, 3)
+    for name, before, after in (("DEPTH_TO_SPACE", deep, flat), ("SPACE_TO_DEPTH", flat, deep)):
+        w = TfliteWriter()
+        x, y = (w.tensor(shape, kind, **scaled(kind, 0.1)) for shape in (before, after))
+        options = "".join(part.title() for part in name.split("_")) + "Options"
+        w.inputs, w.outputs = [x], [w.operator(name, [x], [y], options, BlockSize=2)]
+        paths.append(w.save(tmp_path / f"{name}.tflite"))
+    for path, told in zip(paths, ran(*paths, inputs=2), strict=True):
+        assert computed(path, 2) == told["outputs"], path.name
+
+
 @pytest.mark.parametrize("planner", ["cosma", "fusion"])
 def test_a_plan_of_one(planner: str, tmp_path: Path) -> None:
     path = transposed("int8", WAYS[0]).save(tmp_path / "net.tflite")

@@ -117,6 +117,22 @@ def _between(call: KernelCall, axis: int, whole: bool) -> tuple[Any, Any, Any]:
     return place, lower, np.minimum(np.ceil(place).astype(np.int64), n - 1)
 
 
+def spread(call: KernelCall) -> Made:
+    """DEPTH_TO_SPACE: channels that become squares of pixels."""
+    x, side = call.array(0), int(call.get("BlockSize", 1))
+    n, high, wide, depth = x.shape
+    parts = x.reshape(n, high, wide, side, side, depth // side**2)
+    return [parts.transpose(0, 1, 3, 2, 4, 5).reshape(call.out.shape)]
+
+
+def gathered(call: KernelCall) -> Made:
+    """SPACE_TO_DEPTH: squares of pixels that become channels."""
+    x, side = call.array(0), int(call.get("BlockSize", 1))
+    n, high, wide, depth = x.shape
+    parts = x.reshape(n, high // side, side, wide // side, side, depth)
+    return [parts.transpose(0, 1, 3, 2, 4, 5).reshape(call.out.shape)]
+
+
 def joined(call: KernelCall) -> Made:
     """CONCATENATION: the elements as they are."""
     values = [value for value in call.inputs if value is not None]
