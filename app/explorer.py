@@ -157,7 +157,8 @@ class Explorer(pn.viewable.Viewer):
         before = replace(self.theme)
         self.theme.become(theme)
         with pn.io.hold():
-            recolour(self.dag.figure.document, before, self.theme)
+            later = [view.figure for view in (self.dag.overview, self.timeline, self.pareto)]
+            recolour(self.dag.figure.document, before, self.theme, later)
             self.map.turn(self.theme)
             self.occupancy.turn(self.theme)
             if self.session.work.shown:

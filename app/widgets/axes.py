@@ -7,12 +7,13 @@ AXIS_WIDTH = 82
 KIB_TICKS = [2**i for i in range(10)]
 FORMAT_ADDRESS = """
 if (unit.tags[0] == 'hex') return '0x' + Math.round(tick).toString(16).toUpperCase();
-if (high.end < 4096 || tick % 256) return tick.toLocaleString('en') + ' B';
-if (high.end >= 33554432) return (tick / 1048576).toLocaleString('en',
-  {maximumFractionDigits: 2}) + ' MiB';
-const kib = tick / 1024;
-return kib.toLocaleString('en') + ' KiB';
+const apart = ticks.length > 1 ? Math.abs(ticks[1] - ticks[0]) : Math.abs(tick);
+for (const [name, size] of [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 2 ** 10]])
+  if (Math.abs(tick) >= size && apart * 8 >= size && (tick * 8) % size === 0)
+    return (tick / size).toLocaleString('en', {maximumFractionDigits: 3}) + ' ' + name;
+return tick.toLocaleString('en') + ' B';
 """
+"""The unit of a size as everywhere (`format_bytes`); smaller where ticks are eighths or closer."""
 FORMAT_SECONDS = """
 const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));

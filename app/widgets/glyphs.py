@@ -22,6 +22,7 @@ from bokeh.models import (
     GlyphRenderer,
     GroupFilter,
     HoverTool,
+    Plot,
     TapTool,
     glyphs,
 )
@@ -169,11 +170,12 @@ def settle(document: Document | None) -> None:
 
 
 def recolour_layers(
-    document: Document, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    place: Document | Plot, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> None:
-    """Change the look of the layers that are not drawn yet, in all figures of a document."""
+    """Change the look of the layers that are not drawn yet, in all figures of a document, or in
+    one."""
     for layers in list(_figures):
-        for layer in layers.all if layers.plot.document is document else ():
+        for layer in layers.all if place in (layers.plot, layers.plot.document) else ():
             if layer.renderer is None:
                 layer.look(**change(layer._look))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -19,16 +19,20 @@ INK = {"text_color": "#ffffff", "background_fill_color": "#ffffff"}
 BEHIND = ("background_fill_color", "border_fill_color")
 
 
-def recolour(document: Document | None, before: Theme, after: Theme) -> None:
+def recolour(
+    document: Document | None, before: Theme, after: Theme, later: Iterable[Plot] = ()
+) -> None:
     """Give all models of a document, and the layers that are not drawn yet, another theme's
-    colours."""
+    colours; so too figures that come into the document `later`."""
     if document is None or before.dark == after.dark:
         return
     colours = exchange(before, after)
-    for model in list(document.models):
+    waiting = [plot for plot in later if plot.document is None]
+    for model in {*document.models}.union(*(plot.references() for plot in waiting)):
         if news := changes(model, colours):
             model.update(**news)
-    recolour_layers(document, lambda look: recoloured(look, colours))
+    for place in (document, *waiting):
+        recolour_layers(place, lambda look: recoloured(look, colours))
 
 
 def exchange(before: Theme, after: Theme) -> dict[str, str]:

@@ -96,10 +96,9 @@ class Overview:
             plot.add_layout(mark)
         return plot
 
-    def show(self, columns: int, rows: tuple[float, float], readable: int) -> None:
-        """Frame a graph of so many columns, from its top to its bottom row, if not all of it can be
-        read at once."""
-        self.wanted = columns > readable
+    def show(self, columns: int, rows: tuple[float, float], *, large: bool) -> None:
+        """Frame a graph of so many columns, from its top to its bottom row, if it is large."""
+        self.wanted = large
         self.ever = self.ever or self.wanted
         self.x_range.update(start=-0.6, end=columns - 0.4)
         self.y_range.update(start=rows[1], end=rows[0])

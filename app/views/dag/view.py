@@ -325,7 +325,8 @@ class DagView:
         self.y_range.update(start=middle + half, end=middle - half)
         self.y_range.update(reset_start=middle + half, reset_end=middle - half)
         self.x_range.update(reset_start=-0.6, reset_end=drawn.columns - 0.4)
-        self.overview.show(drawn.columns, (middle - half, middle + half), READABLE)
+        large = drawn.columns > READABLE and len(drawn.nodes["x"]) > 2 * READABLE
+        self.overview.show(drawn.columns, (middle - half, middle + half), large=large)
         if refit:  # names in a longer chain could not be read, so the view follows the cursor
             self.x_range.update(start=-0.6, end=min(drawn.columns, READABLE) - 0.4)
 

@@ -83,7 +83,7 @@ class DelayFront:
         plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=4)
         plot.yaxis.ticker = AdaptiveTicker(desired_num_ticks=5)
         formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        formatter.args = {"unit": formatter, "high": self.x_range}
+        formatter.args = {"unit": formatter}
         plot.xaxis.formatter = formatter
         plot.yaxis.formatter = CustomJSTickFormatter(
             code=FORMAT_SECONDS, args={"range": self.y_range}

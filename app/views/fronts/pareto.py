@@ -277,7 +277,7 @@ class Ticks:
     def __init__(self, around: Range1d, ticks: int) -> None:
         kib = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=ticks)
         size = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        size.args = {"unit": size, "high": around}
+        size.args = {"unit": size}
         self._made: dict[str, tuple[Any, Any]] = {"B": (kib, size)}
         for name, code in (("s", FORMAT_SECONDS), ("J", FORMAT_JOULES)):
             ticker = AdaptiveTicker(desired_num_ticks=ticks)

@@ -58,7 +58,7 @@ class RamFront:
         plot.xaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=2)
         plot.yaxis.ticker = AdaptiveTicker(desired_num_ticks=4)
         formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        formatter.args = {"unit": formatter, "high": self.x_range}
+        formatter.args = {"unit": formatter}
         plot.xaxis.formatter = formatter
         plot.yaxis.formatter = CustomJSTickFormatter(code=FORMAT_MACS, args={"range": self.y_range})
         plot.axis.major_label_text_font_size = "10px"

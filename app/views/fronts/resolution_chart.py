@@ -74,7 +74,7 @@ class ResolutionChart:
             code=FORMAT_SECONDS, args={"range": self.y_range}
         )
         self.byte_format = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        self.byte_format.args = {"unit": self.byte_format, "high": self.y_range}
+        self.byte_format.args = {"unit": self.byte_format}
         plot.yaxis.formatter, plot.yaxis.ticker = self.second_format, self.second_ticker
         for dash, source in self.lines.items():
             plot.multi_line(

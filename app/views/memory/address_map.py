@@ -151,7 +151,7 @@ class AddressMap:
         plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=6)
         self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS)
         self.formatter.tags = ["KiB"]
-        self.formatter.args = {"unit": self.formatter, "high": self.y_range}
+        self.formatter.args = {"unit": self.formatter}
         plot.yaxis.formatter = self.formatter
         self.limit.line_color = theme.text
         self.strip = Range1d(0, 1)

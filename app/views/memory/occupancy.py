@@ -107,7 +107,7 @@ class Occupancy:
         )
         plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=3)
         self.formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        self.formatter.args = {"unit": self.formatter, "high": self.y_range}
+        self.formatter.args = {"unit": self.formatter}
         plot.yaxis.formatter = self.formatter
         plot.xaxis.formatter = CustomJSTickFormatter(
             code="return Number.isInteger(tick) && tick < steps.end ? (tick + 1).toString() : ''",

@@ -105,7 +105,7 @@ class RunBars:
         plot.xgrid.visible = False
         plot.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=KIB_TICKS, desired_num_ticks=5)
         formatter = CustomJSTickFormatter(code=FORMAT_ADDRESS, tags=["KiB"])
-        formatter.args = {"unit": formatter, "high": self.y_range}
+        formatter.args = {"unit": formatter}
         plot.yaxis.formatter = formatter
         plot.xaxis.ticker = self.ticker
         plot.xaxis.formatter = CustomJSTickFormatter(code="return Math.round(tick + 0.5)")

@@ -35,7 +35,9 @@ TIMM = ("timm:nasnetalarge", "timm:pnasnet5large")  # any other timm model may b
 
 def caveats_html(lines: list[str]) -> str:
     """What is not known of a network, a paragraph each."""
-    return "".join(f'<div class="caveat" role="note">{escape(line)}</div>' for line in lines)
+    return "".join(
+        f'<div class="caveat" role="note" tabindex="0">{escape(line)}</div>' for line in lines
+    )
 
 
 class Controls(pn.viewable.Viewer):

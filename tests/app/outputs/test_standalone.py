@@ -61,7 +61,7 @@ def test_a_page_has_every_view_of_a_plan_and_asks_for_nothing(planner: str) -> N
     assert len(page.encode()) < 10_000_000
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=", page)
     assert "default-src 'none'" in page
-    own = {"overlap": {"ring", "bars", "ram", "overview"}}.get(planner, set())
+    own = {"overlap": {"ring", "bars", "ram"}}.get(planner, set())
     places = set(re.findall(r'<div class="plot (\w+)">', page))
     assert places == {"dag", "map", "occupancy", "timeline"} | own
     data = told(page)

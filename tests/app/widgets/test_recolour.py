@@ -51,6 +51,16 @@ def test_what_is_drawn_takes_the_other_themes_colours_and_its_own_again() -> Non
         assert colours(document) == at_first
 
 
+def test_a_figure_that_comes_later_has_the_other_themes_colours() -> None:
+    for rows in (0, 1):
+        late, plot, source = drawn(LIGHT, rows)
+        late.remove_root(plot)
+        recolour(Document(), LIGHT, DARK, [plot])
+        late.add_root(plot)
+        source.data = {"x": [0.5]}
+        assert colours(late) == colours(drawn(DARK, 1)[0])
+
+
 def test_what_is_drawn_later_has_the_other_themes_colours() -> None:
     document, _, source = drawn(LIGHT, 0)
     recolour(document, LIGHT, DARK)
