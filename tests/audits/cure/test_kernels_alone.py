@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,6 +128,84 @@ def test_pixels_and_channels(kind: str, tmp_path: Path) -> None:
         paths.append(w.save(tmp_path / f"{name}.tflite"))
     for path, told in zip(paths, ran(*paths, inputs=2), strict=True):
         assert computed(path, 2) == told["outputs"], path.name
+
+
+MOVED: list[Any] = [  # operator, options, shapes in and out, numbers behind the data
+    (
+        "SPACE_TO_BATCH_ND",
+        "SpaceToBatchNDOptions",
+        (1, 6, 9, 3),
+        (6, 3, 3, 3),
+        [[2, 3], [[0, 0], [0, 0]]],
+        {},
+    ),
+    (
+        "BATCH_TO_SPACE_ND",
+        "BatchToSpaceNDOptions",
+        (6, 3, 3, 2),
+        (1, 5, 7, 2),
+        [[2, 3], [[0, 1], [2, 0]]],
+        {},
+    ),
+    (
+        "MIRROR_PAD",
+        "MirrorPadOptions",
+        (1, 4, 5, 2),
+        (1, 6, 8, 2),
+        [[[0, 0], [1, 1], [2, 1], [0, 0]]],
+        {"Mode": 0},
+    ),
+    (
+        "MIRROR_PAD",
+        "MirrorPadOptions",
+        (1, 4, 5, 2),
+        (1, 6, 9, 2),
+        [[[0, 0], [1, 1], [2, 2], [0, 0]]],
+        {"Mode": 1},
+    ),
+    ("REDUCE_MAX", "ReducerOptions", (1, 4, 5, 6), (1, 6), [[1, 2]], {"KeepDims": False}),
+    ("REDUCE_MAX", "ReducerOptions", (2, 4, 5), (2, 4, 1), [[-1]], {"KeepDims": True}),
+    ("REDUCE_MIN", "ReducerOptions", (1, 4, 5, 6), (1, 4, 5, 1), [[3]], {"KeepDims": True}),
+    ("PACK", "PackOptions", (3, 4), (3, 2, 4), [], {"Axis": 1, "ValuesCount": 2}),
+    ("PACK", "PackOptions", (1, 3, 4, 2), (1, 3, 4, 2, 2), [], {"Axis": 4, "ValuesCount": 2}),
+]
+
+
+@pytest.mark.parametrize("kind", ["int8", "float32"])
+def test_what_moves_or_chooses(kind: str, tmp_path: Path) -> None:
+    paths = [moving(kind, *way).save(tmp_path / f"{k}.tflite") for k, way in enumerate(MOVED)]
+    for path, way, told in zip(paths, MOVED, ran(*paths, inputs=3), strict=True):
+        assert computed(path, 3) == told["outputs"], way
+
+
+def moving(
+    kind: str,
+    name: str,
+    options: str,
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    numbers: list[Any],
+    given: dict[str, int],
+) -> TfliteWriter:
+    """One such operator, of one operand or two."""
+    w, own = TfliteWriter(), scaled(kind, 0.1)
+    data = [w.tensor(before, kind, **own) for _ in range(given.get("ValuesCount", 1))]
+    y = w.tensor(after, kind, **own)
+    w.inputs = data
+    operands = [*data, *map(w.numbers, numbers)]
+    w.outputs = [w.operator(name, operands, [y], options, **given)]
+    return w
+
+
+def test_padded_batches(tmp_path: Path) -> None:
+    way = ("SPACE_TO_BATCH_ND", "SpaceToBatchNDOptions", (1, 5, 7, 3), (6, 3, 3, 3))
+    numbers: list[Any] = [[2, 3], [[1, 0], [0, 2]]]
+    path = moving("float32", *way, numbers, {}).save(tmp_path / "real.tflite")
+    (told,) = ran(path, inputs=3)
+    assert computed(path, 3) == told["outputs"]
+    path = moving("int8", *way, numbers, {}).save(tmp_path / "whole.tflite")
+    with pytest.raises(sp.BadInput, match="no kernel for padding where zero is another element"):
+        computed(path, 1)
 
 
 @pytest.mark.parametrize("planner", ["cosma", "fusion"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planners.importers.tflite.kernels import elements, recurrent, wholes, windows
+from planners.importers.tflite.kernels import elements, moves, recurrent, wholes, windows
 from planners.importers.tflite.kernels.call import KernelCall
 from planners.importers.tflite.kernels.elements import Made
 
@@ -41,8 +41,14 @@ KERNELS: Mapping[str, Callable[[KernelCall], Made]] = {
     "RESIZE_BILINEAR": wholes.resized_smoothly,
     "RESIZE_NEAREST_NEIGHBOR": wholes.resized,
     "CONCATENATION": wholes.joined,
-    "DEPTH_TO_SPACE": wholes.spread,
-    "SPACE_TO_DEPTH": wholes.gathered,
+    "REDUCE_MAX": wholes.extreme(np.max),
+    "REDUCE_MIN": wholes.extreme(np.min),
+    "DEPTH_TO_SPACE": moves.spread,
+    "SPACE_TO_DEPTH": moves.gathered,
+    "SPACE_TO_BATCH_ND": moves.batches,
+    "BATCH_TO_SPACE_ND": moves.unbatched,
+    "MIRROR_PAD": moves.mirrored,
+    "PACK": moves.stacked,
     "PAD": wholes.padded,
     "PADV2": wholes.padded,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": recurrent.lstm,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,19 @@ def mean(call: KernelCall) -> Made:
         more = min(count.bit_length() - 1, 32, 31 + shift)
         factor, shift = (factor << more) // count, shift - more
     return [call.out.clamped(scaled(sums, factor, shift)).reshape(shape)]
+
+
+def extreme(choose: Any) -> Callable[[KernelCall], Made]:
+    """REDUCE_MAX and REDUCE_MIN, which look at the elements as they are."""
+
+    def run(call: KernelCall) -> Made:
+        x = call.array(0)
+        if call.whole() and call.of(0)[2:] != call.out[2:]:
+            raise Unsupported("another scale than its operand's")
+        axes = tuple(sorted({int(axis) % x.ndim for axis in call.array(1).reshape(-1)}))
+        return [choose(x, axis=axes).reshape(call.out.shape)]
+
+    return run
 
 
 def resized(call: KernelCall) -> Made:
@@ -115,22 +129,6 @@ def _between(call: KernelCall, axis: int, whole: bool) -> tuple[Any, Any, Any]:
     place = (place + half) * step - half if halves else place * step
     lower = np.maximum(np.floor(place).astype(np.int64), 0)
     return place, lower, np.minimum(np.ceil(place).astype(np.int64), n - 1)
-
-
-def spread(call: KernelCall) -> Made:
-    """DEPTH_TO_SPACE: channels that become squares of pixels."""
-    x, side = call.array(0), int(call.get("BlockSize", 1))
-    n, high, wide, depth = x.shape
-    parts = x.reshape(n, high, wide, side, side, depth // side**2)
-    return [parts.transpose(0, 1, 3, 2, 4, 5).reshape(call.out.shape)]
-
-
-def gathered(call: KernelCall) -> Made:
-    """SPACE_TO_DEPTH: squares of pixels that become channels."""
-    x, side = call.array(0), int(call.get("BlockSize", 1))
-    n, high, wide, depth = x.shape
-    parts = x.reshape(n, high // side, side, wide // side, side, depth)
-    return [parts.transpose(0, 1, 3, 2, 4, 5).reshape(call.out.shape)]
 
 
 def joined(call: KernelCall) -> Made:
