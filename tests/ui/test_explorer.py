@@ -176,6 +176,27 @@ def test_a_block_opens_in_place(first: Page) -> None:
     )
 
 
+def test_a_click_on_the_overview_moves_what_is_seen_of_a_large_graph(first: Page) -> None:
+    page, small = first, first.locator(".dag-overview")
+    page.get_by_role("button", name="open all").click()
+    expect(small).to_be_visible(timeout=PATIENCE_MS)
+    seen = "all.find(m => m.type === 'Figure' && m.css_classes.includes('dag')).x_range"
+    before = models(page, f"[{seen}.start, {seen}.end - {seen}.start, {seen}.reset_end]")
+    box = small.bounding_box()
+    assert box is not None
+    small.click(position={"x": 0.8 * box["width"], "y": box["height"] / 2})
+    page.wait_for_function(
+        "() => { const all = [...Bokeh.documents[0]._all_models.values()]; return "
+        f"{seen}.start > {before[2]} / 4; }}"
+    )
+    start, width, _ = models(page, f"[{seen}.start, {seen}.end - {seen}.start, 0]")
+    assert width == pytest.approx(before[1])
+    assert start > before[0]
+    assert start + width <= before[2] + 1e-6
+    page.get_by_role("button", name="close", exact=True).first.click()
+    expect(small).to_be_hidden(timeout=PATIENCE_MS)
+
+
 def test_an_upload_that_is_no_plan_is_never_shown(first: Page) -> None:
     page = first
     page.locator(".upload input").set_input_files(

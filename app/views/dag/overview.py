@@ -55,7 +55,7 @@ class Overview:
             fill_color=None, line_color=theme.cursor, line_width=2, left=0, right=0, **look
         )
         self.window = BoxAnnotation(
-            fill_color=theme.text, fill_alpha=0.1, line_color=theme.text, line_width=1.5,
+            fill_color=theme.text, fill_alpha=0.12, line_color=theme.text, line_width=1.5,
             border_radius=3, left=0, right=1, top=0, bottom=1, **look,
         )  # fmt: skip
         self.figure = self._figure(theme, nodes, chosen)
