@@ -15,7 +15,13 @@ function svg(tag, attributes = {}, ...children) {
 // An editor of `places` (bytes, a stay each) within `budget`; `changed` hears of every move.
 function placingEditor({ el }, { stays, places, budget, snap, changed }) {
   const steps = Math.max(...stays.map((stay) => stay.steps[1]), 1);
-  const most = () => Math.max(budget, ...stays.map((stay, i) => places[i] + stay.size)) * 1.06;
+  const top = () => Math.max(...stays.map((stay, i) => places[i] + stay.size), 1);
+  const live = Math.max(...stays.map((at) => stays.reduce((sum, { steps: [first, last], size }) =>
+    sum + (first <= at.steps[0] && at.steps[0] < last ? size : 0), 0)));
+  const most = () => {  // of a budget far above what is used a part is shown: room to move things
+    const used = Math.max(top(), live);
+    return 1.06 * (2 * used < budget ? 1.5 * used : Math.max(budget, used));
+  };
   let scale = most();
   const x = (step) => LEFT + (step / steps) * (WIDE - LEFT - RIGHT);
   const y = (at) => HIGH - BOTTOM - (at / scale) * (HIGH - BOTTOM - TOP);
@@ -51,8 +57,11 @@ function placingEditor({ el }, { stays, places, budget, snap, changed }) {
     const every = Math.ceil(steps / 12);
     for (let step = 0; step < steps; step += every)
       lines.push(words((x(step) + x(step + 1)) / 2, HIGH - 14, String(step + 1), 'axis', 'middle'));
-    lines.push(svg('line', { class: 'limit', x1: LEFT, x2: WIDE - RIGHT, y1: y(budget), y2: y(budget) }),
-      words(WIDE - RIGHT, y(budget) - 4, bytesText(budget), 'axis', 'end'),
+    const far = budget > scale, free = bytesText(Math.max(0, budget - top()));
+    if (!far)
+      lines.push(svg('line', { class: 'limit', x1: LEFT, x2: WIDE - RIGHT, y1: y(budget), y2: y(budget) }));
+    lines.push(words(WIDE - RIGHT, (far ? TOP : y(budget)) - 4,
+      far ? `↑ ${free} free above, up to the budget of ${bytesText(budget)}` : bytesText(budget), 'axis', 'end'),
       words(LEFT, HIGH - 2, 'step', 'axis', 'start'), words(4, TOP, 'address', 'axis', 'start'));
     ground.replaceChildren(...lines);
   }
