@@ -56,6 +56,7 @@ def transposed(
         inputs.append(w.tensor((made,), sums, rng.integers(-900, 900, made).astype(sums)))
     y = w.tensor((1, *out, made), kind, **scaled(kind, 1.5))
     given = {"Padding": padding, "StrideH": steps[0], "StrideW": steps[1]}
+    given["FusedActivationFunction"] = made % 2  # RELU or none
     w.inputs = [x]
     w.outputs = [w.operator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", **given)]
     return w
