@@ -1,0 +1,92 @@
+"""What each part of a joined plan buys: its milliseconds with all of them, and with one taken away.
+
+    python benchmarks/joined_parts.py --limit 6 mobilenet_v2:262144 resnet18:262144
+
+Cells as in `benchmarks/joined.py`, in bytes, weights counted, joined alone. Taken away: `overlap`
+(no output lies over a dying input), `slices` (an operator's parameters are there together),
+`early loads` (parameters are loaded just before they are read first), `the pool` (all runs as
+fused groups: the plan of `fusion`). Then the geometric mean of each over all together.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from math import exp, log
+from typing import Any
+from unittest.mock import patch
+
+import planners as sp
+from planners.joined.pool import RoomyBlocks, RoomyLevels
+from planners.joined.streamed import ParameterStream
+
+levels_at, placed = RoomyLevels.at, ParameterStream.place
+
+
+def apart(self: RoomyLevels, number: int) -> Any:
+    """A run that overlaps nothing."""
+    run = levels_at(self, number)
+    return run and replace(run, distances={})
+
+
+def late(self: ParameterStream, wanted: Any, near: Any, not_before: int) -> tuple[int, int]:
+    """A place, and loaded no sooner than it is read."""
+    offset, at = placed(self, wanted, near, not_before)
+    return offset, max(at, wanted.first)
+
+
+@contextmanager
+def without_slices() -> Iterator[None]:
+    """Parameters are never cut."""
+    with (
+        patch.object(RoomyBlocks, "sliced", lambda *_: False),
+        patch.object(ParameterStream, "_slices", lambda _, item, __: [item]),
+    ):
+        yield
+
+
+WITHOUT: dict[str, Callable[[], Any]] = {
+    "all together": nullcontext,
+    "without overlap": lambda: patch.object(RoomyLevels, "at", apart),
+    "without slices": without_slices,
+    "without early loads": lambda: patch.object(ParameterStream, "place", late),
+}
+
+
+def seconds(graph: sp.Graph, planner: str, budget: int, limit_s: float) -> float | None:
+    """Of a plan of least latency; None where there is none."""
+    options: dict[str, Any] = {"others": False} if planner == "joined" else {}
+    asked = {"objective": "latency", "weights": "counted", "time_limit": limit_s, **options}
+    try:
+        return sp.simulate(sp.plan(graph, planner, budget, machine="npu_small", **asked)).makespan_s
+    except sp.SpillwayError:
+        return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cells", nargs="+", metavar="MODEL:BYTES")
+    parser.add_argument("--limit", type=float, default=6.0, help="seconds for each plan")
+    chosen = parser.parse_args()
+    ratios: dict[str, list[float]] = {}
+    for cell in chosen.cells:
+        name, _, budget = cell.rpartition(":")
+        graph, found = sp.load(name), {}
+        for part, taken in WITHOUT.items():
+            with taken():
+                found[part] = seconds(graph, "joined", int(budget), chosen.limit)
+        found["without the pool"] = seconds(graph, "fusion", int(budget), chosen.limit)
+        whole = found["all together"]
+        told = (f"{part} {1e3 * s:.4f}" if s else f"{part} none" for part, s in found.items())
+        print(f"{name} {int(budget):,} bytes, ms: {', '.join(told)}", flush=True)
+        for part, value in found.items():
+            if whole and value:
+                ratios.setdefault(part, []).append(value / whole)
+    for part, values in ratios.items():
+        print(f"{part}: {exp(sum(map(log, values)) / len(values)):.3f}, in {len(values)} cells")
+
+
+if __name__ == "__main__":
+    main()
