@@ -170,9 +170,10 @@
     remember();
     if (detail.top > 0 && view.map_plot)
       for (const { y_range: range, center } of [view.map_plot, view.held_plot]) {
-        range.setv({ start: 0, end: detail.top, reset_end: detail.top });
+        const end = detail.top * (range === view.held_plot.y_range ? 1.28 : 1);  // words of the peak
+        range.setv({ start: 0, end, reset_end: end });
         for (const mark of center)
-          if (mark.tags[0] === 'far-limit') mark.visible = mark.tags[1] > detail.top;
+          if (mark.tags[0] === 'far-limit') mark.visible = mark.tags[1] > end;
       }
   }
 

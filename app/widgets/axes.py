@@ -15,7 +15,7 @@ return tick.toLocaleString('en') + ' B';
 """
 """The unit of a size as everywhere (`format_bytes`); smaller where ticks are eighths or closer."""
 FORMAT_SECONDS = """
-const [scale, unit] = range.end < 2e-3 ? [1e6, 'µs'] : range.end < 2 ? [1e3, 'ms'] : [1, 's'];
+const [scale, unit] = range.end < 1e-3 ? [1e6, 'µs'] : range.end < 1 ? [1e3, 'ms'] : [1, 's'];
 const digits = Math.ceil(1 - Math.log10((range.end - range.start) * scale));
 const maximumFractionDigits = Math.min(9, Math.max(0, digits));
 return (tick * scale).toLocaleString('en', {maximumFractionDigits}) + ' ' + unit;
