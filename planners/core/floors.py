@@ -95,6 +95,12 @@ class ProblemFloors:
         sources = {self.machine.offchip, *(self._weights_in if self.weights == COUNTED else ())}
         return self._moving_s(size_bytes, sources, {self.machine.onchip})
 
+    def arriving_s(self, size_bytes: int) -> float:
+        """The same from any memories off chip, wherever the bytes were moved to before."""
+        chips = {level.name for level in self.machine.banks}
+        sources = {level.name for level in self.machine.memories} - chips
+        return self._moving_s(size_bytes, sources, {self.machine.onchip})
+
     def store_s(self, size_bytes: int) -> float:
         """Seconds in which so many bytes can leave the chip."""
         return self._moving_s(size_bytes, {self.machine.onchip}, {self.machine.offchip})

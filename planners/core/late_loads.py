@@ -7,6 +7,10 @@ the budget holds are on chip, and the rest comes after. One engine computes, so 
 
     makespan >= (computing all that is done before) + (loading what is read behind, less the budget)
 
+It holds of programs that load all parameters that they read, wherever these were moved to off chip
+before: what comes may come from every memory at once. A program that reads some of them in place
+is of another problem, and so is one with several memories on chip.
+
 Which operators these are follows from what `check` asks to be there for each element, with ranges
 of summed channels as small as one. Where it is not known that all of a box is read, nothing is said
 (windows that step over elements, calls that state their own relations unless all is touched).
@@ -32,6 +36,8 @@ IN_ALL = 8192
 """Elements that are asked about, from the last operators on; of the others nothing is said."""
 FEW_ELEMENTS = 64
 """Of a box that is looked at element by element, where parts of it may read less than all of it."""
+DEEPEST = 50
+"""Operators that a part of a tensor is followed through; behind them nothing is said."""
 Done = frozenset[int]
 NONE: Done = frozenset()
 
@@ -39,11 +45,12 @@ NONE: Done = frozenset()
 def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
     """Seconds that no plan with weights counted takes less than in so many bytes of scratchpad.
 
-    Zero where nothing is known: parameters that do not count, or none behind all others.
+    Zero where nothing is known: parameters that do not count, none behind all others, or several
+    memories on chip.
     """
     graph = floors.graph
     whole = sum(graph.size_bytes(t) for t in graph.tensors if graph.tensors[t].kind == "parameter")
-    if floors.weights != COUNTED or whole <= budget_bytes:
+    if floors.weights != COUNTED or whole <= budget_bytes or floors.machine.slower:
         return 0.0
     known = _Waits(graph)
     waits = {op.name: known.of(op) for op in reversed(graph.operators) if op.parameters}
@@ -61,7 +68,7 @@ def late_loads_s(floors: ProblemFloors, budget_bytes: int) -> float:
         after = sum(sizes.values()) - budget_bytes
         before_s = sum(floors.compute_s(graph.operators[at]) for at in done)
         if after > 0:
-            least = max(least, before_s + floors.load_s(after))
+            least = max(least, before_s + floors.arriving_s(after))
     return least
 
 
@@ -72,6 +79,12 @@ class _Waits:
     graph: Graph
     known: dict[tuple[str, Box], Done] = field(default_factory=dict)
     asked: int = 0
+
+    def __post_init__(self) -> None:
+        """Whole tensors in the order in which they are made: a chain may be of any length."""
+        for op in self.graph.operators:
+            for name in op.outputs:
+                self.before(name, full(self.graph.tensors[name].shape))
 
     def of(self, op: Operator) -> Done:
         """What is done before any part of an operator runs: what each of the least parts waits
@@ -105,21 +118,26 @@ class _Waits:
                 read = needs(graph, op, output, place)
                 yield [(name, box) for name, box in read if name in op.inputs]
 
-    def before(self, tensor: str, box: Box) -> Done:
-        """What is done once a box of a tensor is finished."""
+    def before(self, tensor: str, box: Box, deep: int = 0) -> Done:
+        """What is done once a box of a tensor is finished, as far as it is followed: so many
+        operators lie between it and the one that is asked about."""
         if (tensor, box) not in self.known:
-            self.known[tensor, box] = self._before(tensor, box)
+            if deep >= DEEPEST:
+                return NONE
+            self.known[tensor, box] = self._before(tensor, box, deep + 1)
         return self.known[tensor, box]
 
-    def _before(self, tensor: str, box: Box) -> Done:
+    def _before(self, tensor: str, box: Box, deep: int) -> Done:
         graph = self.graph
         at = graph.producer.get(tensor)
         if at is None or len(graph.operators[at].outputs) != 1:
             return NONE
+        if any(start >= stop for start, stop in box):  # Padding alone is read.
+            return NONE
         op = graph.operators[at]
         if box == full(graph.tensors[tensor].shape):
             all_of = [
-                self.before(name, full(graph.tensors[name].shape))
+                self.before(name, full(graph.tensors[name].shape), deep)
                 for name in op.inputs
                 if touched_bytes(graph, op, name) == graph.size_bytes(name)
             ]
@@ -131,7 +149,9 @@ class _Waits:
         else:
             return NONE
         read = [each for part in boxes for each in needs(graph, op, tensor, part)]
-        return NONE.union(*(self.before(name, part) for name, part in read if name in op.inputs))
+        return NONE.union(
+            *(self.before(name, part, deep) for name, part in read if name in op.inputs)
+        )
 
 
 def elements_of(box: Box) -> Iterator[Box]:

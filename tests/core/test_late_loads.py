@@ -181,3 +181,45 @@ def test_it_is_near_where_the_last_layer_is_large() -> None:
 def test_parameters_that_do_not_count_are_no_loads() -> None:
     floors = ProblemFloors(headed(0), NPU, IN_PLACE)
     assert late_loads_s(floors, 1) == 0.0
+
+
+# ---- what was found, and is mended ---------------------------------------------------------------
+
+
+def test_a_chain_of_any_length_is_followed() -> None:
+    """Whole tensors as far as they go, parts of them so far only."""
+    layers = [nn.Conv2d(2, 2, 1) for _ in range(450)]
+    deep = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3000))
+    graph = sp.from_torch(deep.eval(), (torch.randn(1, 2, 4, 4),), bytes_per_element=1)
+    assert late_loads_s(ProblemFloors(graph, NPU, COUNTED), 4000) > 0
+    groups = nn.Sequential(*[nn.Conv2d(2, 2, 1, groups=2) for _ in range(450)], nn.Conv2d(2, 9, 1))
+    graph = sp.from_torch(groups.eval(), (torch.randn(1, 2, 4, 4),), bytes_per_element=1)
+    assert late_loads_s(ProblemFloors(graph, NPU, COUNTED), 1) >= 0
+
+
+class PaddingAlone(nn.Module):
+    """Most of what the last factor is read with is padding, which waits for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.wide = nn.Conv2d(1, 1, 3, padding=1), nn.Conv2d(1, 3, 1, padding=10)
+        self.factor = nn.Parameter(torch.randn(1, 3, 21, 21))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.wide(nn.functional.avg_pool2d(self.first(x), 8, stride=1)) * self.factor
+
+
+def test_padding_waits_for_nothing() -> None:
+    for granularity in ("fused", "aten"):
+        graph = sp.from_torch(
+            PaddingAlone().eval(), (torch.randn(1, 1, 8, 8),), granularity=granularity
+        )
+        last = graph.operators[-1]
+        assert "factor" in "".join(last.parameters)
+        assert _Waits(graph).of(last) == frozenset()
+
+
+def test_several_memories_on_chip_hold_more_than_the_budget() -> None:
+    machine = load_machine("stm32h743_psram")
+    assert machine.slower
+    assert late_loads_s(ProblemFloors(headed(0), machine, COUNTED), 1) == 0.0
