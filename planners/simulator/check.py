@@ -46,7 +46,7 @@ from planners.simulator.ground.engines import Engines
 from planners.simulator.ground.residency import Residency
 from planners.simulator.loop_affine import NotProven
 from planners.simulator.loop_proof import Around, LoopEffects, later_rounds
-from planners.simulator.memories import check_memories, check_slower, onchip_bytes
+from planners.simulator.memories import check_levels, check_memories, onchip_bytes
 from planners.simulator.moved import moved_bytes
 from planners.simulator.residencies import Residencies
 from planners.simulator.state import ReplayState, name_of
@@ -108,7 +108,7 @@ def check(plan: Plan, progress: ProgressCallback | None = None) -> CheckReport:
     `InvalidPlan` with the step, the address and the reason.
     """
     check_memories(plan.program)
-    check_slower(plan.program, plan.machine)
+    check_levels(plan.program, plan.machine)
     if (onchip := onchip_bytes(plan.program, plan.machine)) > plan.budget_bytes:
         raise InvalidPlan(
             f"the program's memories hold {onchip} bytes, the budget is {plan.budget_bytes}",

@@ -34,8 +34,13 @@ def onchip_bytes(program: Program, machine: Machine) -> int:
     return sum(size for level, size in sizes.items() if level not in machine.slower)
 
 
-def check_slower(program: Program, machine: Machine) -> None:
-    """Raise `InvalidPlan` where a program has more of a slower memory than the machine."""
+def check_levels(program: Program, machine: Machine) -> None:
+    """Raise `InvalidPlan` where a program has more of a slower memory than the machine, or a memory
+    that is off chip in bytes and on chip in speed."""
+    chips = {level.name for level in machine.banks}
+    for memory in program.memories:
+        if memory.parent is None and memory.offchip and (memory.level or memory.name) in chips:
+            raise _fail(f"memory {memory.name!r} is off chip, but as fast as what is on chip")
     for level, size in _sizes_by_level(program).items():
         if level in machine.slower and size > (have := machine.memory(level).size_bytes):
             raise _fail(f"the program has {size} bytes of {level!r}, the machine {have}")

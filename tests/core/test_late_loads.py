@@ -202,7 +202,8 @@ class PaddingAlone(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.wide = nn.Conv2d(1, 1, 3, padding=1), nn.Conv2d(1, 3, 1, padding=10)
+        self.first = nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), nn.Conv2d(1, 1, 3, padding=1))
+        self.wide = nn.Conv2d(1, 3, 1, padding=10)
         self.factor = nn.Parameter(torch.randn(1, 3, 21, 21))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -61,6 +61,15 @@ def test_memories_that_make_no_sense(memories: tuple[Memory, ...], says: str) ->
         sp.simulate(broken)
 
 
+def test_nothing_off_chip_is_as_fast_as_what_is_on_chip() -> None:
+    """It would hold bytes beside the budget."""
+    plan = planned()
+    attic = Memory("attic", None, offchip=True, level="scratchpad")
+    memories = (*plan.program.memories, attic)
+    with pytest.raises(sp.InvalidPlan, match="'attic' is off chip, but as fast"):
+        sp.check(replace(plan, program=replace(plan.program, memories=memories)))
+
+
 @pytest.mark.parametrize("homes", [{}, {"input": "host"}, {"output": "scratchpad"}])
 def test_outputs_end_in_a_memory_without_addresses(homes: dict[str, str]) -> None:
     plan = planned()
