@@ -28,6 +28,7 @@ from app.views.cursor.handles import handles, pool_handles
 from app.views.cursor.plan_tables import plan_tables
 from app.widgets.films import state
 from app.widgets.palette import LIGHT
+from tests.app.silent_pool import SilentPool
 
 PLANS: dict[str, dict[str, Any]] = {
     "cosma": {"model": "squeezenet1_1", "budget": "MR"},
@@ -44,7 +45,7 @@ def explorer_of(planner: str) -> Explorer:
     side = asked.pop("side", 64)
     graph = sp.load(asked.pop("model"), input_shape=[[1, 3, side, side]])
     plan = sp.plan(graph, planner=planner, time_limit=10, **asked)
-    session = Session(None)  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     explorer = Explorer(session, LIGHT)
     session.open({}, {})
     session.show(seen_of(plan).shown)

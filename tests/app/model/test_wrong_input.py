@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 import planners as sp
 from app.jobs.desk import load_graph
-from app.jobs.pool import PoolJob
-from app.jobs.protocol import Request
 from app.model.option_keys import type_of
 from app.model.sizes import plain_shape, plain_whole
 from app.model.state import FIELDS, Look, Problem
@@ -19,6 +16,7 @@ from app.session.session import Session
 from app.widgets.budget_field import BudgetField
 from app.widgets.whole_number import WholeNumber
 from planners.study.budgets import plain_budget
+from tests.app.silent_pool import SilentPool
 
 NONSENSE = ("nonsense", "-1", "1e308", "nan", "∞", "[" * 500, "<script>", "../../etc/passwd", "\0")
 FREE = {"selection", "memory", "expanded", "across", "pinned"}
@@ -75,20 +73,10 @@ def test_a_shape_that_is_none_says_what_to_write(text: str) -> None:
 def test_a_link_of_nonsense_opens_a_page_with_a_plan() -> None:
     given = {"v": VERSION, **dict.fromkeys(Problem.param, "nonsense")}
     problem, look, wrong = from_query({k: v for k, v in given.items() if k != "name"})
-    session = Session(Pool())  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     session.open(problem, look, wrong)
     assert session.work.shown is not None
     assert "cannot be used" in session.work.notice
-
-
-class Pool:
-    """Takes jobs and does nothing."""
-
-    def submit(self, request: Request, **_how: Any) -> PoolJob:
-        return PoolJob(self, 1, request)  # type: ignore[arg-type]
-
-    def ahead(self, job: Any) -> int:
-        return 0
 
 
 def test_an_unknown_model_is_told_in_words_of_the_page() -> None:
@@ -107,7 +95,7 @@ def test_a_whole_number_out_of_bounds_says_what_to_write(text: str) -> None:
 
 
 def test_a_time_limit_is_refused_in_words_and_nothing_is_planned() -> None:
-    session = Session(Pool())  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     limit = WholeNumber(session, "time_limit", "Limit (s)", "limit")
     limit.field.value = "99999"
     assert "too large" in limit.wrong.object
@@ -117,7 +105,7 @@ def test_a_time_limit_is_refused_in_words_and_nothing_is_planned() -> None:
 
 
 def test_a_size_that_is_none_stays_to_be_mended_until_the_budget_changes() -> None:
-    session = Session(Pool())  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     session.open({}, {}, [])
     budget = BudgetField(session)
     budget.typed.value = "12 parsecs"
@@ -131,7 +119,7 @@ def test_a_size_that_is_none_stays_to_be_mended_until_the_budget_changes() -> No
 
 
 def test_a_place_of_a_slider_that_was_longer_is_the_last_one() -> None:
-    session = Session(Pool())  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     session.open({}, {}, [])
     budget = BudgetField(session)
     budget.slider.param.update(end=9999)  # as the browser has it, until it hears of another network

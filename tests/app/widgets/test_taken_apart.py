@@ -6,27 +6,16 @@ import gc
 from typing import Any
 
 from app.explorer import Explorer
-from app.jobs.pool import PoolJob
-from app.jobs.protocol import Request
 from app.session.session import Session
 from app.views.panels.controls import Controls
 from app.widgets.palette import LIGHT
 from app.widgets.taken_apart import parts_of, take_apart
 from planners.core.garbage import no_collection
-
-
-class Pool:
-    """Takes jobs and does nothing."""
-
-    def submit(self, request: Request, **_how: Any) -> PoolJob:
-        return PoolJob(self, 1, request)  # type: ignore[arg-type]
-
-    def ahead(self, job: Any) -> int:
-        return 0
+from tests.app.silent_pool import SilentPool
 
 
 def page() -> list[Any]:
-    session = Session(Pool())  # type: ignore[arg-type]
+    session = Session(SilentPool())  # type: ignore[arg-type]
     session.open({}, {}, [])
     return [session, Explorer(session, LIGHT), Controls(session)]
 
@@ -47,7 +36,7 @@ def test_most_of_a_page_goes_without_the_collector_once_it_is_taken_apart() -> N
 
 
 def test_what_is_shared_is_no_part_of_a_page() -> None:
-    pool = Pool()
+    pool = SilentPool()
     session = Session(pool)  # type: ignore[arg-type]
     session.open({}, {}, [])
     explorer = Explorer(session, LIGHT)
