@@ -96,8 +96,15 @@ KNOWS_MORE = (  # than came with the plan
     "() => [...Bokeh.documents[0]._all_models.values()].some("
     "m => m.data && m.data.pages && m.data.pages.byteLength > 4000)"
 )
-DEAF = "() => { const to = WebSocket.prototype; to.said = to.send; to.send = () => {}; }"
-HEARS = "() => { const to = WebSocket.prototype; to.send = to.said; }"
+DEAF = """() => {
+  const to = WebSocket.prototype;
+  [to.said, window.unsaid] = [to.send, []];
+  to.send = function (...all) { window.unsaid.push([this, all]); };
+}"""
+HEARS = """() => {
+  WebSocket.prototype.send = WebSocket.prototype.said;
+  for (const [socket, all] of window.unsaid) socket.send(...all);
+}"""
 
 
 def test_all_views_follow_while_the_server_hears_nothing(first: Page) -> None:

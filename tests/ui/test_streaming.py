@@ -8,6 +8,7 @@ swept · another planner chosen, and this one again.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -79,8 +80,14 @@ def test_a_point_a_slider_and_a_budget_too_small(open_page: Any) -> None:
     message = page.locator(".message")
     expect(message).to_contain_text("No plan fits", timeout=PATIENCE_MS)
     expect(message).to_contain_text("the largest layer, conv2d_")
-    page.locator(".nearest button").click()
-    expect(message).to_be_hidden(timeout=PATIENCE_MS)
+    button = page.locator(".nearest button")
+    for _ in range(3):  # What else fits comes in meanwhile and moves the button.
+        if button.is_visible():
+            button.click()
+        with suppress(AssertionError):
+            expect(message).to_be_hidden(timeout=PATIENCE_MS // 3)
+            break
+    expect(message).to_be_hidden()
     expect(page.locator(".card.peak")).to_contain_text("100%", timeout=PATIENCE_MS)
     before = page.locator(".card.latency b").inner_text()
     handle = page.locator(".budget-slider .noUi-handle")
