@@ -22,7 +22,7 @@ CLOSE = 1e-9
 class Aim:
     """An objective on a problem. Values are seconds, bytes or joules: less is better.
 
-    `budget_bytes`: of one memory on chip, where that is the problem's only one; else None.
+    `budget_bytes`: of the memory on chip, where it is one of the problem's numbers; else None.
     """
 
     objective: str
@@ -73,9 +73,7 @@ class Aim:
     @cached_property
     def _late_s(self) -> float:
         """Seconds for want of memory: what is read last cannot all have come before."""
-        if self.budget_bytes is None or self.floors.machine.slower:
-            return 0.0
-        return late_loads_s(self.floors, self.budget_bytes)
+        return 0.0 if self.budget_bytes is None else late_loads_s(self.floors, self.budget_bytes)
 
     @property
     def _cheapest_pj(self) -> float:
