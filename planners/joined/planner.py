@@ -27,7 +27,7 @@ from typing import Any
 from planners.constraints.language import refused
 from planners.core.details import Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, JoinedStretch
-from planners.core.errors import BadInput, SpillwayError
+from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
@@ -49,6 +49,7 @@ OWN_SHARE = 0.5
 SOLVER = "pool, groups, streams"
 SCOPE = "all plans of the problem"
 HONOURED = (COUNTED, IN_PLACE)
+OTHERS_NEED = "the other planners need that; joined may do with less, how much is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +217,13 @@ def _better(
         theirs = BEST_OF_PLANNERS.function()(
             graph, machine, budget_bytes, chosen.objective, aim.floors.weights, clock, but=(JOINED,)
         )
-    except SpillwayError:
-        if own is None:
+    except SpillwayError as error:
+        if own is not None:
+            return _claimed(own.plan, clock)
+        if type(error) is not BudgetTooSmall:
             raise
-        return _claimed(own.plan, clock)
+        what = (error.need_bytes, error.have_bytes, error.operator, error.tensors)
+        raise BudgetTooSmall(*what, remedy=OTHERS_NEED) from error
     value = aim.value(theirs, simulate(theirs) if aim.simulated else None)
     if own is not None and not aim.better(value, own.value):
         told = f"{theirs.planner}, the best of the other planners, has {_quantity(value, aim)}"

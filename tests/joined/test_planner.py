@@ -162,7 +162,7 @@ def test_with_others_the_better_plan_is_returned(
 
 def test_what_cannot_be_is_said() -> None:
     graph = graph_of()
-    with pytest.raises(sp.BudgetTooSmall):
+    with pytest.raises(sp.BudgetTooSmall, match="joined may do with less"):
         sp.plan(graph, "joined", 10, time_limit=1, parameters=True)
     with pytest.raises(sp.BadInput, match="ask fusion"):
         sp.plan(graph, "joined", 10, time_limit=1, **ALONE)
