@@ -36,7 +36,11 @@ class BadInput(SpillwayError):
     """A file, option or argument that cannot be used as it is."""
 
 
-class ProgramTooLong(BadInput):
+class NoPlanFound(BadInput):
+    """A search that ended with no plan and no proof that there is none."""
+
+
+class ProgramTooLong(NoPlanFound):
     """A plan of so many instructions that it is not written, at all or in the time asked."""
 
 

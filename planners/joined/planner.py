@@ -27,7 +27,7 @@ from typing import Any
 from planners.constraints.language import refused
 from planners.core.details import Details, LatencyClaim
 from planners.core.details.joined import FUSED, POOL, JoinedStretch
-from planners.core.errors import BadInput, BudgetTooSmall, SpillwayError
+from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.floors import ProblemFloors
 from planners.core.graph import Graph
 from planners.core.machine import Machine, with_scratchpad
@@ -74,8 +74,8 @@ def plan(
     bytes, `energy` in joules), `others` (the other planners are asked too, and the best plan of all
     is returned, so that it is never worse than what they find in their share of the time),
     `time_limit` in seconds. Parameters count, or are read in place where `weights` says so. Raises
-    `BudgetTooSmall` where no planner has a plan in the budget, and `BadInput` for several memories,
-    and without `others` where no block of the network fits the pool.
+    `BudgetTooSmall` where no planner has a plan in the budget, `BadInput` for several memories, and
+    `NoPlanFound` without `others` where no block of the network fits the pool.
     """
     chosen = JoinedOptions.of(refused(options, graph, JOINED))
     graph.assert_whole_bytes(JOINED)
@@ -89,7 +89,7 @@ def plan(
     own = _best(graph, machine, budget_bytes, aim, chosen, part)
     if not chosen.others:
         if own is None:
-            raise BadInput(
+            raise NoPlanFound(
                 "joined: no block of this network runs in the pool within the budget and the time: "
                 "ask fusion, or joined with others"
             )

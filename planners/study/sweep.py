@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from planners.core.errors import BadInput, BudgetTooSmall, ProgramTooLong, SpillwayError
+from planners.core.errors import BadInput, BudgetTooSmall, NoPlanFound, SpillwayError
 from planners.core.floors import latency_floor_s
 from planners.core.giving_up import TimeUp, give_up_after
 from planners.core.graph import Graph
@@ -351,7 +351,7 @@ def _answer(task: SweepTask) -> dict[str, Any]:
     except BudgetTooSmall as error:
         return task.row("infeasible", str(error))
     except Exception as error:
-        mistaken = isinstance(error, BadInput) and not isinstance(error, ProgramTooLong)
+        mistaken = isinstance(error, BadInput) and not isinstance(error, NoPlanFound)
         if mistaken and (task.options or own):
             raise  # Very likely an option that the planner does not have.
         return task.failed(error)
